@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -49,10 +49,14 @@ samples: .venv/.test               ## validate 10,000 generated texts with an in
 	$(BIN)/python -m tests.campaigns.samples
 budgets: .venv/.test               ## generate from 2,000 random schemas with minimal budgets: all outputs valid, none truncated
 	$(BIN)/python -m tests.campaigns.budgets
+hostile: .venv/.test               ## hostile input of every kind, one line per class; at most ten minutes
+	$(BIN)/python -m tests.campaigns.hostile
 one-store: .venv/.test             ## compare the masks of 10,000 constraints in one store with fresh stores; about 10 minutes
 	$(BIN)/python -m tests.campaigns.one_store
 walks: .venv/.test                 ## compare a million masked walks over random schemas with `jsonschema`
 	$(BIN)/python -m tests.campaigns.walks
+python-types: .venv/.test          ## draw texts of 3,000 random Python types: Pydantic accepts all of them
+	$(BIN)/python -m tests.campaigns.python_types
 lint: .venv/.lint                  ## check rules and layout with ruff
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 format: .venv/.lint                ## fix rules and layout with ruff

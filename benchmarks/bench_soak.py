@@ -97,7 +97,7 @@ def main() -> None:
     table = data.tekken()
     special = [i for i, token in enumerate(table) if not token]
     vocabulary, budget = gw.Vocabulary(table, eos_ids=[data.EOS], special_ids=special), given.budget_mb << 20
-    kernel = _kernel.Vocabulary(table, [data.EOS], special, memo_bytes=budget, store_bytes=budget)
+    kernel = _kernel.KernelVocabulary(table, [data.EOS], special, memo_bytes=budget, store_bytes=budget)
     object.__setattr__(vocabulary, "_kernel", kernel)  # no public way yet to give a vocabulary budgets of its own
     cache.budget_bytes = budget // 16
     row = np.zeros((len(table) + 31) // 32, np.uint32)

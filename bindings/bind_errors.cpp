@@ -1,8 +1,13 @@
 // Kernel errors become the classes of guideway.errors, which the module therefore needs at import.
+#include <cstdint>
+#include <optional>
 #include <string>
+
+#include <nanobind/stl/optional.h>
 
 #include "bindings.h"
 #include "guideway/error.h"
+#include "guideway/store_lock.h"
 
 namespace guideway {
 
@@ -43,6 +48,20 @@ void translate(const std::exception_ptr& thrown, void*) {
 
 }  // namespace
 
-void bind_errors(nb::module_&) { nb::register_exception_translator(translate); }
+void bind_errors(nb::module_& m) {
+    nb::register_exception_translator(translate);
+    nb::exception<Deferred>(m, "WorkDeferred");
+    m.def(
+        "bound_work",
+        [](std::optional<std::uint64_t> units) -> std::optional<std::uint64_t> {
+            const std::uint64_t before = WorkBound::left();
+            WorkBound::set(units.value_or(WorkBound::kNone));
+            return before == WorkBound::kNone ? std::nullopt : std::optional(before);
+        },
+        nb::arg("units").none(),
+        "Bound the work of later calls of this thread to this number of units in total; None: do not bound it.\n\n"
+        "A call that reaches the bound raises `WorkDeferred` and changes nothing. It can be repeated.\n\n"
+        "Returns:\n    What was left of the bound before.");
+}
 
 }  // namespace guideway

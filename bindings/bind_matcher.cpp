@@ -85,7 +85,18 @@ void bind_matcher(nb::module_& m) {
                  const nb::gil_scoped_release release;
                  self.automaton()->walk_ahead(work);
              }, nb::arg("work"), "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
+        .def("__repr__", [](const Compiled& self) {
+                 const nb::gil_scoped_release release;  // it may compile
+                 const auto automaton = self.automaton();
+                 return "Automaton(" + std::to_string(automaton->stats().nodes) + " nodes, vocabulary of " +
+                        std::to_string(automaton->vocabulary().size()) + " tokens)";
+             })
         .def("stats", &stats, nb::sig("def stats(self) -> dict[str, int]"), "Sizes and memo hits, for benchmarks.");
+
+    nb::enum_<Matcher::Fit>(m, "Fit", "How a token budget changes a mask; see `Matcher.fill_masks_within`.")
+        .value("NONE", Matcher::Fit::none, "No token fits the budget.")
+        .value("ALL", Matcher::Fit::all, "Every legal token fits the budget.")
+        .value("SOME", Matcher::Fit::some, "Some legal tokens do not fit the budget.");
 
     nb::class_<Matcher>(m, "Matcher", "Walks an automaton along one sequence of tokens; see `guideway.matcher`.")
         .def("fill_mask", [](const Matcher& self, const MaskRow& row) { released_when_long(self, [&] { self.fill_mask(words(row)); }); },
@@ -96,6 +107,11 @@ void bind_matcher(nb::module_& m) {
              nb::arg("row").noconvert(), nb::arg("tokens_left"),
              "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
              "False: there is none.")
+        .def("fill_masks_within", [](const Matcher& self, const MaskRow& row, const MaskRow& whole, std::uint32_t left) {
+                 return released_when_long(self, [&] { return self.fill_masks_within(words(row), words(whole), left); });
+             },
+             nb::arg("row").noconvert(), nb::arg("whole").noconvert(), nb::arg("tokens_left"),
+             "As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.")
         .def("fill_draft_masks",
              [](const Matcher& self, const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& parents, const MaskRows& rows) {
                  const std::vector<const Matcher*> one{&self};
@@ -146,6 +162,15 @@ void bind_matcher(nb::module_& m) {
              "has no tokens that spell it.")
         .def("completion", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.completion(); })); },
              "A shortest text that completes what was taken so far.")
+        .def("__repr__", [](const Matcher& self) {
+                 std::string shown = "Matcher(position=" + std::to_string(self.position());
+                 if (self.is_finished()) return shown + ", is_finished=True)";
+                 try {
+                     shown += released_when_long(self, [&] { return self.is_accepting(); }) ? ", is_accepting=True" : ", is_accepting=False";
+                 } catch (const Error&) {  // a limit: the rest is still worth showing
+                 }
+                 return shown + ")";
+             })
         .def_prop_ro("is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },
                      "Whether the text may end here.")
         .def_prop_ro("is_finished", &Matcher::is_finished, "Whether an end token was taken.")

@@ -72,7 +72,7 @@ std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const I
 }  // namespace
 
 void bind_vocabulary(nb::module_& m) {
-    nb::class_<Vocabulary>(m, "Vocabulary",
+    nb::class_<Vocabulary>(m, "KernelVocabulary",
                            "The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what "
                            "expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, "
                            "deltas, clipped counts, punctuation as leaves), which change no mask.")
@@ -104,7 +104,7 @@ void bind_vocabulary(nb::module_& m) {
             nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("max_states") = VocabularyLimits{}.max_states,
             nb::arg("max_work") = VocabularyLimits{}.max_work,
             nb::sig("def of_block(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], *, "
-                    "max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary"),
+                    "max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
             "The same of what `flatten` made of the tokens.")
         .def(
             "save",
@@ -119,7 +119,7 @@ void bind_vocabulary(nb::module_& m) {
         .def_static("load", read, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"), nb::kw_only(),
                     nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
                     nb::sig("def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
-                            "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary"),
+                            "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
                     "`of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other "
                     "tokens, or no such file.")
         .def("open_ends", [](const Vocabulary& self, const nb::bytes& text) { return self.open_ends(view(text)); }, nb::arg("text"),

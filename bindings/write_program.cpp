@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 
 #include "bindings.h"
@@ -13,7 +14,8 @@ ProgramWriter::ProgramWriter(const nb::tuple& nodes, const nb::tuple& expression
       of_{
           .text = {kinds_[leaf], "text"}, .series = {kinds_[sequence], "parts"}, .choices = {kinds_[alternative], "parts"},
           .braces = {kinds_[object], "punctuation"}, .ordered = {kinds_[object], "ordered"}, .minimum = {kinds_[object], "minimum"},
-          .maximum = {kinds_[object], "maximum"}, .demands = {kinds_[object], "demands"}, .properties = {kinds_[object], "properties"},
+          .maximum = {kinds_[object], "maximum"}, .demands = {kinds_[object], "demands"}, .least_marks = {kinds_[object], "least"},
+          .most_marks = {kinds_[object], "most"}, .properties = {kinds_[object], "properties"},
           .open = {kinds_[object], "open"},
           .brackets = {kinds_[array], "punctuation"}, .fewest = {kinds_[array], "minimum"}, .most = {kinds_[array], "maximum"},
           .unique = {kinds_[array], "unique"}, .counts = {kinds_[array], "counts"}, .prefix = {kinds_[array], "prefix"}, .rest = {kinds_[array], "rest"},
@@ -21,6 +23,7 @@ ProgramWriter::ProgramWriter(const nb::tuple& nodes, const nb::tuple& expression
           .space = {kinds_[punctuation], "space"}, .begin = {kinds_[punctuation], "open"}, .comma = {kinds_[punctuation], "comma"},
           .colon = {kinds_[punctuation], "colon"}, .end = {kinds_[punctuation], "close"},
           .key = {kinds_[property], "key"}, .value = {kinds_[property], "value"}, .required = {kinds_[property], "required"},
+          .missing = {kinds_[property], "missing"},
           .marks = {kinds_[marked], "marks"}, .node = {kinds_[marked], "node"},
           .low = {kinds_[cell], "low"}, .high = {kinds_[cell], "high"}, .open_low = {kinds_[cell], "open_low"}, .open_high = {kinds_[cell], "open_high"},
           .multiple = {kinds_[cell], "multiple_of"}, .not_multiple = {kinds_[cell], "not_multiple_of"},
@@ -38,33 +41,54 @@ void ProgramWriter::put_punctuation(PyObject* marks, WordList& words) const {
     }
 }
 
-void ProgramWriter::put_value(PyObject* value, WordList& words) const {
+namespace {
+
+void put_marks(std::uint64_t marks, bool wide, WordList& words) {
+    if (!wide && marks >> 32) throw TooLarge{kTooManyMarks};
+    words.push_back(static_cast<std::uint32_t>(marks));
+    if (wide) words.push_back(static_cast<std::uint32_t>(marks >> 32));
+}
+
+}  // namespace
+
+void ProgramWriter::put_value(PyObject* value, WordList& words, bool wide) const {
     if (PyLong_Check(value)) {
-        words.insert(words.end(), {1, 0, word(value)});
+        words.insert(words.end(), {1, 0});
+        if (wide) words.push_back(0);
+        words.push_back(word(value));
         return;
     }
     words.push_back(size(count(value)));
     for (Py_ssize_t i = 0; i < count(value); ++i) {
         PyObject* const way = kinds_.check(at(value, i), marked);
-        words.insert(words.end(), {guideway::marks(of_.marks.of(way)), word(of_.node.of(way))});
+        put_marks(guideway::marks(of_.marks.of(way)), wide, words);
+        words.push_back(word(of_.node.of(way)));
     }
 }
 
-void ProgramWriter::put_entries(PyObject* entries, WordList& words, Written& out) const {
+void ProgramWriter::put_entries(PyObject* entries, WordList& words, bool wide, Written& out) const {
     words.push_back(size(count(entries)));
     for (Py_ssize_t i = 0; i < count(entries); ++i) {
         PyObject* const entry = kinds_.check(at(entries, i), property);
-        words.insert(words.end(), {expressions_.number(of_.key.of(entry), out), is(of_.required.of(entry))});
-        put_value(of_.value.of(entry), words);
+        const std::uint64_t missing = marks(of_.missing.of(entry));
+        words.insert(words.end(), {expressions_.number(of_.key.of(entry), out), is(of_.required.of(entry)) | (missing ? 2u : 0)});
+        if (missing) put_marks(missing, wide, words);
+        put_value(of_.value.of(entry), words, wide);
     }
 }
 
 void ProgramWriter::put_object(PyObject* node, WordList& words, Written& out) const {
     put_punctuation(of_.braces.of(node), words);
     words.insert(words.end(), {is(of_.ordered.of(node)), bound(of_.minimum.of(node), kNoWord - 1), bound(of_.maximum.of(node), kNoWord)});
-    words.push_back(marks(of_.demands.of(node)));
-    put_entries(of_.properties.of(node), words, out);
-    put_entries(of_.open.of(node), words, out);
+    const std::uint64_t demands = marks(of_.demands.of(node));
+    const auto count = static_cast<std::uint32_t>(std::popcount(demands));
+    PyObject *const least = of_.least_marks.of(node), *const most = of_.most_marks.of(node);
+    const bool wide = demands >> 32;
+    words.insert(words.end(), {static_cast<std::uint32_t>(demands), (least == Py_None ? count : std::min(word(least), 64u)) | (wide ? kWideMarks : 0),
+                               most == Py_None ? count : std::min(word(most), 64u)});
+    if (wide) words.push_back(static_cast<std::uint32_t>(demands >> 32));
+    put_entries(of_.properties.of(node), words, wide, out);
+    put_entries(of_.open.of(node), words, wide, out);
 }
 
 void ProgramWriter::put_array(PyObject* node, WordList& words) const {

@@ -74,12 +74,12 @@ std::uint32_t bound(PyObject* number, std::uint32_t most) {
     return beyond > 0 || made > most ? most : word(number);
 }
 
-std::uint32_t marks(PyObject* number) {
-    int beyond = 0;
-    const long long made = PyLong_AsLongLongAndOverflow(number, &beyond);
-    if (made == -1 && PyErr_Occurred()) throw nb::python_error();
-    if (beyond || made < 0 || made > kNoWord) throw TooLarge{kTooManyMarks};
-    return static_cast<std::uint32_t>(made);
+std::uint64_t marks(PyObject* number) {
+    const unsigned long long made = PyLong_AsUnsignedLongLong(number);
+    if (made != static_cast<unsigned long long>(-1) || !PyErr_Occurred()) return made;
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+    PyErr_Clear();
+    throw TooLarge{kTooManyMarks};
 }
 
 void put_text(WordList& words, PyObject* text) {

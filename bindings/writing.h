@@ -18,7 +18,7 @@ namespace nb = nanobind;
 
 using WordList = std::vector<std::uint32_t>;
 inline constexpr std::uint32_t kNoWord = 0xffffffff;
-inline constexpr const char* kTooManyMarks = "more than 32 demands on one object or array";
+inline constexpr const char* kTooManyMarks = "more than 64 demands on one object, or 32 counters on one array";
 
 // A value that no program can hold: said by its message, with the place of its node.
 struct TooLarge {
@@ -94,7 +94,7 @@ std::uint32_t is(PyObject* flag);
 bool is_text(PyObject* object, const char* text);
 std::uint32_t word(PyObject* number);
 std::uint32_t bound(PyObject* number, std::uint32_t most);
-std::uint32_t marks(PyObject* number);
+std::uint64_t marks(PyObject* number);
 void put_text(WordList& words, PyObject* text);  // its length, and its characters
 
 // A `Decimal`: sign, exponent, how many digits, and these.
@@ -157,8 +157,8 @@ private:
 
     void put(PyObject* node, WordList& words, Written& out) const;
     void put_punctuation(PyObject* marks, WordList& words) const;
-    void put_entries(PyObject* entries, WordList& words, Written& out) const;
-    void put_value(PyObject* value, WordList& words) const;
+    void put_entries(PyObject* entries, WordList& words, bool wide, Written& out) const;
+    void put_value(PyObject* value, WordList& words, bool wide = false) const;
     void put_object(PyObject* node, WordList& words, Written& out) const;
     void put_array(PyObject* node, WordList& words) const;
     void put_number(PyObject* node, WordList& words) const;
@@ -167,11 +167,11 @@ private:
     ExpressionWriter expressions_;
     struct Fields {
         Field text, series, choices;
-        Field braces, ordered, minimum, maximum, demands, properties, open;
+        Field braces, ordered, minimum, maximum, demands, least_marks, most_marks, properties, open;
         Field brackets, fewest, most, unique, counts, prefix, rest;
         Field spelling, cells;
         Field space, begin, comma, colon, end;
-        Field key, value, required, marks, node;
+        Field key, value, required, missing, marks, node;
         Field low, high, open_low, open_high, multiple, not_multiple;
     } of_;
 };

@@ -350,7 +350,7 @@ private:
     ItemPlan item_plan(const Component& c) const {
         return ItemPlan(c, length(c.punctuation->comma), number_of(c), pool_.work(), [&](std::uint32_t i) {
             std::vector<ItemPlan::Option> options;
-            for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({r.marks, nodes_[r.node].cost});
+            for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({static_cast<std::uint32_t>(r.marks), nodes_[r.node].cost});
             return options;
         });
     }
@@ -442,16 +442,19 @@ private:
     std::uint32_t entries_cost(const Component& c) {
         std::vector<PlanItem> items;
         std::uint32_t required = 0;
+        std::uint64_t lost = 0;  // marks of properties that cannot occur
         auto add = [&](const Entry& e, std::uint32_t key) {
-            PlanItem item{e.required, {}};
+            PlanItem item{e.required, e.missing, {}};
             const std::uint32_t around = sum(key, length(c.punctuation->colon) + length(c.punctuation->comma));
             for (const Reading& r : e.value)
                 if (const std::uint32_t cost = sum(around, nodes_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
             if (item.required || !item.ways.empty()) items.push_back(std::move(item));
+            else lost |= e.missing;
         };
         for (std::uint32_t i = 0; i < c.fixed; ++i) {
             if (c.entries[i].required && entry_cost(c, c.entries[i]) == kInfinite) return kInfinite;
             if (const std::uint32_t key = pool_.shortest(c.entries[i].key); key != kInfinite) add(c.entries[i], key);
+            else lost |= c.entries[i].missing;
             required += c.entries[i].required;
         }
         const std::uint32_t most = most_needed(required, c.minimum, c.maximum, c.demands);
@@ -460,7 +463,7 @@ private:
             const auto lengths = key_lengths_.of(c.entries[i].key, 0, most - required);
             for (std::size_t n = 0; n < std::min<std::size_t>(lengths.size(), most - required); ++n) add(c.entries[i], lengths[n]);
         }
-        return plan(items, c.minimum, c.maximum, c.demands, number_of(c), pool_.work());
+        return plan(items, c.minimum, c.maximum, {c.demands, c.least, c.most, lost}, number_of(c), pool_.work());
     }
 
     std::uint32_t number_of(const Component& c) const { return static_cast<std::uint32_t>(&c - nodes_.data()); }
@@ -582,9 +585,10 @@ private:
             if (pool_.nullable(c.entries[i].key)) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
         }
         c.bounded = bounded(c);
+        for (const Entry& e : c.entries) c.misses |= e.missing != 0;
         c.direct = !c.bounded && c.fixed == n && (c.ordered || c.fixed <= 32);
-        // Count, demands, two words for each class, then position or bits.
-        c.record_words = 2 + 2 * (n - c.fixed) + (c.ordered ? 1 : (c.fixed + 31) / 32);
+        // Count, two words of marks, two words for each class, then position or bits.
+        c.record_words = 3 + 2 * (n - c.fixed) + (c.ordered ? 1 : (c.fixed + 31) / 32);
         for (std::uint32_t i = c.fixed; i-- > 0;) {
             Ahead &at = c.ahead[i], &after = c.ahead[i + 1];
             const bool required = c.entries[i].required;

@@ -27,10 +27,10 @@ std::uint32_t one_more(const Component& k, std::uint32_t count) {
 std::uint32_t Machine::items_so_far(const Component& k, std::uint32_t regs) { return k.direct ? regs : records_.at(regs, k.record_words)[kItems]; }
 
 // The register after an item that bears `marks`; kInfinite: it may not come.
-std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::uint32_t marks) {
+std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::uint64_t marks) {
     if (k.direct) return one_more(k, regs);
     auto record = records_.copy(regs, k.record_words);
-    if (!ItemPlan::advance(k, record, marks) || k.item_plan->cost(record) == kInfinite) return kInfinite;
+    if (!ItemPlan::advance(k, record, static_cast<std::uint32_t>(marks)) || k.item_plan->cost(record) == kInfinite) return kInfinite;
     return records_.intern(record);
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxRoads = 200'000;  // of one mask: what is left of tokens, above frames; some tenths of a second
 constexpr std::uint64_t kPartWork = 10;
+constexpr std::size_t kMapBytes = 64;  // of a map's entry, besides what it holds
 constexpr unsigned kMaxDepth = 6;  // calls that are worked out inside each other; deeper ones are entered in place
 
 void make_set(std::vector<std::uint32_t>& list) {
@@ -143,9 +144,24 @@ const Runs::Call* Runs::call(Machine& machine, std::uint32_t trie, const Config&
     return &made;
 }
 
-// Many sets as one: a mask is written set by set.
+// Joins many sets, in order, into one: a mask is written set by set. Alternatives of one kind have the same sets, so the
+// results are cached.
 void Runs::join_sets(std::vector<std::uint32_t>& sets) {
     if (sets.size() < 2) return;
+    const auto [known, fresh] = joined_.try_emplace(sets, kNoTokens);
+    if (fresh) {
+        try {
+            known->second = joined(sets);
+        } catch (...) {
+            joined_.erase(known);
+            throw;
+        }
+        used_ += sizeof *known + kMapBytes + sets.size() * sizeof sets[0];
+    }
+    sets.assign(1, known->second);
+}
+
+std::uint32_t Runs::joined(const std::vector<std::uint32_t>& sets) {
     std::size_t count = 0;
     const bool listed = std::all_of(sets.begin(), sets.end(), [&](std::uint32_t set) {
         count += sets_[set].data.size();
@@ -155,29 +171,36 @@ void Runs::join_sets(std::vector<std::uint32_t>& sets) {
     if (listed && count <= words_ / 2) {
         for (std::uint32_t set : sets) made.insert(made.end(), sets_[set].data.begin(), sets_[set].data.end());
         make_set(made);
-        sets.assign(1, sets_.sparse(made));
-        return;
+        return sets_.sparse(made);
     }
     made.assign(words_, 0);
     for (std::uint32_t set : sets) sets_.merge(set, made);
-    sets.assign(1, sets_.row(made));
+    return sets_.row(made);
 }
 
-void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+// Adds to `mask`, `found_` and `unsure_` what a configuration takes of a trie, with all that stands below it; returns the
+// tries that are left where the whole grammar has ended.
+std::vector<std::uint32_t> Runs::follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
     Trail trail;
-    roads_ = 0;
-    if (machine.is_sequence(config)) leave(trail, 0, machine.push(config));
-    else if (!take_parts(machine, trail, {0, config})) {
-        const Run made = run(machine, 0, config);
-        mask.first = made.tokens;  // the only one that may clear some
+    if (machine.is_sequence(config)) leave(trail, trie, machine.push(config));
+    else if (!take_parts(machine, trail, {trie, config})) {
+        const Run made = run(machine, trie, config);
+        if (trie == 0) mask.first = made.tokens;  // the only one that may clear some
+        else trail.sets.push_back(made.tokens);
         if (made.unsure != kNoTokens) trail.unsure.assign(sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
         if (made.residual) leave(trail, made.residual, config.parent);
     }
     follow(machine, trail, 0);
     make_set(trail.sets);
     join_sets(trail.sets);
-    found_ = std::move(trail.sets);
-    unsure_ = std::move(trail.unsure);
+    found_.insert(found_.end(), trail.sets.begin(), trail.sets.end());
+    unsure_.insert(unsure_.end(), trail.unsure.begin(), trail.unsure.end());
+    return std::move(trail.pops);
+}
+
+void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+    roads_ = 0;
+    follow_all(machine, 0, config, mask);
 }
 
 }  // namespace guideway

@@ -84,21 +84,51 @@ std::uint32_t ExprPool::row_before(ExprId head, ExprId tail) {
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
+// The rows that a row is made from are made first, with a worklist: expressions may nest thousands of levels deep.
 std::uint32_t ExprPool::raw_row(ExprId e) {
-    if (found_[e].raw_row == 0) {
-        check_stack();
+    if (found_[e].raw_row) return found_[e].raw_row;
+    check_stack();
+    std::vector<ExprId> todo{e};
+    const auto need = [&](ExprId part) {
+        if (found_[part].raw_row == 0) todo.push_back(part);
+    };
+    const auto is_product_after_set = [&](ExprId part) {
+        return exprs_[part].op == Op::cat && exprs_[exprs_[part].a].op == Op::set;
+    };
+    while (!todo.empty()) {
+        const ExprId at = todo.back();
+        const std::size_t size = todo.size();
+        const Expr x = exprs_[at];
+        if (found_[at].raw_row) {
+            todo.pop_back();
+            continue;
+        }
+        if (x.op == Op::cat) {
+            need(x.a);
+            if (exprs_[x.a].nullable) need(x.b);
+        } else if (x.op == Op::repeat || x.op == Op::negate) need(x.a);
+        else if (x.op == Op::except) {
+            need(x.a);
+            need(x.b);
+        } else if (x.op == Op::alt || x.op == Op::both) {
+            for (std::uint32_t i = 0; i < x.b; ++i)
+                if (x.op == Op::both || !is_product_after_set(args_[x.a + i])) need(args_[x.a + i]);
+        } else if (x.op == Op::state) {
+            for (const auto& [step, after] : steps_[x.a]) need(step);
+        }
+        if (todo.size() > size) continue;
         work_.spend(kRowWork);
-        const Expr x = exprs_[e];
         std::uint32_t row = 0;
         if (x.op == Op::repeat) row = row_before(x.a, one_less(x));
         else if (x.op == Op::cat && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
         else {
             auto out = std::make_unique<Targets>();
             out->fill(kNone);
-            derive(e, *out);
+            derive(at, *out);
             row = store_row(*out);
         }
-        found_[e].raw_row = row;
+        found_[at].raw_row = row;
+        todo.pop_back();
     }
     return found_[e].raw_row;
 }
@@ -218,6 +248,7 @@ ExprId ExprPool::step(ExprId e, std::uint8_t byte) {
 // it is with most intersections, of which each target of a row would be searched.
 ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
+    if (!x.lean && stack_is_low()) return kInfinite;  // rows are made without recursion
     check_stack();
     work_.spend(kByteWork);
     if (x.op == Op::words) return next_of_words(x, byte);
@@ -358,7 +389,8 @@ ByteSet ExprPool::live_of_lean(ExprId e) {
 
 ByteSet ExprPool::live(ExprId e) {
     if (exprs_[e].op == Op::repeat && !exprs_[e].boolean) return live(exprs_[e].a);
-    if (found_[e].live_row == 0 && (exprs_[e].lean || found_[e].looked_up < kLookups)) {
+    if (found_[e].live_row == 0 && (exprs_[e].lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+        check_stack();
         if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e)) return live_of_lean(e);
         ByteSet made;
         if (each_head(e, false, [&](ExprId head, ExprId) { made |= live(head); })) return made;
@@ -419,7 +451,8 @@ bool ExprPool::takes(ExprId e, std::uint8_t byte) {
         const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
         return end > kEmpty && takes(end, byte);
     }
-    if (x.op != Op::except && x.op != Op::value && found_[e].live_row == 0 && (x.lean || found_[e].looked_up < kLookups)) {
+    if (x.op != Op::except && x.op != Op::value && found_[e].live_row == 0 && (x.lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+        check_stack();
         bool some = false;
         if (each_head(e, false, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
     }
@@ -437,12 +470,6 @@ void ExprPool::derive(ExprId e, Targets& out) {
         case Op::repeat: return;  // never asked for
         case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::cat: {
-            std::vector<ExprId> chain;  // of nullable heads: its rows are made from the end, not by recursion
-            for (ExprId rest = e; found_[rest].raw_row == 0 || rest == e; rest = exprs_[rest].b) {
-                if (rest != e) chain.push_back(rest);
-                if (exprs_[rest].op != Op::cat || !exprs_[exprs_[rest].a].nullable) break;
-            }
-            for (; !chain.empty(); chain.pop_back()) raw_row(chain.back());
             sources.push_back({raw_row(x.a), x.b});
             sources.push_back({raw_row(x.b), kEmpty});
             return derive_sum(sources, {}, out);

@@ -17,6 +17,7 @@ namespace {
 constexpr std::uint8_t kAllSpellings = 7;
 constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
 constexpr std::uint64_t kExprWork = 10;
+constexpr std::size_t kLargeSum = 256;
 constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocation adds
 
 }  // namespace
@@ -194,6 +195,44 @@ void ExprPool::drop_tails(std::vector<ExprId>& sum) const {
     std::erase_if(sum, [&](ExprId p) { return std::binary_search(dropped.begin(), dropped.end(), p); });
 }
 
+// Whether all texts of p are texts of q, as far as products of equal parts show it: q repeats a part at least as freely.
+bool ExprPool::is_within(ExprId p, ExprId q) const {
+    constexpr unsigned kSteps = 16;
+    for (unsigned step = 0; step < kSteps && p != q; ++step) {
+        const Expr &x = exprs_[p], &y = exprs_[q];
+        const ExprId a = x.op == Op::cat ? x.a : p, b = y.op == Op::cat ? y.a : q;
+        if (a != b) {
+            const Expr &few = exprs_[a], &many = exprs_[b];
+            if (many.op != Op::repeat) return false;
+            const bool repeats = few.op == Op::repeat && few.a == many.a;
+            if (!repeats && a != many.a) return false;
+            if ((repeats ? few.b : 1) < many.b || (repeats ? few.c : 1) > many.c) return false;
+        }
+        p = x.op == Op::cat ? x.b : kEmpty;
+        q = y.op == Op::cat ? y.b : kEmpty;
+    }
+    return p == q;
+}
+
+// Of counts that differ in their bounds alone, the freest ones are enough. Without this, a text of n dots had about n * n / 2
+// counts open in `(.{1,63}\.){1,127}`, and each state took 25 us.
+void ExprPool::drop_counts(std::vector<ExprId>& sum) {
+    constexpr std::size_t kMostCounts = 32;
+    std::vector<ExprId> counts;
+    for (const ExprId p : sum) {
+        const Expr& x = exprs_[p];
+        if (x.bounded && !x.labelled && (x.op == Op::cat || x.op == Op::repeat)) counts.push_back(p);
+    }
+    if (counts.size() < 2 || counts.size() > kMostCounts) return;
+    work_.spend(counts.size());
+    std::vector<ExprId> dropped;
+    for (const ExprId p : counts) {
+        const auto holds = [&](ExprId q) { return q != p && std::find(dropped.begin(), dropped.end(), q) == dropped.end() && is_within(p, q); };
+        if (std::any_of(counts.begin(), counts.end(), holds)) dropped.push_back(p);
+    }
+    if (!dropped.empty()) std::erase_if(sum, [&](ExprId p) { return std::find(dropped.begin(), dropped.end(), p) != dropped.end(); });
+}
+
 // Sets of texts in one spelling become one. Where a large one would be copied for a small one's sake, they stay as they are.
 void ExprPool::join_words(std::vector<ExprId>& sum) {
     for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) {
@@ -238,13 +277,14 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         else take(p);
     }
     if (!bytes.empty()) flat.push_back(set(bytes));
-    work_.spend(4 * flat.size());
+    work_.spend((flat.size() > kLargeSum ? 20 : 4) * flat.size());  // a large sum does not fit in the processor's cache
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     if (universe)  // all texts of a spelling absorb every other text of it
         std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
     join_words(flat);
     drop_tails(flat);
+    drop_counts(flat);
     if (flat.empty()) return kNone;
     if (flat.size() == 1) {
         exprs_[flat[0]].spelled |= spelled;

@@ -3,6 +3,8 @@
 // stands for the set of theirs. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986), but
 // one of interned contents, without positions: the same nesting later in the text has the same numbers.
 //
+// Grammars without recursion share stacks as well where nested alternatives may multiply beyond a share of the limit.
+//
 // Where a leaf has ended what is left of the sequence around it is a configuration itself, and entered with the next byte.
 //
 // Nodes are entered callers first (`rank_`), so that the callers are all known when a node's turn comes. Where parts
@@ -19,6 +21,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint64_t kTurnWork = 10;
+constexpr std::size_t kMostOfHeads = 4;  // a grammar may have this part of the limit open without a shared stack
 constexpr unsigned kMaxFactored = 64;  // levels, and calls in all, of one fork; what is left unfactored is as right
 
 // Children before parents; whether a node refers to itself.
@@ -129,12 +132,85 @@ private:
     std::vector<std::uint32_t> todo_;
 };
 
+// How many objects, or arrays, of one text a grammar may have open at once: alternatives add up, nestings multiply. An upper
+// bound, except where nodes refer to each other in a cycle, which counts once.
+class Widths {
+public:
+    explicit Widths(const Components& nodes) : nodes_(nodes), widths_(nodes.size()), seen_(nodes.size()) {}
+
+    std::uint32_t of(std::uint32_t root) {
+        std::vector<std::uint32_t> todo{root};
+        while (!todo.empty()) {
+            const std::uint32_t node = todo.back();
+            if (seen_[node] == kUnseen) {
+                seen_[node] = kEntered;
+                each_child(nodes_[node], [&](std::uint32_t child) {
+                    if (seen_[child] == kUnseen) todo.push_back(child);
+                });
+                continue;
+            }
+            todo.pop_back();
+            if (seen_[node] == kEntered) widths_[node] = found(nodes_[node]);
+            seen_[node] = kFinished;
+        }
+        return widths_[root].most();
+    }
+
+private:
+    enum Seen : std::uint8_t { kUnseen, kEntered, kFinished };
+    struct Width {
+        std::uint32_t objects = 0, arrays = 0;
+        std::uint32_t most() const { return std::max(objects, arrays); }
+    };
+
+    template <class F>
+    static void each_child(const Component& c, F&& f) {
+        const auto each = [&](const Value& value) {
+            for (const Reading& r : value) f(r.node);
+        };
+        for (std::uint32_t part : c.parts) f(part);
+        for (const Entry& e : c.entries) each(e.value);
+        for (const Value& v : c.prefix) each(v);
+        each(c.rest);
+    }
+
+    std::uint32_t of_value(const Value& value) const {
+        Width made;
+        for (const Reading& r : value) add(made, widths_[r.node]);
+        return made.most();
+    }
+    static void add(Width& to, const Width& more) {
+        to.objects = sum(to.objects, more.objects);
+        to.arrays = sum(to.arrays, more.arrays);
+    }
+
+    Width found(const Component& c) const {
+        Width made;
+        std::uint32_t inside = 1;
+        for (const Entry& e : c.entries) inside = std::max(inside, of_value(e.value));
+        for (const Value& v : c.prefix) inside = std::max(inside, of_value(v));
+        inside = std::max(inside, of_value(c.rest));
+        if (c.kind == NodeKind::object) made.objects = inside;
+        else if (c.kind == NodeKind::array) made.arrays = inside;
+        for (std::uint32_t part : c.parts) {
+            const Width& one = widths_[part];
+            if (c.kind == NodeKind::alternative) add(made, one);
+            else made = {std::max(made.objects, one.objects), std::max(made.arrays, one.arrays)};
+        }
+        return made;
+    }
+
+    const Components& nodes_;
+    std::vector<Width> widths_;
+    std::vector<Seen> seen_;
+};
+
 }  // namespace
 
 void Machine::prepare_forks() {
     Order order(components_);
     std::vector<std::uint32_t> after;
-    forks_ = order.find(false, after) || Overlaps(components_).within_themselves();
+    forks_ = order.find(false, after) || Overlaps(components_).within_themselves() || Widths(components_).of(root_) > limits_.max_heads / kMostOfHeads;
     if (!forks_) return;
     after.clear();
     order.find(true, after);

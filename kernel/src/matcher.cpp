@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
-constexpr std::uint64_t kStepWork = 100;         // of a byte of a completion
-constexpr std::size_t kMaxRemembered = 1 << 14;  // names of masks
-constexpr unsigned kTries = 3;                   // turns of one call in a store that others wait for, before it moves
+constexpr std::uint64_t kStepWork = 100;         // units of work for one byte of a completion
+constexpr std::size_t kMaxRemembered = 1 << 14;  // cached digests of masks
+constexpr unsigned kTries = 3;                   // turns of one call in a contended store, before it moves to a separate one
 constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
 constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
 
 }  // namespace
 
-// Calls f under the store's lock. Where it is cut off because others wait (store_lock.h), it is called again: by turns in
-// the same store, which remembers what was found out; if these are too few, in a store apart. There nobody waits for it,
-// and the sequence walks the tokens that it took once more.
+// Calls f under the store's lock. If f is interrupted because another thread waits (store_lock.h), it is called again,
+// kTries times in the same store, which keeps partial results, and then in a separate store. No other thread waits there,
+// and the sequence advances by its earlier tokens once more.
 template <class F>
 auto Matcher::locked(F&& f) const {
     for (unsigned tries = 0;; ++tries) {
@@ -516,29 +516,41 @@ std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32
 
 bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     check_row(row);
-    return locked([&] { return fill_within(row, left); });
+    return locked([&] { return fill_within(row, left).fits; });
 }
 
-bool Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t left) const {
+Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<std::uint32_t> whole, std::uint32_t left) const {
+    check_row(row);
+    check_row(whole);
+    return locked([&] {
+        const Filled filled = fill_within(row, left);
+        if (!filled.fits) return Fit::none;
+        if (filled.is_whole) return Fit::all;
+        fill_locked(history_.now(), whole);
+        return std::ranges::equal(row, whole) ? Fit::all : Fit::some;
+    });
+}
+
+Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     Configs configs = now();
     const std::uint32_t needed = finished_ ? kInfinite : finish(configs);
     if (finished_ || needed > left) {
         std::fill(row.begin(), row.end(), 0);
-        return false;
+        return {.fits = false, .is_whole = false};
     }
     if (left == 1 && needed == 1) {  // the end, and nothing else: no need to look what other tokens would need
         std::fill(row.begin(), row.end(), 0);
         add_ends(row);
-        return true;
+        return {.fits = true, .is_whole = false};
     }
     fill_locked(history_.now(), row);
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
-    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left) return true;
+    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left) return {.fits = true, .is_whole = true};
     const std::uint32_t worst = keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
     automaton_->learned().worst.keep(std::move(configs), worst);
     automaton_->store_->runs.count(automaton_->number_);
-    return true;
+    return {.fits = true, .is_whole = sum(worst, 1) <= left};
 }
 
 }  // namespace guideway

@@ -12,7 +12,9 @@ namespace guideway {
 
 namespace {
 
-enum Word : std::size_t { kCount, kMet, kClasses };
+enum Word : std::size_t { kCount, kMet, kMetHigh, kClasses };
+
+std::uint64_t met(const std::uint32_t* record) { return record[kMet] | std::uint64_t{record[kMetHigh]} << 32; }
 
 std::size_t seen_word(const Component& k) { return kClasses + 2 * (k.entries.size() - k.fixed); }
 std::size_t unknown_word(const Component& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
@@ -30,13 +32,16 @@ std::uint32_t Machine::position(const Component& k, std::uint32_t regs) {
 }
 
 // The register after an entry that is read in a way that bears `marks`.
-std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint32_t marks) {
+std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
     const auto label = static_cast<std::uint32_t>(&entry - k.entries.begin());
     if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
     auto record = records_.copy(regs, k.record_words);
     ++record[kCount];
     if (k.maximum == kInfinite) record[kCount] = std::min(record[kCount], k.minimum);
-    record[kMet] |= marks;
+    if (k.misses && k.ordered)
+        for (std::uint32_t i = record[seen_word(k)]; i < std::min(label, k.fixed); ++i) marks |= k.entries[i].missing;
+    record[kMet] |= static_cast<std::uint32_t>(marks);
+    record[kMetHigh] |= static_cast<std::uint32_t>(marks >> 32);
     if (k.ordered) record[seen_word(k)] = std::min(label + 1, k.fixed);
     else if (label < k.fixed) record[seen_word(k) + label / 32] |= 1u << (label % 32);
     if (records_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different sets of properties");
@@ -66,7 +71,9 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         const std::size_t hidden = record[unknown_word(k, label)];
         const std::uint32_t used = record[used_word(k, label)];
         if (!key_lengths_.has_more(k.entries[label].key, used, hidden)) return false;
-        return !k.bounded || value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
+        if (!k.bounded) return true;
+        if (const auto known = can_complete_by(node, regs, label)) return *known;
+        return value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
     }
     if (!k.ordered) {
         if (seen(k, regs, label)) return false;
@@ -74,7 +81,82 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         const std::uint32_t at = position(k, regs);
         if (label < at || label > k.ahead[at].next_required) return false;
     }
-    return !k.bounded || value_and_rest(node, regs, label) != kInfinite;
+    if (!k.bounded) return true;
+    if (const auto known = can_complete_by(node, regs, label)) return *known;
+    return value_and_rest(node, regs, label) != kInfinite;
+}
+
+// Which unmet demands the entries that may still come can meet, except the entry `label` (kInfinite: no exception).
+// Entries are independent of each other where their number has no maximum.
+Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    const Component& k = components_[node];
+    const auto add = [&](std::uint32_t entry, Cover& to) {
+        std::uint32_t all = 0;
+        bool one = entry < k.fixed;  // one reading bears all marks of the entry; an open class may have no more keys
+        for (const Reading& r : k.entries[entry].value)
+            if (components_[r.node].cost != kInfinite) all |= r.marks;
+        one = one && std::any_of(k.entries[entry].value.begin(), k.entries[entry].value.end(), [&](const Reading& r) {
+            return r.marks == all && components_[r.node].cost != kInfinite;
+        });
+        to.possible |= all;
+        if (!one) return 0u;
+        to.twice |= to.sure & all;
+        to.sure |= all;
+        return all;
+    };
+    const auto add_open = [&](Cover& to) {
+        for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
+            if (k.is_live(i)) add(i, to);
+    };
+    if (k.ordered) {
+        Cover made;
+        for (std::uint32_t i = k.ahead[label == kInfinite ? position(k, regs) : std::min(label + 1, k.fixed)].next_live; i < k.fixed; i = k.ahead[i + 1].next_live) {
+            pool_.work().spend(1);
+            add(i, made);
+        }
+        add_open(made);
+        return made;
+    }
+    if (cover_.node != node || cover_.regs != regs) {
+        cover_.node = kDone;  // until it is complete
+        cover_.all = {};
+        cover_.sure.assign(k.fixed, 0);
+        pool_.work().spend(k.entries.size());
+        for (std::uint32_t i = k.ahead[0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
+            if (!seen(k, regs, i)) cover_.sure[i] = add(i, cover_.all);
+        add_open(cover_.all);
+        cover_.node = node;
+        cover_.regs = regs;
+    }
+    Cover made = cover_.all;
+    if (label < k.fixed) made.sure = made.twice | (made.sure & ~cover_.sure[label]);
+    return made;
+}
+
+// Whether an object can be completed once the entry `label` has come, read in a way that bears `marks`; kInfinite: no entry
+// comes. Without a value: the plan of all entries decides.
+std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint32_t marks) {
+    const Component& k = components_[node];
+    const std::uint32_t* const record = records_.at(regs, k.record_words);
+    if (!k.demands || k.maximum != kInfinite || record[kCount] + (label != kInfinite) < k.minimum) return std::nullopt;
+    const std::uint32_t unmet = k.demands & ~record[kMet] & ~marks;
+    if (!unmet) return true;
+    const Cover open = cover(node, regs, label);
+    if (!(unmet & ~open.sure)) return true;
+    if (unmet & ~open.possible) return false;
+    return std::nullopt;
+}
+
+// The same for some reading of the entry.
+std::optional<bool> Machine::can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    std::optional<bool> made = false;
+    for (const Reading& r : components_[node].entries[label].value) {
+        if (components_[r.node].cost == kInfinite) continue;
+        const std::optional<bool> one = can_complete(node, regs, label, r.marks);
+        if (one == true) return one;
+        if (!one) made = std::nullopt;
+    }
+    return made;
 }
 
 Machine::Openings::Openings(Machine& machine, std::uint32_t node, std::uint32_t regs)
@@ -89,7 +171,12 @@ Machine::Openings::Openings(Machine& machine, std::uint32_t node, std::uint32_t 
 bool Machine::may_close(const Component& k, std::uint32_t regs) {
     if (k.bounded) {
         const std::uint32_t* record = records_.at(regs, k.record_words);
-        if (record[kCount] < k.minimum || (k.demands & ~record[kMet])) return false;
+        if (record[kCount] < k.minimum) return false;
+        std::uint64_t marks = met(record);
+        if (k.misses)
+            for (std::uint32_t i = k.ordered ? record[seen_word(k)] : 0; i < k.fixed; ++i)
+                if (k.ordered || !(record[seen_word(k) + i / 32] >> (i % 32) & 1)) marks |= k.entries[i].missing;
+        if (!MarksNeeded{k.demands, k.least, k.most, 0}.allows(marks)) return false;
     }
     if (k.ordered) return k.ahead[position(k, regs)].next_required == k.fixed;
     for (std::uint32_t i = k.ahead[0].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
@@ -150,8 +237,10 @@ void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
     const Entry& entry = k.entries[label];
     for (const Reading& r : entry.value) {
         if (components_[r.node].cost == kInfinite) continue;
+        const auto known = k.bounded ? can_complete(c.node, c.regs, label, r.marks) : true;
+        if (known == false) continue;
         const std::uint32_t regs = after_entry(k, c.regs, entry, r.marks);
-        if (k.bounded && entries_cost(c.node, regs) == kInfinite) continue;
+        if (!known && entries_cost(c.node, regs) == kInfinite) continue;
         enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
@@ -381,13 +470,13 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
     }
     const auto record = records_.copy(regs, k.record_words);
     if (record[kCount] > k.maximum) return kInfinite;
-    const std::uint32_t demands = k.demands & ~record[kMet];
+    MarksNeeded marks{k.demands, k.least, k.most, met(record.data())};
     const std::uint32_t room = k.maximum == kInfinite ? kInfinite : k.maximum - record[kCount];
     const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]);
     std::vector<PlanItem> items;
     std::uint32_t required = 0;
     auto add = [&](std::uint32_t label, std::uint32_t key) {
-        PlanItem item{k.entries[label].required, {}};
+        PlanItem item{k.entries[label].required, k.entries[label].missing, {}};
         const std::uint32_t around = sum(key, length(k.punctuation->colon) + length(k.punctuation->comma));
         for (const Reading& r : k.entries[label].value)
             if (const std::uint32_t cost = sum(around, components_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
@@ -396,14 +485,17 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
     };
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
         if (k.ordered || !seen(k, regs, i)) add(i, pool_.shortest(k.entries[i].key));
-    const std::uint32_t most = most_needed(required, need, room, demands);
+    if (k.misses)  // properties that cannot be completed will not occur
+        for (std::uint32_t i = k.ordered ? position(k, regs) : 0; i < k.fixed; ++i)
+            if (!k.is_live(i) && (k.ordered || !seen(k, regs, i))) marks.met |= k.entries[i].missing;
+    const std::uint32_t most = most_needed(required, need, room, k.demands & ~marks.met);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= required) continue;
         const std::size_t hidden = record[unknown_word(k, i)], wanted = most - required + hidden;  // at worst the shortest ones
         const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
-    return plan(items, need, room, demands, node, pool_.work());
+    return plan(items, need, room, marks, node, pool_.work());
 }
 
 // Texts of the class that completions may write or count: as many of the shortest as can be needed, one more where a key

@@ -1,6 +1,7 @@
 #include "guideway/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 #include <queue>
@@ -18,7 +19,7 @@ constexpr std::size_t kMaxKeys = 128;         // open keys or different items sp
 
 std::uint32_t least_cost(const PlanItem& item) {
     std::uint32_t least = kInfinite;
-    for (auto [marks, cost] : item.ways) least = std::min(least, cost);
+    for (const auto& [marks, cost] : item.ways) least = std::min(least, cost);
     return least;
 }
 
@@ -39,6 +40,162 @@ std::uint32_t cheapest(const std::vector<PlanItem>& items, std::uint32_t need) {
     for (std::uint32_t i = 0; i < more; ++i) total = sum(total, others[i]);
     return total;
 }
+
+// Chooses items so that the number of different marks is within limits. Items that share no marks, directly or through
+// others, are in different groups. The choices in one group do not depend on those in another: of each group only the
+// least cost by the number of marks and of items matters.
+class Groups {
+public:
+    Groups(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Work& work)
+        : marks_(marks), node_(node), work_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
+        counts_ = (room_ == kInfinite ? std::size_t{need_} : room_) + 1;
+        divide(items);
+    }
+
+    std::uint32_t least() {
+        const auto most = static_cast<std::size_t>(std::popcount(marks_.demands));
+        if ((most + 1) * counts_ > kMaxWork) too_many();
+        std::vector<std::uint32_t> total((most + 1) * counts_, kInfinite);  // [marks][items]
+        total[0] = 0;
+        std::size_t reached = 0;
+        for (const Group& group : groups_) {
+            const std::size_t marks = static_cast<std::size_t>(std::popcount(group.marks));
+            const std::vector<std::uint32_t> own = solve(group);
+            spend((reached + 1) * counts_ * own.size());
+            std::vector<std::uint32_t> made(total.size(), kInfinite);
+            for (std::size_t k = 0; k <= reached; ++k)
+                for (std::uint32_t n = 0; n < counts_; ++n) {
+                    const std::uint32_t before = total[k * counts_ + n];
+                    if (before == kInfinite) continue;
+                    for (std::size_t j = 0; j <= marks; ++j)
+                        for (std::uint32_t m = 0; m < counts_; ++m) {
+                            if (own[j * counts_ + m] == kInfinite) continue;
+                            const std::uint32_t count = clipped(n + m);
+                            if (count == kInfinite) continue;
+                            std::uint32_t& after = made[(k + j) * counts_ + count];
+                            after = std::min(after, sum(before, own[j * counts_ + m]));
+                        }
+                }
+            total = std::move(made);
+            reached += marks;
+        }
+        std::uint32_t least = kInfinite;
+        for (std::size_t k = marks_.least; k <= std::min<std::size_t>(marks_.most, most); ++k)
+            for (std::uint32_t n = need_; n < counts_; ++n) least = std::min(least, total[k * counts_ + n]);
+        return least;
+    }
+
+private:
+    struct Group {
+        std::uint64_t marks = 0;
+        std::vector<const PlanItem*> items;
+    };
+
+    [[noreturn]] void too_many() const { throw Error(ErrorKind::limit, "too many demands on the entries of one object", node_); }
+
+    void spend(std::size_t work) {
+        spent_ += work;
+        if (spent_ > kMaxWork) too_many();
+        work_.spend(work);
+    }
+
+    // Without a limit, all counts beyond what is needed are equal. kInfinite: there is no room.
+    std::uint32_t clipped(std::uint32_t count) const {
+        if (room_ == kInfinite) return std::min(count, need_);
+        return count > room_ ? kInfinite : count;
+    }
+
+    void divide(const std::vector<PlanItem>& items) {
+        std::array<std::uint8_t, 64> parents;
+        for (std::uint8_t i = 0; i < 64; ++i) parents[i] = i;
+        const auto root = [&](int mark) {
+            auto at = static_cast<std::uint8_t>(mark);
+            while (parents[at] != at) at = parents[at] = parents[parents[at]];
+            return at;
+        };
+        const auto touched = [&](const PlanItem& item) {
+            std::uint64_t all = item.missing;
+            for (const auto& [marks, cost] : item.ways) all |= marks;
+            return all & marks_.demands;
+        };
+        std::vector<std::uint64_t> all;
+        all.reserve(items.size());
+        for (const PlanItem& item : items) {
+            const std::uint64_t marks = all.emplace_back(touched(item));
+            if (!marks) continue;
+            const std::uint8_t first = root(std::countr_zero(marks));
+            for (std::uint64_t left = marks & (marks - 1); left; left &= left - 1) parents[root(std::countr_zero(left))] = first;
+        }
+        std::array<std::uint8_t, 64> numbers{};
+        groups_.emplace_back();  // of the items without marks
+        for (std::uint64_t left = marks_.demands; left; left &= left - 1) {
+            std::uint8_t& number = numbers[root(std::countr_zero(left))];
+            if (number == 0) {
+                number = static_cast<std::uint8_t>(groups_.size());
+                groups_.emplace_back();
+            }
+            groups_[number].marks |= left & (0 - left);
+        }
+        for (std::size_t i = 0; i < items.size(); ++i)
+            groups_[all[i] ? numbers[root(std::countr_zero(all[i]))] : 0].items.push_back(&items[i]);
+    }
+
+    // By the number of marks that count and the number of items: the least cost.
+    std::vector<std::uint32_t> solve(const Group& group) {
+        const auto marks = static_cast<std::size_t>(std::popcount(group.marks));
+        const std::size_t sets = std::size_t{1} << std::min<std::size_t>(marks, 20), size = sets * counts_;
+        if (marks > 20 || size > kMaxWork) too_many();
+        const auto local = [&](std::uint64_t given) {  // the marks of the group, numbered without gaps
+            std::size_t made = 0, bit = 1;
+            for (std::uint64_t left = group.marks; left; left &= left - 1, bit <<= 1)
+                if (given & left & (0 - left)) made |= bit;
+            return made;
+        };
+        best_.assign(size, kInfinite);  // [items][set]
+        best_[local(marks_.met)] = 0;
+        std::vector<std::pair<std::size_t, std::uint32_t>> ways;
+        for (const PlanItem* item : group.items) {
+            if (counts_ == 1 && !group.marks && !item->required) continue;  // it would only add to the cost
+            ways.clear();
+            for (const auto& [marks_of_way, cost] : item->ways) ways.emplace_back(local(marks_of_way), cost);
+            const std::size_t missing = local(item->missing);
+            spend(size * (ways.size() + 1));
+            next_.assign(size, kInfinite);
+            for (std::uint32_t n = 0; n < counts_; ++n)
+                for (std::size_t set = 0; set < sets; ++set) {
+                    const std::uint32_t before = best_[n * sets + set];
+                    if (before == kInfinite) continue;
+                    if (!item->required) {
+                        std::uint32_t& left = next_[n * sets + (set | missing)];
+                        left = std::min(left, before);
+                    }
+                    const std::uint32_t count = clipped(n + 1);
+                    if (count == kInfinite) continue;
+                    for (const auto& [more, cost] : ways) {
+                        std::uint32_t& after = next_[count * sets + (set | more)];
+                        after = std::min(after, sum(before, cost));
+                    }
+                }
+            best_.swap(next_);
+        }
+        std::vector<std::uint32_t> made((marks + 1) * counts_, kInfinite);
+        for (std::uint32_t n = 0; n < counts_; ++n)
+            for (std::size_t set = 0; set < sets; ++set) {
+                std::uint32_t& least = made[static_cast<std::size_t>(std::popcount(set)) * counts_ + n];
+                least = std::min(least, best_[n * sets + set]);
+            }
+        return made;
+    }
+
+    const MarksNeeded& marks_;
+    std::uint32_t node_;
+    Work& work_;
+    std::uint32_t need_, room_;
+    std::size_t counts_ = 1;  // the numbers of items that differ
+    std::size_t spent_ = 0;
+    std::vector<Group> groups_;
+    std::vector<std::uint32_t> best_, next_;
+};
 
 }  // namespace
 
@@ -99,17 +256,25 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
     return place->second = std::move(now);
 }
 
-std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint32_t room, std::uint32_t demands) {
+std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint32_t room, std::uint64_t demands) {
     return std::min(room, std::max(need, sum(required, static_cast<std::uint32_t>(std::popcount(demands)))));
 }
 
-std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, std::uint32_t demands, std::uint32_t node, Work& work) {
+std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks_needed, std::uint32_t node, Work& work) {
     std::uint32_t required = 0;
-    for (const PlanItem& item : items) required += item.required;
+    bool missing = false;
+    for (const PlanItem& item : items) {
+        required += item.required;
+        missing |= item.missing != 0;
+    }
     if (required > room || need > room) return kInfinite;
+    if (need > items.size()) return kInfinite;
+    if (missing || marks_needed.least != static_cast<std::uint32_t>(std::popcount(marks_needed.demands)))
+        return Groups(items, need, room, marks_needed, node, work).least();
+    const std::uint64_t demands = marks_needed.demands & ~marks_needed.met;
     if (!demands) return cheapest(items, need);
-    std::vector<std::uint32_t> demand;
-    for (std::uint32_t left = demands; left; left &= left - 1) demand.push_back(left & (0 - left));
+    std::vector<std::uint64_t> demand;
+    for (std::uint64_t left = demands; left; left &= left - 1) demand.push_back(left & (0 - left));
     const std::size_t sets = std::size_t{1} << std::min<std::size_t>(demand.size(), 20);
     const std::uint32_t most = most_needed(required, need, room, demands);
     if (demand.size() > 20 || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork)
@@ -120,8 +285,8 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
     for (const PlanItem& item : items) {
         auto ways = item.ways;
         for (auto& [marks, cost] : ways) {
-            std::uint32_t met = 0;
-            for (std::size_t d = 0; d < demand.size(); ++d) met |= marks & demand[d] ? 1u << d : 0;
+            std::uint64_t met = 0;
+            for (std::size_t d = 0; d < demand.size(); ++d) met |= marks & demand[d] ? std::uint64_t{1} << d : 0;
             marks = met;
         }
         for (std::uint32_t n = most + 1; n-- > 0;)
@@ -129,7 +294,7 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
                 const std::uint32_t before = best[n * sets + met];
                 if (item.required) best[n * sets + met] = kInfinite;
                 if (before == kInfinite || n == most) continue;
-                for (auto [more, cost] : ways) {
+                for (const auto& [more, cost] : ways) {
                     std::uint32_t& after = best[(n + 1) * sets + (met | more)];
                     after = std::min(after, sum(before, cost));
                 }

@@ -223,10 +223,15 @@ private:
         return made;
     }
 
-    Value read_value(std::uint32_t n_nodes, std::uint32_t marks, bool may_be_none) {
+    std::uint64_t read_marks(bool wide) {
+        const std::uint64_t low = word();
+        return wide ? low | std::uint64_t{word()} << 32 : low;
+    }
+
+    Value read_value(std::uint32_t n_nodes, std::uint64_t marks, bool may_be_none, bool wide = false) {
         Value made;
         for (std::uint32_t n = counted(2); n--;) {
-            const std::uint32_t bits = word();
+            const std::uint64_t bits = read_marks(wide);
             if (bits & ~marks) fail("a mark that nothing asks for");
             made.push_back({bits, below(n_nodes)});
         }
@@ -239,14 +244,21 @@ private:
         node.ordered = word() != 0;
         node.minimum = word();
         node.maximum = word();
-        node.demands = word();
+        const std::uint32_t demands = word(), least = word();
+        const bool wide = least & kWideMarks;
+        node.least = least & ~kWideMarks;
+        node.most = word();
+        node.demands = wide ? demands | std::uint64_t{word()} << 32 : demands;
+        if (node.least > 64 || node.most > 64) fail("more marks than there are");
         for (int part = 0; part < 2; ++part) {
             std::uint32_t n = counted(4);
             node.entries.reserve(node.entries.size() + n);
             while (n--) {
                 const std::uint32_t key = want();
-                const bool required = word() != 0 && part == 0;
-                node.entries.push_back({key, required, read_value(n_nodes, node.demands, false)});
+                const std::uint32_t flags = word();
+                const std::uint64_t missing = flags & 2 ? read_marks(wide) : 0;
+                if (missing & ~node.demands || (missing && part)) fail("a mark that nothing asks for");
+                node.entries.push_back({key, (flags & 1) && part == 0, read_value(n_nodes, node.demands, false, wide), missing});
             }
             if (part == 0) node.fixed = static_cast<std::uint32_t>(node.entries.size());
         }

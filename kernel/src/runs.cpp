@@ -135,6 +135,7 @@ void Runs::clear() {
 // What is made anew at little cost.
 void Runs::forget_rows() {
     up_to_.clear();
+    joined_.clear();
     marks_.clear();
 }
 
@@ -142,7 +143,7 @@ void Runs::trim() {
     if (learned_bytes_ > forget_at_) {
         const std::size_t some = budget_ / kShare / 4;
         forget_idle(3 * some);
-        forget_at_ = std::max(4 * some, learned_bytes_ + some);  // all may be busy: they are not asked at each mask
+        forget_at_ = std::max(4 * some, learned_bytes_ + some);  // all may be in use: they are not checked at each mask
     }
     if (used() <= budget_) return;
     std::vector<std::uint32_t> times;

@@ -17,6 +17,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uintptr_t kReserve = 32 << 10;  // for the calls below a check, and for unwinding the exception
+constexpr std::uintptr_t kLow = 16 << 10;  // more than the reserve: for calls that need no recursion
 
 // The lowest address that may be used by a caller of `check_stack`; 0 if it is unknown.
 std::uintptr_t find_limit() {
@@ -41,14 +42,21 @@ std::uintptr_t find_limit() {
 #endif
 }
 
+// How many bytes are left before the reserve. Negative if the reserve is in use.
+std::intptr_t stack_left() {
+    thread_local const std::uintptr_t limit = find_limit();
+    const char here = 0;
+    return static_cast<std::intptr_t>(reinterpret_cast<std::uintptr_t>(&here) - limit);
+}
+
 }  // namespace
 
 void check_stack() {
-    thread_local const std::uintptr_t limit = find_limit();
-    const char here = 0;
-    if (reinterpret_cast<std::uintptr_t>(&here) < limit) {
+    if (stack_left() < 0) {
         throw Error(ErrorKind::limit, "the constraint nests too deeply for the stack of this thread: use a thread with a larger stack");
     }
 }
+
+bool stack_is_low() { return stack_left() < static_cast<std::intptr_t>(kLow); }
 
 }  // namespace guideway

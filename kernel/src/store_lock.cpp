@@ -6,7 +6,7 @@ namespace guideway {
 
 namespace {
 
-constexpr int kSpins = 200;  // before a thread sleeps, and Python's interpreter is given back: most sections are shorter
+constexpr int kSpins = 200;  // attempts before a thread sleeps and releases Python's interpreter; most sections are shorter
 
 std::atomic<std::uint64_t> most_of_calls = 0;
 
@@ -49,7 +49,7 @@ StoreLock::Waiter& StoreLock::Queue::pop() {
 void StoreLock::lock(Rank rank) {
     for (int spin = 0; spin < kSpins; ++spin) {
         if (try_lock(rank)) return;
-        if (state_.load(std::memory_order_relaxed) & kWaiters) break;  // others were first
+        if (state_.load(std::memory_order_relaxed) & kWaiters) break;  // another thread was first
         pause();
     }
     wait_in(rank == Rank::step ? steps_ : background_);
@@ -92,7 +92,7 @@ void StoreLock::give(Waiter& waiter) {
     waiter.granted.notify_one();
 }
 
-// All of them at once.
+// Wakes all waiting readers at once.
 void StoreLock::admit_readers() {
     std::uint32_t count = 0;
     while (readers_.first) {
@@ -104,10 +104,11 @@ void StoreLock::admit_readers() {
     state_.store(count | (others ? kWaiters : 0), std::memory_order_release);
 }
 
-// Gives the lock to who is next, if it is free. Under the mutex; while kWaiters is set, nobody else takes it.
+// Passes the lock to the next waiting thread, if it is free. Call with the mutex held. While kWaiters is set, no other
+// thread takes the lock.
 void StoreLock::grant() {
     const std::uint32_t now = state_.load(std::memory_order_acquire);
-    if (now & (kWriter | kReaders)) return;  // who holds it calls this again
+    if (now & (kWriter | kReaders)) return;  // the holder calls this function again
     const bool writers = forks_.first || steps_.first || background_.first;
     if (!returning_ && readers_.first && (readers_are_next_ || !writers)) return admit_readers();
     Waiter* next = std::exchange(returning_, nullptr);
@@ -129,6 +130,7 @@ void StoreLock::piece_done(std::uint64_t units) {
     LongCall::begins(units);
     const std::uint32_t now = state_.load(std::memory_order_relaxed);
     if (!(now & kWriter)) return;  // expressions that no store guards, in tests
+    WorkBound::spend(units);
     done_ += units;
     if (!(now & kWaiters)) {
         waited_ = delayed_ = 0;
@@ -158,7 +160,7 @@ void StoreLock::let_readers_in() {
     while (!me.has_it) me.granted.wait(guard);
 }
 
-// The mutex too: in the child nobody else may hold it.
+// Takes the mutex too, so that no other thread holds it in the child.
 void StoreLock::before_fork() {
     if (!try_lock(Rank::step)) {
         wait_in(forks_);
@@ -168,7 +170,7 @@ void StoreLock::before_fork() {
 }
 
 void StoreLock::after_fork(bool in_child) {
-    if (in_child) {  // who waited does not exist here
+    if (in_child) {  // the waiting threads do not exist in the child
         for (Queue* queue : {&readers_, &steps_, &background_, &forks_}) {
             queue->first = queue->last = nullptr;
             queue->size.store(0, std::memory_order_relaxed);

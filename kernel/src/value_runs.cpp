@@ -14,11 +14,16 @@ namespace guideway {
 // Adds what a configuration of the inner machine takes; gives what is left where the value has ended.
 std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
     std::vector<std::uint32_t> ended;
-    ended_ = &ended;
-    tasks_.assign(1, {trie, config});
     Mask mask;
     mask.first = kNoTokens;
-    at_node(-1, [&] { work_off(inner, mask); });  // its nodes are not the grammar's
+    at_node(-1, [&] {  // its nodes are not the grammar's
+        if (inner.forks()) ended = follow_all(inner, trie, config, mask);
+        else {
+            ended_ = &ended;
+            tasks_.assign(1, {trie, config});
+            work_off(inner, mask);
+        }
+    });
     std::vector<std::uint32_t> own;  // as a row, once it is much
     const auto add = [&](std::uint32_t set) {
         if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, taken.tokens);
@@ -56,8 +61,9 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
     auto spans = std::exchange(spans_, {});
     auto unsure = std::exchange(unsure_, {});
     auto gone = std::exchange(gone_, {});
-    const std::size_t opened = std::exchange(opened_, 0), taken = std::exchange(taken_, 0);
+    const std::size_t opened = std::exchange(opened_, 0), taken = std::exchange(taken_, 0), roads = std::exchange(roads_, 0);
     auto* const outer = ended_;
+    auto* const trail = std::exchange(trail_, nullptr);
     Taken here;
     auto& [tokens, row] = here;
     std::vector<std::uint32_t> residuals;
@@ -84,7 +90,9 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
     gone_ = std::move(gone);
     opened_ = opened;
     taken_ = taken;
+    roads_ = roads;
     ended_ = outer;
+    trail_ = trail;
     return made;
 }
 
@@ -132,7 +140,7 @@ bool Runs::walk_value(Machine& machine, std::uint32_t trie, const Config& config
     std::vector<ExprPool::Layer> layers;
     Config there = config;
     there.state = pool.layers(config.state, layers);
-    if (!pool.is_value(there.state) || pool.values().machine(pool.value_state(there.state)).forks()) return false;
+    if (!pool.is_value(there.state)) return false;
     if (layers.empty()) {
         made = run_of_value(machine, trie, there);
         return true;

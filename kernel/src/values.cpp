@@ -1,6 +1,7 @@
 #include "guideway/values.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "guideway/error.h"
@@ -84,7 +85,7 @@ private:
         Node& parent = made_.nodes[above.node];
         if (parent.kind == NodeKind::array) parent.prefix.push_back({{0, number}});
         else if (above.key == kNone) sound_ = false;
-        else parent.entries.push_back({std::exchange(above.key, kNone), true, {{0, number}}});
+        else parent.entries.push_back({std::exchange(above.key, kNone), true, {{0, number}}, 0});
         return number;
     }
 
@@ -144,6 +145,7 @@ private:
 
     std::uint32_t of_object(const Component& c) {
         if (c.maximum != kInfinite) return 1;
+        if (c.most < static_cast<std::uint32_t>(std::popcount(c.demands))) return 1;
         for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry leaves every demand met
             if (c.is_live(i) && pool_.values_at_least(c.entries[i].key) == kInfinite) return kInfinite;
         if (c.demands) return 1;

@@ -87,7 +87,7 @@ inline Words tree(bool ordered, bool space) {
     const std::uint32_t name = w.quoted(w.literal("name")), kids = w.quoted(w.literal("kids"));
     Words object{3};
     for (std::uint32_t word : Writer::marks(space, "{", "}")) object.push_back(word);
-    for (std::uint32_t word : {std::uint32_t{ordered}, 0u, ~0u, 0u, 2u, name, 1u, 1u, 0u, 1u, kids, 0u, 1u, 0u, 2u, 0u}) object.push_back(word);
+    for (std::uint32_t word : {std::uint32_t{ordered}, 0u, ~0u, 0u, 0u, 0u, 2u, name, 1u, 1u, 0u, 1u, kids, 0u, 1u, 0u, 2u, 0u}) object.push_back(word);
     w.node(object);
     w.node({0, text});
     Words array{4};
@@ -139,7 +139,7 @@ inline Words demands(bool ordered) {
     const std::uint32_t letter = w.repeat(w.chars({'a', 'c'}), 0, 2), short_name = w.quoted(w.repeat(w.chars({'a', 'b'}), 0, 2));
     Words object{3};
     for (std::uint32_t word : Writer::marks(!ordered, "{", "}")) object.push_back(word);
-    add(object, {ordered, 1, 3, 3, 1, w.quoted(w.literal("name")), 0, 2, 1, 1, 2, 2, 1, short_name, 0, 2, 0, 1, 2, 2});
+    add(object, {ordered, 1, 3, 3, 2, 2, 1, w.quoted(w.literal("name")), 0, 2, 1, 1, 2, 2, 1, short_name, 0, 2, 0, 1, 2, 2});
     w.node(object);
     w.node({0, w.quoted(letter)});
     w.node({0, w.quoted(w.literal("b"))});
@@ -223,7 +223,7 @@ inline Words bare(bool ordered) {
     const std::uint32_t quoted = w.cat({w.literal("\""), w.literal("ab"), w.literal("\""), w.repeat(w.literal("c"), 0, 2)});
     Words object{3};
     for (std::uint32_t word : Writer::marks(!ordered, "{", "}")) object.push_back(word);
-    add(object, {ordered, 0, ~0u, 0, 3, open, 1, 1, 0, 1, split, 0, 1, 0, 1, quoted, 0, 1, 0, 1, 0});
+    add(object, {ordered, 0, ~0u, 0, 0, 0, 3, open, 1, 1, 0, 1, split, 0, 1, 0, 1, quoted, 0, 1, 0, 1, 0});
     w.node(object);
     w.node({0, w.chars({'a', 'c'})});
     return w.program(0);

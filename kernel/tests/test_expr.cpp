@@ -122,6 +122,35 @@ void test_universe() {
     }
 }
 
+// Counts inside counts: what is left after the freest bounds is no state of its own.
+void test_counts_inside_counts() {
+    const auto groups = [](ExprPool& pool, std::uint32_t most, std::uint32_t times) {
+        const ExprId any = pool.set(ByteSet::of("ab.")), dot = pool.set(ByteSet::of("."));
+        return pool.cat(pool.repeat(pool.cat(pool.repeat(any, 1, most), dot), 1, times), pool.set(ByteSet::of("x")));
+    };
+    ExprPool large;
+    ExprId state = groups(large, 63, 127);
+    const std::size_t before = large.size();
+    for (unsigned i = 0; i < 100; ++i) state = large.next(state, '.');
+    CHECK(state != kNone && large.size() - before < 3000);
+    ExprPool pool;
+    const ExprId few = groups(pool, 3, 3);
+    bool right = true;
+    for (std::uint32_t length = 0; length <= 13; ++length)
+        for (std::uint32_t dots = 0; dots < 1u << length; ++dots) {
+            std::string text(length, 'a');
+            std::vector<std::uint32_t> ways(length + 1);  // by place: bit n: n groups may end there
+            ways[0] = 1;
+            for (std::uint32_t at = 0; at < length; ++at) {
+                if (!(dots >> at & 1)) continue;
+                text[at] = '.';
+                for (std::uint32_t size = 2; size <= 4 && size <= at + 1; ++size) ways[at + 1] |= ways[at + 1 - size] << 1;
+            }
+            right &= matches(pool, few, text + "x") == ((ways[length] & 0b1110) != 0);
+        }
+    CHECK(right);
+}
+
 // A byte is answered where a search finds that in few states, though another byte's would take too many; also when asked often.
 void test_hard_targets() {
     ExprPool pool(ExprLimits{.max_search = 3000});
@@ -327,6 +356,7 @@ int main() {
     test_search_inside_search();
     test_units();
     test_counts_without_rows();
+    test_counts_inside_counts();
     test_hard_targets();
     test_shortest_spellings();
     test_spellings();

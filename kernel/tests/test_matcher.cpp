@@ -73,13 +73,19 @@ void walk(const programs::Words& program, unsigned seed) {
 void budget(const programs::Words& program, unsigned seed) {
     const auto automaton = Automaton::compile(vocabulary(64 << 20), program);
     std::mt19937 random(seed);
-    Row row(automaton->vocabulary().words());
+    Row row(automaton->vocabulary().words()), again = row, full = row, whole = row;
     for (std::uint32_t extra = 0; extra < 12; ++extra) {
         Matcher matcher(automaton);
         std::uint32_t left = matcher.tokens_to_finish() + extra;
         CHECK(!matcher.fill_mask_within(row, matcher.tokens_to_finish() - 1));
+        CHECK(matcher.fill_masks_within(row, whole, matcher.tokens_to_finish() - 1) == Matcher::Fit::none);
         for (; !matcher.is_finished() && left > 0; --left) {
             CHECK(matcher.fill_mask_within(row, left));
+            matcher.fill_mask(full);
+            const Matcher::Fit fit = matcher.fill_masks_within(again, whole, left);
+            CHECK(again == row);
+            CHECK(fit == (row == full ? Matcher::Fit::all : Matcher::Fit::some));
+            CHECK(fit == Matcher::Fit::all || whole == full);
             std::vector<std::uint32_t> legal;
             for (std::uint32_t t = 0; t < automaton->vocabulary().size(); ++t)
                 if (bit(row, t)) legal.push_back(t);

@@ -382,7 +382,7 @@ void budgets() {
         const std::uint32_t name = w.quoted(w.literal("a")), text = w.quoted(w.literal("x"));
         programs::Words object{3};
         for (std::uint32_t word : programs::Writer::marks(false, "<" + std::to_string(i), std::to_string(i) + ">")) object.push_back(word);
-        for (std::uint32_t word : {0u, 0u, ~0u, 0u, 1u, name, 1u, 1u, 0u, 1u, 0u}) object.push_back(word);
+        for (std::uint32_t word : {0u, 0u, ~0u, 0u, 0u, 0u, 1u, name, 1u, 1u, 0u, 1u, 0u}) object.push_back(word);
         w.node(object);
         w.node({0, text});
         Matcher one(Automaton::compile(small, w.program(0)));

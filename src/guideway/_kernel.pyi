@@ -1,13 +1,27 @@
 """The kernel: vocabularies, automata, matchers and token masks."""
 
 from collections.abc import Callable, Sequence
+import enum
 from typing import Any
 
 import numpy
 import numpy.typing
 
 
-class Vocabulary:
+class WorkDeferred(Exception):
+    pass
+
+def bound_work(units: int | None) -> int | None:
+    """
+    Bound the work of later calls of this thread to this number of units in total; None: do not bound it.
+
+    A call that reaches the bound raises `WorkDeferred` and changes nothing. It can be repeated.
+
+    Returns:
+        What was left of the bound before.
+    """
+
+class KernelVocabulary:
     """
     The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts, punctuation as leaves), which change no mask.
     """
@@ -15,7 +29,7 @@ class Vocabulary:
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 15) -> None: ...
 
     @staticmethod
-    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
+    def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
         """The same of what `flatten` made of the tokens."""
 
     def save(self) -> bytes:
@@ -24,7 +38,7 @@ class Vocabulary:
         """
 
     @staticmethod
-    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> Vocabulary:
+    def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
         """
         `of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other tokens, or no such file.
         """
@@ -57,7 +71,7 @@ class Automaton:
     """
 
     @staticmethod
-    def compile(vocabulary: Vocabulary, program: bytes) -> Automaton:
+    def compile(vocabulary: KernelVocabulary, program: bytes) -> Automaton:
         """Compile a program (`guideway.grammar.program`), little-endian words."""
 
     def matcher(self) -> Matcher:
@@ -68,8 +82,22 @@ class Automaton:
         Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.
         """
 
+    def __repr__(self) -> str: ...
+
     def stats(self) -> dict[str, int]:
         """Sizes and memo hits, for benchmarks."""
+
+class Fit(enum.Enum):
+    """How a token budget changes a mask; see `Matcher.fill_masks_within`."""
+
+    NONE = 0
+    """No token fits the budget."""
+
+    ALL = 1
+    """Every legal token fits the budget."""
+
+    SOME = 2
+    """Some legal tokens do not fit the budget."""
 
 class Matcher:
     """
@@ -84,6 +112,11 @@ class Matcher:
     def fill_mask_within(self, row: numpy.typing.NDArray[numpy.uint32], tokens_left: int) -> bool:
         """
         As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.
+        """
+
+    def fill_masks_within(self, row: numpy.typing.NDArray[numpy.uint32], whole: numpy.typing.NDArray[numpy.uint32], tokens_left: int) -> Fit:
+        """
+        As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.
         """
 
     def fill_draft_masks(self, token_ids: Sequence[int], parents: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> None:
@@ -132,6 +165,8 @@ class Matcher:
 
     def completion(self) -> bytes:
         """A shortest text that completes what was taken so far."""
+
+    def __repr__(self) -> str: ...
 
     @property
     def is_accepting(self) -> bool:

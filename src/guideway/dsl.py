@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from guideway.constraints.base import Constraint, either_of, one_after_the_other
-from guideway.constraints.embed import source_of
+from guideway.constraints.coerce import source_of
 from guideway.constraints.format import Format
 from guideway.constraints.regex import Regex
 from guideway.errors import InvalidConstraintError

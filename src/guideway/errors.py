@@ -12,6 +12,7 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
     ├── RejectedTokenError          a token is not legal at this position                (ValueError)
     ├── InvalidTokenError           a token id is outside the vocabulary                 (LookupError)
     ├── BudgetTooSmallError         no complete output fits in max_tokens                (ValueError)
+    ├── TruncatedError              max_tokens or the context changed an output          (ValueError)
     ├── EmptySequenceError          logits were requested for an empty sequence          (LookupError)
     ├── ModelNotFoundError          no model, tokenizer or file with this name           (FileNotFoundError)
     ├── MissingDependencyError      an optional library is not installed                 (ImportError)
@@ -32,8 +33,7 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
             ├── RateLimitError      too many requests or tokens                          (RuntimeError)
             ├── OverloadedError     the endpoint has no capacity                         (RuntimeError)
             ├── ConnectionLostError no connection, or it ended before the answer         (ConnectionError)
-            ├── RefusalError        the model refused to answer                          (RuntimeError)
-            └── TruncatedError      the answer was cut at the maximum number of tokens   (RuntimeError)
+            └── RefusalError        the model refused to answer                          (RuntimeError)
 """
 
 from __future__ import annotations
@@ -129,14 +129,18 @@ class InvalidTextError(GuidewayError, ValueError):
         place: The JSON Pointer of the value that does not fit, or None.
         attempts: The attempts of a remote model, with their usage; else empty.
         usage: The usage of all attempts of a remote model; else None.
+        position: The number of characters at the beginning of the text that fit, or None.
     """
 
-    def __init__(self, message: str, *, place: str | None = None, text: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, place: str | None = None, text: str | None = None, position: int | None = None
+    ) -> None:
         super().__init__(message)
         self.place = place
         self.text = text
         self.attempts: tuple[Any, ...] = ()
         self.usage: Any = None
+        self.position = position
 
 
 class RejectedTokenError(GuidewayError, ValueError):
@@ -174,6 +178,25 @@ class InvalidTokenError(GuidewayError, LookupError):
 
 class BudgetTooSmallError(GuidewayError, ValueError):
     """No complete output fits in `max_tokens`, or in the context."""
+
+
+class TruncatedError(GuidewayError, ValueError):
+    """`max_tokens` or the context cut or shortened an output, and `on_truncation="raise"` was given.
+
+    Attributes:
+        generation: The `Generation` up to the first token that would have been another. `resume` continues from its
+            `state`. None for a remote model.
+        text: The text that came, for a remote model.
+        attempts: The attempts of a remote model, with their usage; else empty.
+        usage: The usage of all attempts of a remote model; else None.
+    """
+
+    def __init__(self, message: str, generation: Any = None) -> None:
+        super().__init__(message)
+        self.generation = generation
+        self.text = ""
+        self.attempts: tuple[Any, ...] = ()
+        self.usage: Any = None
 
 
 class EmptySequenceError(GuidewayError, LookupError):
@@ -284,11 +307,5 @@ class ConnectionLostError(RemoteError, ConnectionError):
 
 class RefusalError(RemoteError):
     """The model refused to answer, or a filter of the endpoint did. `text` is what it wrote instead."""
-
-    text: str = ""
-
-
-class TruncatedError(RemoteError):
-    """The answer was cut at the maximum number of tokens. `text` is the part that came."""
 
     text: str = ""

@@ -120,7 +120,8 @@ def _load_onnx(rest: str, options: dict[str, Any]) -> _Loaded:
 
 def _load_transformers(rest: str, options: dict[str, Any]) -> _Loaded:
     package = _engine("transformers", "transformers", "torch and transformers")
-    return package.TransformersEngine(rest, **options), lambda: package.tokenizer(rest)
+    engine = package.TransformersEngine(rest, **options)
+    return engine, lambda: package.tokenizer(rest, engine.eos_ids)
 
 
 def _load_llama_cpp(rest: str, options: dict[str, Any]) -> _Loaded:

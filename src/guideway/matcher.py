@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from guideway import masks
-from guideway._kernel import LoopClock, LoopRows, Matcher, advance_and_fill, fill_masks
+from guideway._kernel import Fit, LoopClock, LoopRows, Matcher, advance_and_fill, fill_masks
 from guideway.tokenizers import Tokenizer
 
-__all__ = ["LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
+__all__ = ["Fit", "LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
 
 _CONTEXT = 16  # number of preceding tokens that are tried first as context
 

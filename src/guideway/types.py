@@ -7,7 +7,7 @@ def show(result: Generation[Person]) -> None: ...
 
 from __future__ import annotations
 
-from guideway._kernel import Automaton, Matcher
+from guideway._kernel import Automaton, Fit, Matcher
 from guideway.compiler import AutomatonCache
 from guideway.constraints import Constraint, PythonType, Reply, ToolCall
 from guideway.constraints.captures import Capture, Captures
@@ -28,13 +28,12 @@ from guideway.generation import (
 )
 from guideway.generation.options import Messages, Prompt, Prompts
 from guideway.generation.scheduler import FinishReason, Timings
-from guideway.sampling import Alternative, Sampler, Stage, TokenLogprobs
-from guideway.sessions import Change, Counts, KVCache, PrefixCache, PrefixStatistics, Session
+from guideway.sampling import Sampler, Stage, TokenAlternative, TokenLogprobs
+from guideway.sessions import Change, Counts, Divergence, KVCache, PrefixCache, PrefixStatistics, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
 from guideway.tokenizers.tokenizer import Batch
 
 __all__ = [
-    "Alternative",
     "Automaton",
     "AutomatonCache",
     "Batch",
@@ -44,8 +43,10 @@ __all__ = [
     "Change",
     "Constraint",
     "Counts",
+    "Divergence",
     "EngineLogits",
     "FinishReason",
+    "Fit",
     "Generation",
     "GenerationRequest",
     "GenerationState",
@@ -72,6 +73,7 @@ __all__ = [
     "Stream",
     "TextChunk",
     "Timings",
+    "TokenAlternative",
     "TokenLogprobs",
     "Tokenizer",
     "ToolCall",

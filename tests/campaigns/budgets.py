@@ -3,8 +3,9 @@
     python -m tests.campaigns.budgets [--count 2000] [--seed 0]
 
 `--count` is the number of satisfiable and supported schemas; other schemas are counted by reason. Every output must be
-complete, parse, be valid by the `jsonschema` package, and use no more tokens than its budget. A budget one token below
-the minimum must be refused before the model runs.
+complete, parse, be valid by the `jsonschema` package, and use no more tokens than its budget. Its `finish_reason` and
+`truncation` must agree with a second run without a budget that uses the same random numbers. A budget one token below the
+minimum must be refused before the model runs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import guideway as gw
 from guideway.generation import Model, complete
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer
+from tests.helpers.truncation_twin import BEYOND, disagreement
 from tests.property.judge import Judge
 from tests.property.keywords import Drawer
 
@@ -60,8 +62,12 @@ def check(given: list[Model], seed: int, tally: Tally) -> None:
             continue
         tally.counts["outputs"] += 1
         tally.counts["at the fewest"] += len(found.tokens) == budget == least
-        if found.finish_reason != "stop" or len(found.tokens) > budget:
+        is_cut = found.truncation is not None and found.truncation.kind == "cut"
+        if is_cut or len(found.tokens) > budget:
             tally.fault(f"{found.finish_reason} after {len(found.tokens)} of {budget}", schema, seed, found.text)
+        free = complete(model, "x", source, **{**options, "max_tokens": budget + BEYOND, "allow_truncation": True})  # type: ignore[call-overload]  # as a dict
+        if problem := disagreement(found, free, model, tally.counts):
+            tally.fault(f"truncation within {budget}: {problem}", schema, seed, found.text)
         try:
             if not judge(found.text):
                 tally.fault(f"invalid within {budget}", schema, seed, found.text)

@@ -31,6 +31,7 @@ import pytest
 
 import guideway as gw
 from guideway import _kernel
+from tests.helpers.byte_tokens import legal
 from tests.oracle import grammars, regular
 from tests.property import aimed, keywords, patterns, schemas, wide
 from tests.property.checks import Mismatch
@@ -314,17 +315,17 @@ class Stores:
         self.size, self.eos = len(self.tokens), self.table.eos_ids
         whole = (self.tokens, self.table.eos_ids, self.table.special_ids)
         self.default = self.table.kernel
-        self.small = _kernel.Vocabulary(*whole, memo_bytes=4 << 20, store_bytes=8 << 20)
-        self.plain = _kernel.Vocabulary(*whole, shortcuts=0)
+        self.small = _kernel.KernelVocabulary(*whole, memo_bytes=4 << 20, store_bytes=8 << 20)
+        self.plain = _kernel.KernelVocabulary(*whole, shortcuts=0)
         self.file = np.frombuffer(self.table.kernel.save(), dtype=np.uint8)
         silent = self.table.unusable()
         self.ids = {text: token for token, text in enumerate(self.tokens) if text and token not in silent}
         self.longest = max(map(len, self.ids))
         self.usable = [token for token in self.ids.values() if token not in silent]
 
-    def fresh(self) -> _kernel.Vocabulary:
+    def fresh(self) -> _kernel.KernelVocabulary:
         """The same vocabulary with nothing computed."""
-        return _kernel.Vocabulary.load(*self.table._fields(), self.file)
+        return _kernel.KernelVocabulary.load(*self.table._fields(), self.file)
 
     def cut(self, text: bytes) -> list[int]:
         """Longest tokens first; up to a byte that no token begins with."""
@@ -392,7 +393,7 @@ class Walk:
         self.stores.counts["masks"] += len(self.rows) - 1
         if (self.rows[:-1] != self.rows[-1]).any():
             wrong = np.bitwise_or.reduce(self.rows[:-1] ^ self.rows[-1], axis=0)
-            raise self.fault(what, np.flatnonzero(np.unpackbits(wrong.view(np.uint8), bitorder="little")).tolist())
+            raise self.fault(what, legal(wrong))
 
     def holds(self, token: int) -> bool:
         """Whether the mask has the token."""

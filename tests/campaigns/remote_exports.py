@@ -21,6 +21,7 @@ from benchmarks.harness.data import cases
 from guideway import constraints as c
 from guideway.errors import ConstraintError
 from guideway.grammar.recognizer import accepts, byte_automaton
+from tests.helpers.byte_tokenizer import ByteTokenizer
 
 MAX_TEXT = 600
 """Texts that are longer are not judged: a lexeme for each character makes llguidance slow."""
@@ -33,13 +34,7 @@ class Llguidance:
         import llguidance
 
         self.library = llguidance
-        self.eos_token_id, self.bos_token_id, self.special_token_ids = 256, None, [256]
-        self.tokens = [*(bytes([byte]) for byte in range(256)), b"<eos>"]
-        self.tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(self))
-
-    def __call__(self, text: str | bytes) -> list[int]:
-        """Tokenize, as the wrapper demands."""
-        return list(text if isinstance(text, bytes) else text.encode())
+        self.tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(ByteTokenizer()))
 
     def judge(self, constraint: c.Constraint[Any], texts: list[str]) -> list[bool] | None:
         """Return the verdicts, or None if the library refuses the grammar for its size."""

@@ -24,7 +24,7 @@ from benchmarks.harness.data import cases
 from guideway.constraints import JsonSchema
 from guideway.errors import ConstraintError, InvalidTextError, LimitExceededError
 from guideway.grammar.recognizer import accepts, byte_automaton
-from guideway.jsontext.decoder import identity, write_json
+from guideway.jsontext.encoder import identity, write_json
 from guideway.remote.capabilities import Capabilities, capabilities
 from guideway.remote.lowering import lower
 from guideway.remote.plan import make_plan

@@ -85,7 +85,7 @@ def drawn(model: gw.Model, name: str, count: int, seed: int) -> Outcome:
             problem = fault(GALLERY[name], one.text)
             if problem is not None:
                 outcome.invalid.append(f"{budget} tokens: {one.text}: {problem}")
-            if one.finish_reason != "stop" or len(one.tokens) > budget:
+            if (one.truncation is not None and one.truncation.kind == "cut") or len(one.tokens) > budget:
                 outcome.cut.append(f"{budget} tokens: {one.text}: {one.finish_reason}")
     return outcome
 

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import guideway as gw
+from tests.helpers.byte_tokens import BYTES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -104,10 +105,9 @@ def test_schema(case: dict[str, Any]) -> None:
 
 def refused(make: Any, case: dict[str, Any]) -> gw.errors.ConstraintError:
     """The error, which may come when the constraint is made or when it is compiled."""
-    vocabulary = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[EOS], special_ids=[])
     expected = tuple(getattr(gw.errors, name) for name in case["error"].split("|"))
     with pytest.raises(expected) as caught:
-        gw.compile(make(), vocabulary, cache=False)
+        gw.compile(make(), BYTES, cache=False)
     return caught.value
 
 

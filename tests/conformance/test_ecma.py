@@ -7,27 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from guideway._kernel import Automaton, Vocabulary
-from guideway.constraints.base import leaf
+from guideway._kernel import Automaton
 from guideway.errors import UnsatisfiableError
 from guideway.frontends.regex import parse_pattern
+from guideway.grammar.nodes import leaf
 from guideway.grammar.program import encode
+from tests.helpers.byte_tokens import BYTES, END
 
 CASES = json.loads(Path(__file__).with_name("ecma.json").read_text("utf-8"))
-END = 256
-
-
-@pytest.fixture(scope="module")
-def vocabulary() -> Vocabulary:
-    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [END], [])
 
 
 @pytest.mark.parametrize("part", range(8))
-def test_verdicts_of_node(part: int, vocabulary: Vocabulary) -> None:
+def test_verdicts_of_node(part: int) -> None:
     for case in CASES[part::8]:
         language = parse_pattern(case["pattern"], "ecma", search=True)
         try:
-            matcher = Automaton.compile(vocabulary, encode(leaf(language))).matcher()
+            matcher = Automaton.compile(BYTES.kernel, encode(leaf(language))).matcher()
         except UnsatisfiableError:
             assert not case["hit"], case["pattern"]
             continue

@@ -20,7 +20,17 @@ from guideway.grammar.nodes import (
     Sequence,
     Value,
 )
-from guideway.grammar.regular import Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, Spelled
+from guideway.grammar.regular import (
+    Chars,
+    Complement,
+    Concat,
+    Intersection,
+    JsonEscaped,
+    Literals,
+    Regular,
+    Repeat,
+    Union,
+)
 from tests.helpers.reference_grammar import fits, matches
 from tests.oracle.readings import readings
 
@@ -120,9 +130,9 @@ class Sampler:
             return "a" if 0xD800 <= code <= 0xDFFF else chr(code)
         if isinstance(part, Literals):
             return self.random.choice(part.texts)
-        if isinstance(part, Cat):
+        if isinstance(part, Concat):
             return "".join(map(self.regular, part.parts))
-        if isinstance(part, Either):
+        if isinstance(part, Union):
             if not part.parts:
                 raise NoSample
             for one in self.random.sample(part.parts, len(part.parts)):
@@ -134,20 +144,20 @@ class Sampler:
         if isinstance(part, Repeat):
             most = part.minimum + 3 if part.maximum is None else min(part.maximum, part.minimum + 3)
             return "".join(self.regular(part.part) for _ in range(self.random.randint(part.minimum, most)))
-        if isinstance(part, Both):
+        if isinstance(part, Intersection):
             return self.both(part)
-        if isinstance(part, Spelled):
+        if isinstance(part, JsonEscaped):
             text = json.dumps(self.regular(part.part), ensure_ascii=False)[1:-1]
             if part.spelling == "json-any" and self.random.random() < 0.5:
                 text = json.dumps(json.loads(f'"{text}"'))[1:-1].replace("/", "\\/")
             return text
-        assert isinstance(part, Not)
+        assert isinstance(part, Complement)
         text = "".join(self.random.choice("abé1 /") for _ in range(self.random.randint(0, 4)))
         if not matches(part, text):
             raise NoSample
         return text
 
-    def both(self, part: Both) -> str:
+    def both(self, part: Intersection) -> str:
         for _ in range(60):
             text = self.regular(self.random.choice(part.parts))
             if matches(part, text):

@@ -22,7 +22,18 @@ from guideway.grammar.nodes import (
     Sequence,
     Value,
 )
-from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Spelled
+from guideway.grammar.regular import (
+    Chars,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    JsonEscaped,
+    Literals,
+    Regular,
+    Repeat,
+    Union,
+)
 from tests.oracle.readings import readings
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
@@ -52,20 +63,20 @@ class Language:
         if isinstance(part, Literals):
             words = (list(word) for word in part.texts)
             return {at + len(word) for word in words if list(self.text[at : at + len(word)]) == word}
-        if isinstance(part, Either):
+        if isinstance(part, Union):
             return {end for one in part.parts for end in self.ends(one, at)}
-        if isinstance(part, Both):
+        if isinstance(part, Intersection):
             return set.intersection(*(set(self.ends(one, at)) for one in part.parts))
-        if isinstance(part, Not):
+        if isinstance(part, Complement):
             return set(range(at, rest + 1)) - self.ends(part.part, at)
-        if isinstance(part, Cat):
+        if isinstance(part, Concat):
             found = {at}
             for one in part.parts:
                 found = {end for start in found for end in self.ends(one, start)}
             return found
         if isinstance(part, Repeat):
             return self._repeat_ends(part, at)
-        if isinstance(part, Graph):
+        if isinstance(part, Dfa):
             return self._graph_ends(part, at)
         return self._spelled_ends(part, at)
 
@@ -89,7 +100,7 @@ class Language:
             reached, count = following, count + 1
         return found
 
-    def _graph_ends(self, part: Graph, at: int) -> set[int]:
+    def _graph_ends(self, part: Dfa, at: int) -> set[int]:
         found, reached = set(), {0}
         while reached:
             found |= {at for state in reached if part.states[state][0]}
@@ -99,7 +110,7 @@ class Language:
             reached, at = set(taken), at + 1
         return found
 
-    def _spelled_ends(self, part: Spelled, at: int) -> set[int]:
+    def _spelled_ends(self, part: JsonEscaped, at: int) -> set[int]:
         assert isinstance(self.text, str)
         units, places, position = [], [at], at
         while (unit := _UNIT.match(self.text, position)) is not None:

@@ -89,10 +89,10 @@ def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
     """A class of keys without some of them."""
     strings = tuple(read for read in map(said, sorted(used)) if read is not None)
     match key:
-        case written.Cat((opening, written.Spelled(inner, spelling), closing)):
-            left = written.both(inner, written.Not(written.Literals(strings)))
-            return written.Cat((opening, written.Spelled(left, spelling), closing))
-    return written.both(key, written.Not(written.Literals(tuple(sorted(used)))))
+        case written.Concat((opening, written.JsonEscaped(inner, spelling), closing)):
+            left = written.both(inner, written.Complement(written.Literals(strings)))
+            return written.Concat((opening, written.JsonEscaped(left, spelling), closing))
+    return written.both(key, written.Complement(written.Literals(tuple(sorted(used)))))
 
 
 class Feasible:
@@ -100,7 +100,9 @@ class Feasible:
 
     def __init__(self, node: ir.Object, fits: Callable[[int], bool], keys: Callable[[written.Regular, int], list[str]]):
         self.node, self.fits = node, fits
-        needed = max(node.minimum, 0) + sum(p.required for p in node.properties) + node.demands.bit_count() + 1
+        needed = max(node.minimum, 0) + len(node.properties) + node.demands.bit_count() + 1
+        self._least = node.demands.bit_count() if node.least is None else node.least
+        self._most = node.demands.bit_count() if node.most is None else node.most
         self.names = [keys(p.key, needed + 4) for p in node.open]
         self.possible = [bool(keys(p.key, 1)) for p in (*node.properties, *node.open)]
         self._known: dict[Members, bool] = {}
@@ -110,7 +112,11 @@ class Feasible:
         node = self.node
         missing = any(p.required and n not in at.taken for n, p in enumerate(node.properties))
         order = not (node.ordered and missing) and not missing
-        return order and at.count >= node.minimum and not node.demands & ~at.met
+        met = at.met
+        for n, entry in enumerate(node.properties):
+            if n not in at.taken:
+                met |= entry.missing
+        return order and at.count >= node.minimum and self._least <= (met & node.demands).bit_count() <= self._most
 
     def after(self, at: Members) -> Iterator[tuple[int, ir.Marked, Members]]:
         """Entries that could come next by their number, how they are read, and where the object then stands."""
@@ -127,6 +133,9 @@ class Feasible:
             for way in readings(entry.value):
                 if self.fits(way.node):
                     count, met = at.count + 1, at.met | way.marks
+                    if node.ordered:  # the properties passed by are missing
+                        for i, passed_by in enumerate(node.properties[:n]):
+                            met |= passed_by.missing if i not in at.taken else 0
                     yield n, way, self._clipped(replace(at, taken=at.taken | passed, count=count, met=met, first=False))
 
     def _open(self, n: int) -> bool:
@@ -144,7 +153,7 @@ class Feasible:
         if node.maximum is None and not node.demands and at.count >= node.minimum and not node.ordered:
             return all(n in at.taken or not p.required or self._open(n) for n, p in enumerate(node.properties))
         if at not in self._known:
-            missing = sum(p.required for n, p in enumerate(node.properties) if n not in at.taken)
+            missing = sum(p.required or p.missing > 0 for n, p in enumerate(node.properties) if n not in at.taken)
             most = max(node.minimum - at.count, missing + (node.demands & ~at.met).bit_count())
             self._known[at] = self._search(at, most)
         return self._known[at]

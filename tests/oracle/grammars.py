@@ -25,11 +25,11 @@ from .values import ByValue
 def spelled(part: written.Regular) -> bool:
     """Whether some of it stands in a JSON string's spelling."""
     match part:
-        case written.Spelled():
+        case written.JsonEscaped():
             return True
-        case written.Cat(parts) | written.Either(parts) | written.Both(parts):
+        case written.Concat(parts) | written.Union(parts) | written.Intersection(parts):
             return any(spelled(p) for p in parts)
-        case written.Not(inner) | written.Repeat(inner):
+        case written.Complement(inner) | written.Repeat(inner):
             return spelled(inner)
     return False
 
@@ -43,17 +43,17 @@ def expression(part: written.Regular) -> regular.Expr:
             return trie(sorted(set(texts)))
         case written.Special(str(name)):  # no vocabulary of the oracle's has special tokens: the name as text
             return trie([name])
-        case written.Cat(parts):
+        case written.Concat(parts):
             return regular.cat(*(expression(p) for p in parts))
-        case written.Either(parts):
+        case written.Union(parts):
             return regular.either(*(expression(p) for p in parts))
-        case written.Both(parts):
+        case written.Intersection(parts):
             return regular.both(*(expression(p) for p in parts))
-        case written.Not(inner):
+        case written.Complement(inner):
             return regular.complement(expression(inner))
         case written.Repeat(inner, low, high):
             return regular.times(expression(inner), low, high)
-        case written.Graph(states):
+        case written.Dfa(states):
             return regular.graph(tuple((ends, tuple((on.ranges, to) for on, to in steps)) for ends, steps in states))
     raise TypeError(part)
 
@@ -258,7 +258,7 @@ def mark(marks: ir.Punctuation, name: str) -> Stack:
 def shortest(part: written.Regular) -> str | None:
     """Some shortest text of a class of keys, in its plainest spelling; None: there is none."""
     match part:
-        case written.Cat((_, written.Spelled(inner, _), _)):
+        case written.Concat((_, written.JsonEscaped(inner, _), _)):
             found = regular.member(expression(inner))
             return None if found is None else f"{json.dumps(found, ensure_ascii=False)}"
     return regular.member(expression(part))
@@ -266,7 +266,7 @@ def shortest(part: written.Regular) -> str | None:
 
 def alternatives(part: written.Regular) -> Iterator[written.Regular]:
     """Taken apart where some of it is a JSON string and some is not."""
-    if isinstance(part, written.Either) and spelled(part):
+    if isinstance(part, written.Union) and spelled(part):
         for inner in part.parts:
             yield from alternatives(inner)
     else:
@@ -277,13 +277,13 @@ def alternatives(part: written.Regular) -> Iterator[written.Regular]:
 def possible(part: written.Regular) -> bool:
     """Whether a regular piece has any text."""
     match part:
-        case written.Cat(parts) if spelled(part):
+        case written.Concat(parts) if spelled(part):
             return all(possible(p) for p in parts)
-        case written.Either(parts) if spelled(part):
+        case written.Union(parts) if spelled(part):
             return any(possible(p) for p in parts)
         case written.Repeat(inner, low, high) if spelled(part):
             return (high is None or high >= low) and (low == 0 or possible(inner))
-        case written.Spelled(inner):
+        case written.JsonEscaped(inner):
             return regular.alive(expression(inner))
     return regular.alive(expression(part))
 
@@ -302,11 +302,11 @@ def text_of(part: written.Regular, spelling: Spelling) -> Reader:
 def regular_stacks(part: written.Regular) -> Iterator[Stack]:
     """Taken apart until each piece has one spelling."""
     match part:
-        case written.Spelled(inner, spelling):
+        case written.JsonEscaped(inner, spelling):
             yield (text_of(inner, spelling),)
-        case written.Cat(parts):
+        case written.Concat(parts):
             yield tuple(piece(p) for p in parts)
-        case written.Either(parts):
+        case written.Union(parts):
             yield from ((piece(p),) for p in parts if possible(p))
         case written.Repeat(inner, low, high):
             if low == 0:

@@ -2,12 +2,15 @@
 
 import importlib
 import importlib.metadata
+import re
 from pathlib import Path
 
 import pytest
 
 import guideway
 from guideway import errors
+
+from .repository import PACKAGE, python_files
 
 NAMES = {
     *("load", "compile", "cache", "resume", "score", "plan"),
@@ -65,3 +68,25 @@ def test_errors_are_listed_and_documented() -> None:
 
 def test_version_is_that_of_the_package() -> None:
     assert importlib.metadata.version("guideway") == guideway.__version__
+
+
+# Classes with one name in several modules: each implements a protocol of another library.
+SAME_NAMES = {
+    "ConstrainedLogits": {"transformers", "mlx", "llama_cpp", "exllamav2", "onnx_genai"},
+    "ConstraintFilter": {"exllamav2", "exllamav3"},
+    "GuidewayBackend": {"vllm", "sglang"},
+    "GuidewayGrammar": {"vllm", "sglang"},
+}
+
+
+def test_class_names_are_unique() -> None:
+    found: dict[str, list[Path]] = {}
+    for path in [*python_files(), PACKAGE / "_kernel.pyi"]:
+        for name in re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M):
+            found.setdefault(name, []).append(path.relative_to(PACKAGE))
+    assert len(found) > 300
+    repeated = {name: paths for name, paths in found.items() if len(paths) > 1}
+    other = {name: [str(path) for path in paths] for name, paths in repeated.items() if name not in SAME_NAMES}
+    assert not other, "rename these classes: the name has one meaning"
+    assert all(path.parts[0] == "integrations" for paths in repeated.values() for path in paths)
+    assert {name: {path.parts[1] for path in paths} for name, paths in repeated.items()} == SAME_NAMES

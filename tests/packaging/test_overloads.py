@@ -30,6 +30,22 @@ reveal_type(gw.generate(model, "p", Person, n=3))
 reveal_type(gw.generate(model, ["p"], Person, n=3))
 reveal_type(gw.extract(model, "t", Person))
 reveal_type(gw.extract(model, ["t", "u"], Person))
+reveal_type(gw.generate(model, "p", gw.Reasoning(Person)))
+reveal_type(gw.generate(model, "p", gw.Reasoning(gw.Regex("a"))))
+reveal_type(gw.Reasoning({"type": "object"}).parse("{}"))
+reveal_type(gw.generate(model, "p", Person, allow_truncation=True))
+reveal_type(gw.generate(model, ["p"], Person, return_exceptions=True))
+reveal_type(gw.extract(model, ["p"], Person, return_exceptions=True))
+reveal_type(gw.complete(model, ["p"], Person, return_exceptions=True, n=2))
+reveal_type(model.extract("p", Person, allow_truncation=True, on_truncation="raise"))
+
+async def concurrent() -> None:
+    reveal_type(await gw.agenerate(model, "p", Person))
+    reveal_type(await gw.agenerate(model, ["p"], Person, return_exceptions=True))
+    reveal_type(await model.acomplete("p", Person, allow_truncation=True))
+    reveal_type(await model.aextract(["p"], Person))
+    reveal_type(gw.astream(model, "p"))
+
 reveal_type(gw.compile(gw.Regex("a"), gw.Vocabulary([b"a", b""], eos_ids=[1])))
 """
 TYPES = [
@@ -43,6 +59,19 @@ TYPES = [
     "list[list[Person]]",
     "Person",
     "list[Person]",
+    "tuple[str, Person]",
+    "tuple[str, str]",
+    "tuple[str, Any]",
+    "Person | None",
+    "list[Person | Exception | None]",
+    "list[Person | Exception | None]",
+    "list[list[guideway.generation.results.Generation[Person | None] | Exception]]",
+    "Person | None",
+    "Person",
+    "list[Person | Exception | None]",
+    "guideway.generation.results.Generation[Person | None]",
+    "list[Person]",
+    "typing.AsyncIterator[str]",
     "Automaton",
 ]
 

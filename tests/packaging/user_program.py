@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import guideway as gw
-from guideway import types
+from guideway import errors, types
 from guideway.compiler import CompileLimits, acompile
 from guideway.errors import BudgetTooSmallError, LimitExceededError, ModelNotFoundError, RejectedTokenError
 from guideway.masks import apply, new_rows
@@ -50,10 +51,10 @@ def details(model: gw.Model) -> None:
     results: list[types.Generation[str]] = model.complete(["a", "b"])
     samples: list[types.Generation[str | None]] = model.complete("a", gw.Regex("a"), n=2, allow_truncation=True)
     step: types.TokenLogprobs = result.steps[0]
-    other: types.Alternative = step.alternatives[0]
+    other: types.TokenAlternative = step.alternatives[0]
     timings: types.Timings = result.timings
     reason: types.FinishReason = result.finish_reason
-    truncation: types.Truncation | None = result.cut
+    truncation: types.Truncation | None = result.truncation
     captures: types.Captures = result.captures
     state: types.GenerationState = result.state
     kv_cache: types.KVCache | None = state.kv_cache
@@ -94,6 +95,7 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
         change: types.Change = session.set_text("Hello, ")
         session.constrain(constraint)
         made: list[int] = session.complete(max_tokens=20)
+        divergence: types.Divergence | None = session.divergence
         counts: types.Counts = session.counts
         start: types.KVCache = session.kv_cache()
         logits: NDArray[np.float32] = session.logits()
@@ -102,11 +104,12 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
     rows = new_rows(1, len(vocabulary))
     fill_masks([matcher], rows)
     any_left: bool = apply(logits, rows[0])
+    fit: types.Fit = matcher.fill_masks_within(rows[0], rows[0].copy(), needed)
     try:
         advance_and_fill([matcher], forced_tokens(matcher, tokenizer), rows)
     except (RejectedTokenError, LimitExceededError) as error:
         print(error)
-    print(ids, change, made, counts, start.nbytes, needed, any_left, adaptive)
+    print(ids, change, made, divergence, counts, start.nbytes, needed, any_left, fit, adaptive)
 
 
 def search(model: gw.Model) -> None:
@@ -126,3 +129,71 @@ def tools(model: gw.Model) -> None:
         print(found, gw.generate(model, requests))
     except BudgetTooSmallError as error:
         print(error)
+
+
+def constraints(vocabulary: types.Vocabulary) -> list[gw.Constraint[object]]:
+    of_schema: gw.JsonSchema = gw.JsonSchema({"type": "integer"})
+    of_type: types.PythonType[Person] = types.PythonType(Person)
+    grammars: tuple[gw.Lark, gw.Gbnf, gw.Ebnf] = (gw.Lark('start: "a"'), gw.Gbnf('root ::= "a"'), gw.Ebnf('a ::= "b"'))
+    choice: gw.Choice = gw.Choice(["yes", "no"])
+    date: gw.Format = gw.Format("date")
+    tags: gw.Tags = gw.Tags([gw.Tag("<b>", choice, "</b>")])
+    thought: gw.Reasoning = gw.Reasoning(choice, end="</think>")
+    automaton: types.Automaton = gw.compile(of_schema, vocabulary)
+    matcher: types.Matcher = automaton.matcher()
+    print(gw.__version__, matcher.position)
+    return [of_schema, of_type, *grammars, choice, date, tags, thought]
+
+
+def statistics(model: types.Model) -> None:
+    automata: types.AutomatonCache = gw.cache
+    prefixes: types.PrefixCache = model.prefixes
+    held: types.PrefixStatistics = prefixes.statistics
+    print(automata.hits, held.hits)
+
+
+def served(client: object) -> gw.Constraint[Any]:
+    model = gw.remote(client, "name")
+    print(gw.plan(model, int).guarantee, gw.plan("openai", Person).to_json())
+    return gw.from_wire(gw.to_wire(Person), types=[Person])
+
+
+def prompts(model: types.Model, options: types.Options) -> None:
+    messages: types.Messages = [{"role": "user", "content": "Hello"}]
+    prompt: types.Prompt = messages
+    several: types.Prompts = ["a", "b"]
+    batch: types.Batch = model.tokenizer.encode_batch(["a", "bc"])
+    result: types.Generation[str] = gw.complete(model, prompt, gw.Regex("(?P<x>a)"), **options)
+    spans: tuple[types.Capture, ...] = result.captures.spans
+    print(gw.generate(model, several), batch.ids.shape, spans)
+
+
+def sharpened(ids: object, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    return logits * 2
+
+
+def engine(runner: types.StepEngine, several: types.MultiStepEngine) -> None:
+    stage: types.Stage = sharpened
+    logits: types.EngineLogits
+    caches: list[types.Cache]
+    logits, [*caches] = runner.forward([[1, 2]], [None])
+    row: types.Logits = np.zeros(runner.vocab_size, np.float32)
+    print(stage, logits, caches, row, several.supports_rollback)
+
+
+def exit_code(error: gw.GuidewayError) -> int:
+    wrong_input: tuple[type[gw.GuidewayError], ...] = (
+        *(errors.ConstraintError, errors.InvalidConstraintError, errors.UnsupportedError, errors.UnsatisfiableError),
+        *(errors.InvalidTextError, errors.InvalidTokenError, errors.InvalidFileError, errors.ContextOverflowError),
+        *(errors.EmptySequenceError, errors.ChatTemplateError, errors.SnapshotError, errors.CacheError),
+    )
+    wrong_setup: tuple[type[gw.GuidewayError], ...] = (
+        *(errors.MissingDependencyError, errors.UnsupportedTokenizerError, errors.ProcessorError),
+        *(errors.ProcessorReuseError, errors.EngineError, errors.KVCacheFullError, errors.InvalidLogitsError),
+        *(errors.NoAllowedTokenError, errors.AuthenticationError),
+    )
+    later = (errors.RateLimitError, errors.OverloadedError, errors.ConnectionLostError)
+    endpoint: tuple[type[errors.RemoteError], ...] = (errors.RemoteError, *later, errors.RefusalError)
+    if isinstance(error, endpoint):
+        return 4
+    return 2 if isinstance(error, wrong_input) else 3 if isinstance(error, wrong_setup) else 1

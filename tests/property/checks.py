@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from guideway.errors import InvalidTokenError, RejectedTokenError, UnsatisfiableError
+from tests.helpers.byte_tokens import legal
 from tests.oracle.machine import Oracle
 from tests.oracle.matcher import SlowMatcher, Tokens
 
@@ -83,7 +84,7 @@ class Lockstep:
 
     def ids(self) -> frozenset[int]:
         """The ids whose bits are set in the row, bits past the vocabulary included."""
-        return frozenset(np.flatnonzero(np.unpackbits(self.words.view(np.uint8), bitorder="little")).tolist())
+        return frozenset(legal(self.words))
 
     # What can be seen at one state.
 

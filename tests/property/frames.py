@@ -34,7 +34,7 @@ Counts = tuple[Limits, ...]
 
 def quoted(inner: written.Regular, spelling: written.Spelling = "json") -> written.Regular:
     """A JSON string of some characters."""
-    return written.cat('"', written.Spelled(inner, spelling), '"')
+    return written.cat('"', written.JsonEscaped(inner, spelling), '"')
 
 
 def cell(low: str | None, high: str | None, multiple: str | None = None, other: str | None = None) -> ir.Cell:
@@ -73,7 +73,7 @@ def _object(
     value: Build, given: Names, more: written.Regular | None, ordered: bool, limits: Limits, grammar: ir.Grammar
 ) -> int:
     fixed = tuple(ir.Property(quoted(written.literal(name)), value(grammar), needed) for name, needed in given)
-    others = written.both(more, written.Not(written.literal("a", "ab"))) if more else written.NEVER
+    others = written.both(more, written.Complement(written.literal("a", "ab"))) if more else written.NEVER
     rest = (ir.Property(quoted(others), grammar.add(ONE), False),) if more else ()
     return grammar.add(ir.Object(OBJECT, fixed, rest, ordered, *limits))
 
@@ -96,13 +96,51 @@ def _demanding(
     first: Marking | None, rest: Marking | None, demands: int, ordered: bool, limits: Limits, grammar: ir.Grammar
 ) -> int:
     name = written.literal("a")
-    keys = written.both(written.repeat(written.chars("ab"), 1, 2), written.Not(name))
+    keys = written.both(written.repeat(written.chars("ab"), 1, 2), written.Complement(name))
     named, more = (
         (ir.Property(quoted(key, "json-any"), value(grammar, demands), False),) if value else ()
         for key, value in ((name, first), (keys, rest))
     )
     marks = SPACED if limits[0] == 2 else OBJECT
     return grammar.add(ir.Object(marks, named, more, ordered, *limits, demands))
+
+
+def tallied() -> Iterator[Build]:
+    """Objects that limit the number of marks from below and above, with marks of keys that are missing."""
+    one, letter, empty = leaf(ONE), leaf(LETTER), leaf(ir.Leaf(written.literal("[]")))
+    ways = (
+        marked((1, one), (0, letter)),
+        marked((2, one), (4, letter), (0, empty)),
+        marked((1 << 40, one), (3, letter)),
+    )
+    lacking = (0, 1, 4 | 1 << 40)
+    limits = ((0, None), (1, None), (0, 2), (2, 2))
+    numbers = ((2, 2), (0, 1), (1, 2), (3, None))
+    choices = product(product(ways, lacking), product(ways, lacking), (None, ways[0]), numbers, limits)
+    for n, each in enumerate(choices):
+        if n % 5 == 0:
+            yield partial(_tallied, *each, bool(n % 3))
+
+
+def _tallied(
+    first: tuple[Marking, int],
+    second: tuple[Marking, int],
+    rest: Marking | None,
+    numbers: tuple[int, int | None],
+    limits: Limits,
+    ordered: bool,
+    grammar: ir.Grammar,
+) -> int:
+    demands = 7 | 1 << 40
+    named = tuple(
+        ir.Property(
+            quoted(written.literal(name)), value(grammar, demands), limits == (1, None) and name == "b", missing
+        )
+        for name, (value, missing) in (("a", first), ("b", second))
+    )
+    keys = quoted(written.both(written.repeat(written.chars("ab"), 2, 2), written.Not(written.literal("a"))))
+    more = (ir.Property(keys, rest(grammar, demands), False),) if rest else ()
+    return grammar.add(ir.Object(OBJECT, named, more, ordered, *limits, demands, *numbers))
 
 
 def arrays(value: Build) -> Iterator[Build]:
@@ -150,7 +188,7 @@ def numbers() -> Iterator[Build]:
 def every() -> Iterator[Build]:
     """All of them: leaves in frames, then frames in frames in frames."""
     small, letter = leaf(SMALL), leaf(LETTER)
-    simple = [*objects(small), *arrays(letter), *demanding(), *different()]
+    simple = [*objects(small), *arrays(letter), *demanding(), *tallied(), *different()]
     yield from numbers()
     yield from simple
     yield from objects(letter)

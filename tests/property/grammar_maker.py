@@ -67,7 +67,7 @@ class GrammarMaker:
             return self.regular(3)
         spelling: written.Spelling = self.rng.choice(("json", "json-any"))
         inner = written.both(self.regular(2), written.repeat(written.ANY_CHAR, 0, self.rng.choice((1, 3, None))))
-        return written.cat('"', written.Spelled(inner, spelling), '"')
+        return written.cat('"', written.JsonEscaped(inner, spelling), '"')
 
     def regular(self, levels: int) -> written.Regular:
         """A regular expression."""
@@ -92,7 +92,7 @@ class GrammarMaker:
             case 3:
                 return written.either([self.regular(levels - 1), self.regular(levels - 1)])
             case 4:
-                return written.both(self.regular(levels - 1), written.Not(self.regular(levels - 1)))
+                return written.both(self.regular(levels - 1), written.Complement(self.regular(levels - 1)))
         return written.both(self.regular(levels - 1), written.repeat(written.chars("az"), 0, r.choice((None, 2, 4))))
 
     def object(self, levels: int) -> int:
@@ -109,7 +109,7 @@ class GrammarMaker:
         if r.random() < 0.4:
             least = r.randrange(2)
             short = written.repeat(written.chars("ac"), least, r.choice((1, 2, None)))
-            other = written.both(short, written.Not(written.literal(*KEYS)))
+            other = written.both(short, written.Complement(written.literal(*KEYS)))
             more = (ir.Property(self.key(other, least > 0 and r.random() < 0.3), self.value(levels, demands), False),)
         low, high = r.choice(((0, None), (0, None), (1, None), (2, None), (0, 1), (1, 2), (2, 2), (3, 4)))
         return self.grammar.add(ir.Object(self.object_marks, entries, more, r.random() < 0.5, low, high, demands))
@@ -123,7 +123,7 @@ class GrammarMaker:
 
     def key(self, name: written.Regular, plain: bool) -> written.Regular:
         """A key as it is written."""
-        return name if plain else written.cat('"', written.Spelled(name, "json"), '"')
+        return name if plain else written.cat('"', written.JsonEscaped(name, "json"), '"')
 
     def array(self, levels: int) -> int:
         """A frame of items."""

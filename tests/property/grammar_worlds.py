@@ -13,6 +13,7 @@ import numpy as np
 import guideway as gw
 from guideway.constraints import Constraint
 from guideway.grammar.nodes import Grammar
+from tests.helpers.byte_tokens import legal
 from tests.oracle import grammars
 from tests.oracle.machine import Oracle
 from tests.oracle.matcher import SlowMatcher, Tokens
@@ -110,7 +111,7 @@ def together(
             matcher = automaton.matcher()
             for token, expected in path:
                 matcher.fill_mask(row)
-                got = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+                got = legal(row)
                 if got != sorted(expected):
                     wrong.append(f"{cases[n // 4][0].name}: {got} instead of {sorted(expected)} after {path}")
                     return

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import guideway as gw
+from tests.helpers.byte_tokens import legal
 
 MOST = 60  # tokens of a sample, unless the shortest has more
 
@@ -30,8 +31,8 @@ def samples(source: Any, count: int, seed: int) -> list[str]:
         left = max(rng.randrange(20, MOST), matcher.min_tokens_to_complete())
         while not matcher.is_finished:
             assert matcher.fill_mask_within(row, left), f"a dead end after {text!r}"
-            legal = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-            token = int(rng.choice(legal))
+            tokens = legal(row)
+            token = int(rng.choice(tokens))
             matcher.advance(token)
             text += table.token_bytes[token] if not matcher.is_finished else b""
             left -= 1

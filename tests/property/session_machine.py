@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -76,8 +77,11 @@ class Sessions(RuleBasedStateMachine):
         ids = self.model.tokenizer.encode(text)
         pairs = zip([*ids, -1], [*self.tokens, -2], strict=False)
         kept = next(i for i, (a, b) in enumerate(pairs) if a != b)
+        if self.start is not None and kept < self.start:
+            with pytest.raises(ValueError, match="release=True"):
+                self.session.set_text(text)
         try:
-            change = self.session.set_text(text)
+            change = self.session.set_text(text, release=True)
         except GuidewayError:
             assert self.start is not None
             return
@@ -100,7 +104,10 @@ class Sessions(RuleBasedStateMachine):
     def rewind(self, share: float) -> None:
         count = round(share * len(self.tokens))
         kept = len(self.tokens) - count
-        assert self.session.rewind(count) == self.tokens[kept:]
+        if self.start is not None and kept < self.start:
+            with pytest.raises(ValueError, match="release=True"):
+                self.session.rewind(count)
+        assert self.session.rewind(count, release=True) == self.tokens[kept:]
         del self.tokens[kept:]
         if self.start is not None and kept < self.start:
             self.start = None

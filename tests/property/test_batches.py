@@ -11,6 +11,7 @@ import guideway as gw
 from guideway import _kernel
 from guideway.constraints import of
 from guideway.grammar.program import encode
+from tests.helpers.byte_tokens import legal
 
 from . import vocabularies
 
@@ -34,7 +35,7 @@ SOURCES = [
 
 def automaton(source: object, **settings: object) -> gw.Automaton:
     """The source compiled on its own, with settings of the kernel."""
-    table = _kernel.Vocabulary(list(TOKENS.texts), sorted(TOKENS.eos), [], **settings)  # type: ignore[arg-type]  # by name
+    table = _kernel.KernelVocabulary(list(TOKENS.texts), sorted(TOKENS.eos), [], **settings)  # type: ignore[arg-type]  # by name
     return gw.Automaton.compile(table, encode(of(source).grammar()))
 
 
@@ -43,7 +44,7 @@ def rows(count: int) -> np.ndarray:
 
 
 def ids(row: np.ndarray) -> list[int]:
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
+    return legal(row)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)
@@ -163,7 +164,7 @@ def test_a_character_begun_behind_a_count() -> None:
 )
 def test_a_budget_counts_what_comes_behind_a_value_that_is_read(schema: dict, how: str, text: str) -> None:
     tokens = [bytes([byte]) for byte in range(256)] + [b"", b'": 1, ', b'":1,', b"4,", b", "]
-    table = _kernel.Vocabulary(tokens, [256], [])
+    table = _kernel.KernelVocabulary(tokens, [256], [])
     source = gw.JsonSchema(schema, profile=how)  # type: ignore[arg-type]  # one of the two
     matcher, row = gw.Automaton.compile(table, encode(source.grammar())).matcher(), np.zeros(9, np.uint32)
     for byte in text.encode():

@@ -10,7 +10,8 @@ import pytest
 
 import guideway as gw
 from tests.campaigns.budgets import check, models
-from tests.campaigns.walks import TOKENS, VOCABULARY, Tally
+from tests.campaigns.walks import VOCABULARY, Tally
+from tests.helpers.byte_tokens import legal
 
 
 def test_every_output_fits_its_schema_and_its_budget() -> None:
@@ -39,8 +40,8 @@ def test_budget_includes_keys_already_read(schema: Any) -> None:
         row, left = np.zeros(matcher.words, np.uint32), matcher.min_tokens_to_complete() + rng.randrange(12)
         while not matcher.is_finished:
             assert matcher.fill_mask_within(row, left), (seed, left)
-            legal = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)])
-            matcher.advance(int(legal[rng.randrange(len(legal))]))
+            tokens = legal(row)
+            matcher.advance(tokens[rng.randrange(len(tokens))])
             left -= 1
             assert matcher.min_tokens_to_complete() <= left, seed
 
@@ -71,17 +72,17 @@ def test_a_mask_within_a_budget_is_what_can_be_finished(schema: Any, profile: An
         row, left = np.zeros(matcher.words, np.uint32), matcher.min_tokens_to_complete() + rng.randrange(9)
         while not matcher.is_finished:
             matcher.fill_mask(row)
-            legal = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)])
+            tokens = legal(row)
             fits = []
-            for token in legal:
+            for token in tokens:
                 matcher.advance(int(token))
                 if matcher.min_tokens_to_complete() < left:
                     fits.append(int(token))
                 matcher.rollback(1)
-            held_back += len(legal) - len(fits)
+            held_back += len(tokens) - len(fits)
             assert matcher.fill_mask_within(row, left), (seed, left)
-            got = np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)])
-            assert got.tolist() == fits, (seed, left)
+            got = legal(row)
+            assert got == fits, (seed, left)
             matcher.advance(rng.choice(fits))
             left -= 1
     assert held_back > 20

@@ -87,7 +87,9 @@ def test_masks_along_random_walks(tokenizer: gw.Tokenizer) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_masks_along_many_random_walks(tokenizer: gw.Tokenizer, seed: int) -> None:
-    print(sampled(tokenizer, 10 + seed, 4, 40))
+    tally = sampled(tokenizer, 10 + seed, 4, 40)
+    print(tally)
+    assert tally.states > 2000
 
 
 def segments(rng: random.Random, text: bytes, table: dict[bytes, list[int]], longest: int) -> list[int]:
@@ -135,7 +137,9 @@ def test_random_tokenizations_of_valid_texts(tokenizer: gw.Tokenizer) -> None:
 
 @pytest.mark.slow
 def test_many_random_tokenizations_of_valid_texts(tokenizer: gw.Tokenizer) -> None:
-    print(tokenizations(tokenizer, range(1000, 5000), 10))
+    taken = tokenizations(tokenizer, range(1000, 5000), 10)
+    print(taken)
+    assert taken > 50_000
 
 
 def test_tokenizer_encodings_are_legal(tokenizer: gw.Tokenizer) -> None:

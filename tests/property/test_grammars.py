@@ -48,7 +48,9 @@ def test_budgets_of_some_frames() -> None:
 
 @pytest.mark.slow
 def test_budgets_of_many_frames() -> None:
-    print(frames.budgets_hold(range(0, frames.COUNT, 5), 3))
+    tally = frames.budgets_hold(range(0, frames.COUNT, 5), 3)
+    print(tally)
+    assert tally.budgets > 10_000
 
 
 @pytest.mark.slow
@@ -56,9 +58,13 @@ def test_budgets_of_many_frames() -> None:
 def test_every_frame(part: int) -> None:
     tally, threaded = frames.hold(range(part, frames.COUNT, PARTS), part)
     print(f"{tally}, {threaded} masks by several threads")
+    assert tally.worlds > 400
+    assert threaded > 1000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
 def test_many_drawn_grammars(part: int) -> None:
-    print(grammars_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 1500), depth=6, nodes=60))
+    tally = grammars_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 1500), depth=6, nodes=60)
+    print(tally)
+    assert tally.worlds > 1100

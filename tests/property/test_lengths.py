@@ -9,7 +9,18 @@ import pytest
 
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.lengths import of_length
-from guideway.grammar.regular import ANY_CHAR, Both, Cat, Chars, Either, Literals, Not, Regular, Repeat, both
+from guideway.grammar.regular import (
+    ANY_CHAR,
+    Chars,
+    Complement,
+    Concat,
+    Intersection,
+    Literals,
+    Regular,
+    Repeat,
+    Union,
+    both,
+)
 
 LONGEST = 6
 LETTERS = "abé"
@@ -22,13 +33,13 @@ def texts(part: Regular) -> frozenset[str]:
         return frozenset(c for c in LETTERS if any(low <= ord(c) <= high for low, high in part.ranges))
     if isinstance(part, Literals):
         return frozenset(part.texts) & ALL
-    if isinstance(part, Not):
+    if isinstance(part, Complement):
         return ALL - texts(part.part)
-    if isinstance(part, Either):
+    if isinstance(part, Union):
         return frozenset().union(*map(texts, part.parts))
-    if isinstance(part, Both):
+    if isinstance(part, Intersection):
         return ALL.intersection(*map(texts, part.parts))
-    if isinstance(part, Cat):
+    if isinstance(part, Concat):
         made = frozenset([""])
         for one in part.parts:
             made = joined(made, texts(one))
@@ -56,9 +67,9 @@ def made_up(rng: random.Random, depth: int) -> Regular:
     if kind <= 2:
         return Literals(tuple({"".join(rng.choices(LETTERS, k=rng.randrange(4))) for _ in range(rng.randrange(1, 3))}))
     if kind == 3:
-        return Either(tuple(made_up(rng, depth - 1) for _ in range(rng.randrange(3))))
+        return Union(tuple(made_up(rng, depth - 1) for _ in range(rng.randrange(3))))
     if kind <= 5:
-        return Cat(tuple(made_up(rng, depth - 1) for _ in range(rng.randrange(4))))
+        return Concat(tuple(made_up(rng, depth - 1) for _ in range(rng.randrange(4))))
     least = rng.randrange(3)
     return Repeat(made_up(rng, depth - 1), least, rng.choice([None, least, least + 1, least + 3]))
 

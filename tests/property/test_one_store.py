@@ -80,4 +80,7 @@ def test_a_sample(name: str) -> None:
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_ten_thousand_constraints(name: str) -> None:
     """Some 10 minutes of CPU time each."""
-    print(name, dict(one_store.hold(name, 10_000, 2, faults=10)))
+    counts = one_store.hold(name, 10_000, 2, faults=10)
+    print(name, dict(counts))
+    assert counts["constraints"] == 10_000
+    assert counts["masks"] > 300_000

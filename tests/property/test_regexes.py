@@ -40,7 +40,9 @@ def test_characters_that_tokens_cut_in_two() -> None:
 @pytest.mark.parametrize("tokens", range(3))
 def test_every_pattern_of_4_nodes(tokens: int) -> None:
     worlds = [(p, vocabularies.LETTERS[tokens]) for p in patterns.of_size(4)]
-    print(patterns_hold(worlds, 4, depth=4, nodes=40))
+    tally = patterns_hold(worlds, 4, depth=4, nodes=40)
+    print(tally)
+    assert tally.worlds == len(worlds)
 
 
 @pytest.mark.slow
@@ -55,11 +57,11 @@ def test_every_pattern_of_5_nodes() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_many_drawn_patterns(seed: int) -> None:
-    print(
-        patterns_hold(
-            drawn(100 + seed, 1500, range(6, 11), patterns.LETTERS, vocabularies.LETTERS), seed, depth=4, nodes=40
-        )
-    )
-    print(
-        patterns_hold(drawn(200 + seed, 1000, range(1, 7), patterns.WIDE, vocabularies.BYTES), seed, depth=5, nodes=40)
-    )
+    worlds = drawn(100 + seed, 1500, range(6, 11), patterns.LETTERS, vocabularies.LETTERS)
+    tally = patterns_hold(worlds, seed, depth=4, nodes=40)
+    print(tally)
+    assert tally.worlds > 1400
+    worlds = drawn(200 + seed, 1000, range(1, 7), patterns.WIDE, vocabularies.BYTES)
+    tally = patterns_hold(worlds, seed, depth=5, nodes=40)
+    print(tally)
+    assert tally.worlds > 900

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
-import time
 
 import numpy as np
 import pytest
 
 import guideway as gw
+from guideway.compiler import CompileLimits
 from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Rule, Term, Text, lower
 from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.grammar.regular import EMPTY, literal
@@ -145,19 +145,20 @@ def test_masks_of_long_tokens() -> None:
     grammar = lower([Rule("S", Alternation((*inner, Text(literal("c")))))], "S").grammar
     texts = [b"a", b"b", b"c", b"a" * 16, b"a" * 40, b"b" * 9, b"ccc"]
     table = gw.Vocabulary([*texts, b""], eos_ids=[len(texts)], special_ids=[])
-    matcher = gw.compile(Made(grammar), table, cache=False).matcher()
+    limits = CompileLimits(max_work=1_000_000)
+    matcher = gw.compile(Made(grammar), table, cache=False, limits=limits).matcher()
     row = np.zeros(1, np.uint32)
-    begun = time.process_time()
     for token, expected in ((3, "aA@c"), (4, "aA@c"), (2, "aA@c"), (5, "bB"), (5, "bB")):
         matcher.fill_mask(row)
         assert "".join(name for n, name in enumerate("abcA@BC$") if int(row[0]) >> n & 1) == "".join(
             name for name in "abcA@BC$" if name in expected
         )
         matcher.advance(token)
-    assert time.process_time() - begun < 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
 def test_many_drawn_rules(part: int) -> None:
-    print(rules_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 400), 8, 4, 30, dear=2))
+    tally = rules_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 400), 8, 4, 30, dear=2)
+    print(tally)
+    assert tally.worlds > 200

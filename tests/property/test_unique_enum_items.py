@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import guideway as gw
+from tests.helpers.byte_tokens import legal
 
 TOKENS = [*(bytes([byte]) for byte in range(256)), b'{"', b'":', b"],[", b"},{", b'"a":', b"1,", b"</s>"]
 LIKELY = [
@@ -26,11 +27,6 @@ def value(rng: random.Random, depth: int) -> Any:
     if kind < 5:
         return {key: value(rng, depth - 1) for key in rng.sample("abc", rng.randrange(3))}
     return [value(rng, depth - 1) for _ in range(rng.randrange(3))]
-
-
-def legal(row: np.ndarray) -> list[int]:
-    """The tokens of a mask."""
-    return [token for token in range(len(TOKENS)) if row[token >> 5] >> (token & 31) & 1]
 
 
 @pytest.mark.parametrize("profile", ["exact", "generation"])

@@ -34,7 +34,10 @@ def test_walks_with_many_alternatives(seed: int) -> None:
 
 @pytest.mark.slow
 def test_many_walks() -> None:
-    print(dict(agree(range(1_000_000, 1_010_000)).counts))
+    counts = agree(range(1_000_000, 1_010_000)).counts
+    print(dict(counts))
+    assert counts["walks"] > 8_000
+    assert min(counts["valid"], counts["invalid"]) > 10_000
 
 
 def test_the_schemas_are_of_all_keywords() -> None:

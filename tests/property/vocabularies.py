@@ -53,7 +53,7 @@ def kernel(tokens: Tokens, **limits: int) -> gw.Vocabulary:
 def limited(made: gw.Vocabulary, **limits: int) -> gw.Vocabulary:
     """The same under limits of the kernel's vocabulary."""
     if limits:
-        table = _kernel.Vocabulary(made.token_bytes, made.eos_ids, made.special_ids, **limits)
+        table = _kernel.KernelVocabulary(made.token_bytes, made.eos_ids, made.special_ids, **limits)
         object.__setattr__(made, "_kernel", table)  # limits are for tests and servers of the kernel; not public
     return made
 

@@ -21,6 +21,8 @@ SAMPLE = (  # a file of each class of defect that was found
     "JsonSchemaStore---rust-project",  # items that must differ and hold such items
     "JsonSchemaStore---solidaritySchema",
     "Github_medium---o39217",  # objects that hold themselves
+    "JsonSchemaStore---sourcemap-v3",  # items that must differ and hold themselves in several ways
+    "JsonSchemaStore---aerleon-definitions.schema",  # counts inside counts
 )
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import guideway as gw
 from guideway.matcher import LoopRows
+from tests.helpers.byte_tokens import filled, legal
 
 DATA = Path(mistral_common.__file__).parent / "data"
 RECORD = {
@@ -85,7 +86,7 @@ def test_forced_tokens_are_legal_without_what_stands_before(name: str) -> None:
             assert matcher.forced_bytes().startswith(tokenizer.vocabulary.bytes_of(ids))
             taken += len(ids)
             matcher.fill_mask(row)
-            matcher.advance(rng.choice(np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()))
+            matcher.advance(rng.choice(legal(row)))
     assert taken > 60
 
 
@@ -101,12 +102,6 @@ def test_forced_tokens_include_the_end() -> None:
 
 
 VOCABULARY = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"", b'{"', b'":', b'", "'], eos_ids=[256])
-
-
-def rows(matcher: Any) -> list[int]:
-    row = np.zeros(matcher.words, np.uint32)
-    matcher.fill_mask(row)
-    return row.tolist()
 
 
 @pytest.mark.parametrize(
@@ -125,13 +120,13 @@ def test_ids_name_masks(schema: Any) -> None:
         for seed in range(4):
             rng, matcher = random.Random(seed), automaton.matcher()
             for _ in range(40):
-                name, row = matcher.mask_digest(), rows(matcher)
+                name, row = matcher.mask_digest(), filled(matcher).tolist()
                 assert masks.setdefault(name, row) == row
                 assert matcher.fork().mask_digest() == name
                 if matcher.is_finished:
                     break
-                legal = np.flatnonzero(np.unpackbits(np.array(row, np.uint32).view(np.uint8), bitorder="little"))
-                matcher.advance(int(rng.choice(legal.tolist())))
+                tokens = legal(np.array(row, np.uint32))
+                matcher.advance(rng.choice(tokens))
     assert len({tuple(row) for row in masks.values()}) == len(masks) > 10
 
 
@@ -141,14 +136,14 @@ def test_one_call_takes_a_token_and_fills() -> None:
     for byte in b'{"Fire':
         matcher.advance_and_fill(byte, row)
         twin.advance(byte)
-        assert row.tolist() == rows(twin)
+        assert row.tolist() == filled(twin).tolist()
     before = row.copy()
     with pytest.raises(gw.errors.RejectedTokenError):
         matcher.advance_and_fill(ord("x"), row)
     with pytest.raises(ValueError, match="words"):
         matcher.advance_and_fill(ord("B"), row[:-1])
     assert matcher.position == twin.position
-    assert rows(matcher) == before.tolist() == row.tolist()
+    assert filled(matcher).tolist() == before.tolist() == row.tolist()
 
 
 def test_rows_of_other_kinds() -> None:

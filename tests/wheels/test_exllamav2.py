@@ -425,3 +425,15 @@ def test_the_benchmark_runs(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for way in bench.ways:
         for kind in ["without", "off", "processor"] + ([] if "batch" in way else ["filter"]):
             assert bench.speed(way, kind) > 0, (way, kind)
+
+
+def test_a_budget_completes_the_text(v2: Any) -> None:
+    one = filter_of(v2, "[a-c]{2,60}", max_tokens=4)
+    one.feed(66)
+    one.feed(67)
+    assert EOS in one.next()[0]
+    other = one.clone()
+    other.feed(68)
+    assert other.next()[0] == [EOS]
+    with pytest.raises(gw.errors.BudgetTooSmallError, match="max_tokens is 2"):
+        filter_of(v2, "[a-c]{40}", max_tokens=2)

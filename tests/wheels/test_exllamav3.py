@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import InvalidTextError, RejectedTokenError
+from guideway.errors import BudgetTooSmallError, InvalidTextError, RejectedTokenError
 from guideway.masks import ids
 from guideway.testing import tiny_model
 
@@ -174,3 +174,15 @@ def test_error_ends_the_text_and_is_reported(v3: Any) -> None:
     one.rewind(2)
     assert legal(one) == [A, AB]
     one.check()
+
+
+def test_a_budget_completes_the_text(v3: Any) -> None:
+    one = filter_of(v3, "[a-c]{2,60}", max_tokens=4)
+    for _ in range(3):
+        one.accept_token(next(token for token in legal(one) if token != EOS))
+    assert legal(one) == [EOS]
+    behind = filter_of(v3, "[a-c]{2,60}", prefix_str="abc", max_tokens=2)
+    behind.accept_token(A)
+    assert legal(behind) == [EOS]
+    with pytest.raises(BudgetTooSmallError, match="max_tokens is 2"):
+        filter_of(v3, "[a-c]{40}", max_tokens=2)

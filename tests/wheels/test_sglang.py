@@ -280,7 +280,13 @@ def test_the_logit_processor(sglang: Any) -> None:
     """By SGLang's own `apply_custom_logit_processor`: two constrained rows, one free, one that is wrong."""
     import torch
 
-    asked = [{"regex": "[a-c]{3}"}, None, {"choice": '["abba", "cab"]'}, {"regex": "a("}]
+    asked = [
+        {"regex": "[a-c]{3}"},
+        None,
+        {"choice": '["abba", "cab"]'},
+        {"regex": "a("},
+        {"regex": "[a-c]{2,60}", "max_tokens": 5},
+    ]
     requests = [
         SimpleNamespace(rid=f"r{index}", tokenizer=sglang.tokenizer, output_ids=[]) for index in range(len(asked))
     ]
@@ -308,6 +314,7 @@ def test_the_logit_processor(sglang: Any) -> None:
     texts = [table.decode(request.output_ids[: request.output_ids.index(EOS)]) for request in requests[::2]]
     assert re.fullmatch("[a-c]{3}", texts[0])
     assert texts[1] in ("abba", "cab")
+    assert EOS in requests[4].output_ids[:5]
     assert set(requests[3].output_ids) == {EOS}
     assert "position 1" in str(requests[3].guideway_follower.error)
 

@@ -16,14 +16,14 @@
 namespace guideway {
 
 // Row i is the mask of matcher i; null: every bit below the vocabulary's size (of the other matchers; of the row, where
-// there is none). `threads` workers, begun for this call, share the rows: worth it from about a thousand remembered masks,
-// or where they are of several vocabularies or stores; 1: the caller alone. Fewer work where the system gives no more
-// threads, and 64 at most; the caller alone where one matcher stands in two rows. Throws Error(argument) where widths differ.
+// there is none). `threads` workers are started for this call and share the rows. This pays off from about a thousand
+// cached masks, or for several vocabularies or stores; 1: only the calling thread. At most 64 threads work, or as many as
+// the system provides; only the calling thread if a matcher occurs in two rows. Throws Error(argument) if widths differ.
 void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_t> rows, std::size_t width, unsigned threads);
 
-// Matcher i takes token i, and row i is its mask then. Where a token is not legal nobody has moved, and no row is
-// written: Error(rejected | token), whose message names the place in the batch. Null matchers take nothing. Throws
-// Error(argument) where one matcher stands there twice.
+// Matcher i takes token i, and row i becomes its next mask. If a token is not legal, no matcher changes and no row is
+// written; throws Error(rejected | token) with the index in the batch. Null matchers take no token. Throws
+// Error(argument) if a matcher occurs twice.
 void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows, std::size_t width,
                       unsigned threads);
 

@@ -1,10 +1,10 @@
-// A constraint compiled for a vocabulary, to be used for as long as one likes.
+// A constraint compiled for a vocabulary. It can be used without a limit on time.
 //
-// An automaton learns on its way: stacks, texts that were read, expressions in the vocabulary's store. None of it can be
-// forgotten while a matcher may stand on it. So the limit of what one automaton learns is not an error here: matchers
-// that begin later get a new automaton of the same program, and the old one goes with its last matcher. The same when
-// the vocabulary begins a new store: an automaton that nobody walks does not keep the old one. Where sequences had to move
-// to a store of their own (matcher.cpp), later matchers begin there.
+// An automaton learns while it is used: stacks, texts that were read, expressions in the vocabulary's store. Nothing of
+// this can be released while a matcher may refer to it. When one automaton has learned more than its limit, this is not an
+// error: later matchers get a new automaton of the same program, and the old one is deleted with its last matcher. The same
+// happens when the vocabulary begins a new store, so an unused automaton does not keep the old store alive. If sequences
+// had to move to a separate store (matcher.cpp), later matchers begin there.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ namespace guideway {
 
 class Compiled {
 public:
-    // Throws what Automaton::compile does.
+    // Throws the errors of Automaton::compile.
     Compiled(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> program);
 
-    // For a new matcher: the one of the call before, or, where that has learned too much, a new one.
+    // The automaton for a new matcher: that of the previous call, or a new one if that has learned too much.
     std::shared_ptr<const Automaton> automaton() const;
 
 private:

@@ -17,12 +17,12 @@ struct Error : std::runtime_error {
     std::int64_t node;
 };
 
-// A limit that only a search has met: what else was asked of the call may still be told.
+// A search has exceeded its limit. The other results of the call are still valid.
 struct SearchLimit : Error {
     explicit SearchLimit(const std::string& message) : Error(ErrorKind::limit, message) {}
 };
 
-// What goes wrong inside, and names no place, has this node for its place; -1: none, whatever it names.
+// Calls f. An error without a node gets this node; with -1, the node of an error is removed.
 template <class F>
 decltype(auto) at_node(std::int64_t node, F&& f) {
     try {

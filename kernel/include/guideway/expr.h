@@ -244,10 +244,10 @@ public:
     }
     bool has_summand(ExprId e, ExprId summand);  // or is it
     bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
-    // The bytes of its texts, and perhaps more.
+    // A superset of the bytes of its texts.
     ByteSet alphabet(ExprId e);
-    // Bytes that each of its texts holds which spells every character as short as can be: of pieces of JSON strings, as far
-    // as can be seen.
+    // Bytes that occur in every text of the expression, if each character has its shortest spelling. For pieces of JSON
+    // strings. May omit some of them.
     ByteSet needed(ExprId e);
     // What a product begins with, of a repetition what is repeated; none of others.
     ExprId head(ExprId e) const {
@@ -306,7 +306,7 @@ public:
             return false;
         }
     }
-    // The same without alternatives that no shortest text needs, as far as they are seen at the beginning.
+    // The expression without alternatives at its beginning that no shortest text needs. May keep some of them.
     ExprId cheapest(ExprId e);
     // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
     int best_byte(ExprId e);
@@ -387,6 +387,8 @@ private:
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
     void drop_tails(std::vector<ExprId>& sum) const;
+    bool is_within(ExprId p, ExprId q) const;
+    void drop_counts(std::vector<ExprId>& sum);
     std::uint32_t row_before(ExprId head, ExprId tail);
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);

@@ -19,9 +19,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -57,18 +57,43 @@ struct ConfigsHash {
     }
 };
 
+inline constexpr std::uint32_t kDone = 0xffffffff;
+inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that stands for several: record `state`, of `regs` frames
+
 // Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many roads lead to
 // the same few configurations, and each must be gone once.
 class Gone {
 public:
-    bool before(const Config& c) { return ++count_ > 64 && !seen_.insert(c).second; }
+    bool before(const Config& c) { return ++count_ > kFew && !add(c); }
 
 private:
-    std::size_t count_ = 0;
-    std::unordered_set<Config, ConfigHash> seen_;
+    static constexpr std::size_t kFew = 64;
+    static constexpr Config kFree{kFork, 0, 0, 0};  // no configuration has this node
+
+    // False: it was there.
+    bool add(const Config& c) {
+        if (2 * held_ >= slots_.size()) grow();
+        Config& at = slot(c);
+        if (at == c) return false;
+        at = c;
+        ++held_;
+        return true;
+    }
+    Config& slot(const Config& c) {
+        std::size_t at = ConfigHash{}(c) & (slots_.size() - 1);
+        while (slots_[at] != kFree && slots_[at] != c) at = (at + 1) & (slots_.size() - 1);
+        return slots_[at];
+    }
+    void grow() {
+        const std::vector<Config> before = std::exchange(slots_, std::vector<Config>(slots_.empty() ? kFew : 4 * slots_.size(), kFree));
+        for (const Config& c : before)
+            if (c != kFree) slot(c) = c;
+    }
+
+    std::size_t count_ = 0, held_ = 0;
+    std::vector<Config> slots_;  // a table of a power of two
 };
-inline constexpr std::uint32_t kDone = 0xffffffff;
-inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that stands for several: record `state`, of `regs` frames
+
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
 inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
 
@@ -88,6 +113,7 @@ struct Component : Node {
     std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
     bool direct = false;                  // object, array: the register is no record but position, bits or a count
     bool bounded = false;                 // object: number of entries or demands; array: counters
+    bool misses = false;                  // object: marks count for properties that do not occur
     std::uint32_t record_words = 0;       // of a record
     List<std::uint32_t> open_leaf;        // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
@@ -217,7 +243,7 @@ public:
     }
     // Whether it stands where white space changes nothing but that values or keys may begin behind it.
     bool is_spaced(const Config& c) const;
-    // What one that stands before a key, value or item becomes by white space, but for itself.
+    // Adds the successors by white space of a configuration before a key, value or item, except itself.
     void behind_space(const Config& c, Configs& out);
     // Whether an object or array that stands before its first entry or behind one may end there.
     bool may_close(const Config& c);
@@ -285,7 +311,7 @@ private:
     void enter_keys(const Config& c, Configs& out);
     void enter_keys_anew(const Config& c, Configs& out);
     void enter_value(const Config& c, std::uint32_t label, Configs& out);
-    std::uint32_t after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint32_t marks);
+    std::uint32_t after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks);
     std::uint32_t after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape);
     ExprId open_keys(const Component& k, std::uint32_t regs, std::uint32_t label);
     bool seen(const Component& k, std::uint32_t regs, std::uint32_t label);
@@ -295,6 +321,12 @@ private:
     bool may_continue(std::uint32_t node, std::uint32_t regs);
     bool may_close(const Component& k, std::uint32_t regs);
     std::uint32_t watched_keys(const Config& named, std::uint32_t further);
+    struct Cover {  // demands that entries can meet: all at once; by several entries each; perhaps
+        std::uint32_t sure = 0, twice = 0, possible = 0;
+    };
+    Cover cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
+    std::optional<bool> can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint32_t marks);
+    std::optional<bool> can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     LabelDistance best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     std::uint32_t key_and_rest(std::uint32_t node, std::uint32_t regs);
@@ -316,7 +348,7 @@ private:
     // array.cpp
     void step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome);
     void enter_item(const Config& c, Configs& out);
-    std::uint32_t after_item(const Component& k, std::uint32_t regs, std::uint32_t marks);
+    std::uint32_t after_item(const Component& k, std::uint32_t regs, std::uint64_t marks);
     std::uint32_t used_with(std::uint32_t set, std::uint32_t tape);
     std::uint32_t after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape);
     std::uint32_t items_so_far(const Component& k, std::uint32_t regs);
@@ -352,6 +384,11 @@ private:
         std::uint32_t node = kDone, regs = 0;
         std::vector<std::uint32_t> costs;  // by label: of what is needed after that entry
     } rests_;  // of the object that was looked at last
+    struct {
+        std::uint32_t node = kDone, regs = 0;
+        Cover all;
+        std::vector<std::uint32_t> sure;  // by label
+    } cover_;  // of the unordered object that was looked at last
     struct {
         std::uint32_t node = kDone, regs = 0;
         ExprId state = kNone;

@@ -88,6 +88,9 @@ public:
     void fill_mask(std::span<std::uint32_t> row) const;
     // Of those, only tokens after which `left - 1` more can complete the text, end token included; false: there is none.
     bool fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const;
+    // Fills `row` as fill_mask_within does. If the budget removed tokens, it also fills `whole` as fill_mask does.
+    enum class Fit : std::uint8_t { none, all, some };  // no token fits; `row` is the mask without the budget; fewer tokens
+    Fit fill_masks_within(std::span<std::uint32_t> row, std::span<std::uint32_t> whole, std::uint32_t left) const;
     // Row i: the mask behind draft token i, which follows draft token parents[i] (an earlier one), or where the matcher
     // stands (-1). No bits behind a token that is not legal. Throws Error(argument).
     void fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows) const;
@@ -144,7 +147,10 @@ private:
     void add_ends(std::span<std::uint32_t> row) const;
     void take(std::uint32_t token) const;
     void give_back(std::size_t count) const;
-    bool fill_within(std::span<std::uint32_t> row, std::uint32_t left) const;
+    struct Filled {
+        bool fits, is_whole;  // is_whole: the row is known to be the mask without the budget
+    };
+    Filled fill_within(std::span<std::uint32_t> row, std::uint32_t left) const;
     bool fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows, bool known) const;
     std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
     std::uint32_t fewest_tokens(Configs configs) const;

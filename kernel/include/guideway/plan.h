@@ -1,6 +1,7 @@
 // Which entries an object still needs: enough of them, not too many, all required ones, and one for each demand.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -43,15 +44,26 @@ private:
 
 struct PlanItem {  // an entry that may come, once
     bool required;
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> ways;  // the marks that it then bears, and what it costs
+    std::uint64_t missing = 0;  // the marks that count if it does not come
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> ways;  // the marks that it then bears, and what it costs
 };
 
 // The most entries that a cheapest choice has; more open keys need not be offered.
-std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint32_t room, std::uint32_t demands);
+std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint32_t room, std::uint64_t demands);
 
-// The least cost of a choice of items: `need` to `room` of them, all required ones, every bit of `demands` among their
-// marks; kInfinite: there is none. Throws Error(limit) for `node` where too much would have to be weighed.
-std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, std::uint32_t demands, std::uint32_t node, Work& work);
+struct MarksNeeded {  // of the marks `demands`, `least` to `most` different ones must count; those of `met` count already
+    std::uint64_t demands = 0;
+    std::uint32_t least = 0, most = 0;
+    std::uint64_t met = 0;
+    bool allows(std::uint64_t marks) const {
+        const auto count = static_cast<std::uint32_t>(std::popcount(demands & marks));
+        return least <= count && count <= most;
+    }
+};
+
+// The least cost of a choice of items: `need` to `room` of them, all required ones, with the marks that are needed;
+// kInfinite: there is none. Throws Error(limit) for `node` where too much would have to be weighed.
+std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Work& work);
 
 // What is left to do in an array with counters: by [items so far, how many of them bear each mark], as far as they
 // matter, the least cost of the items still needed, each with a comma.

@@ -9,12 +9,13 @@
 //             | 11 spelling others n (length code_point*)*n : a JSON string, quotes and all, of one of the texts, or (others: 1)
 //               of none of them
 //   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
-//             | 3 object punctuation ordered minimum maximum demands n entry*n m entry*m
+//             | 3 object punctuation ordered minimum maximum demands least most n entry*n m entry*m
 //             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
 //             | 5 number text n cell*n
 //   punctuation: space, then open comma colon close, each: length byte*
-//   entry:       expr required value
+//   entry:       expr flags value : flags 1 required, 2 the marks that count where the entry is missing follow
 //   value:       n (marks node)*n : ways to read it; of an array's last one n may be 0
+//   demands, marks of objects: the low word; then the high word if `least` has kWideMarks
 //   cell:        flags (1 low, 2 high, 4 low is out, 8 high is out), the bounds it has, then n decimal*n whose multiple
 //                it is, n decimal*n whose multiple it is not
 //   decimal:     sign exponent n digit*n : (-1)^sign * digits * 10^exponent, digits in 0..9, exponent signed
@@ -36,7 +37,8 @@
 namespace guideway {
 
 inline constexpr std::uint32_t kProgramMagic = 0x31505747;  // "GWP1", little endian
-inline constexpr std::uint32_t kProgramVersion = 3;
+inline constexpr std::uint32_t kProgramVersion = 4;
+inline constexpr std::uint32_t kWideMarks = 0x80000000;  // flag of `least`: the marks of the object have two words
 
 class Vocabulary;
 
@@ -51,6 +53,7 @@ struct Entry {  // a property, or a class of open keys
     ExprId key;
     bool required;
     Value value;
+    std::uint64_t missing = 0;  // property: the marks that count if it does not occur
 };
 
 struct Count {  // how many items bear a mark
@@ -64,7 +67,8 @@ struct Node {
     NumberText number = NumberText::any;  // number
     ExprId expr = kNone;                // leaf
     std::uint32_t fixed = 0;            // object: so many of the entries are properties
-    std::uint32_t demands = 0;
+    std::uint64_t demands = 0;          // object: the marks that count,
+    std::uint32_t least = 0, most = 0;  // and how many different ones there must be
     std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
     List<std::uint32_t> parts;          // sequence, alternative
     std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it

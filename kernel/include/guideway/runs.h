@@ -1,37 +1,38 @@
 // Masks by residual tries.
 //
-// Run(X, q): walk the trie X through one component from its state q. The tokens that end inside it are a mask; what is
-// left of X where the component ends is another trie, the residual, for whoever stands below on the stack. So
+// Run(X, q): walk the trie X through one component from its state q. The tokens that end inside the component form a mask.
+// The rest of X, where the component ends, is another trie: the residual. The next frame of the stack continues with it. So
 //     mask(q0 | f1 f2 ...) = A(X0, q0) + A(X1, f1) + A(X2, f2) + ...   until the residual is empty
-// and the memo's key, (X, component, q, register), does not depend on the stack. Equal residuals have equal ids.
+// and the key of the cache, (X, component, q, register), does not depend on the stack. Equal residuals have equal ids.
 //
-// A leaf's run over the whole vocabulary may be written as that of another state, its base, and what differs: the run of
-// a string with a few words left out is that of any string but for a few tokens. It then has the base's residual, and
-// what it clears is cleared from what comes of the residual too: on such runs each token goes one way only.
+// The run of a leaf over the whole vocabulary can be stored as the run of another state, its base, and a difference: a
+// string that excludes a few words differs from any string in a few tokens. Such a run has the residual of its base, and
+// the tokens that it removes are removed from the results of the residual too. Each token has only one path in such runs.
 //
-// A string in few ASCII characters is walked over the tokens of these alone. A difference over a trie that spells none of the
-// texts taken away has the run of what it is taken from.
+// A string over few ASCII characters is walked over the tokens of these characters only. A difference over a trie that
+// spells none of the excluded texts has the run of the expression that they are excluded from.
 //
-// A state that takes every smooth token (smooth.h), at most n characters of them, has these by a table; the run is that
-// over the rough ones.
+// A state that accepts every smooth token (smooth.h) of at most n characters gets these from a table. Its run covers the
+// other tokens only.
 //
-// A state that counts is walked as one without bounds; of that run, tokens that are long enough to meet a bound are tried
-// one by one. So one walk serves every count.
+// A state that counts is walked without bounds. Then the tokens that are long enough to reach a bound are tried one by
+// one. So one walk serves every count.
 //
-// Punctuation, and the white space around it, are leaves of their own, which all objects and arrays share; so is what is
-// left behind them. Of an object over a trie the names are kept in the order of their texts, and with each
-// token the span of names that it leads on to: what may come is chosen from these.
+// Punctuation and the white space around it are separate leaves, which all objects and arrays share, with their residuals.
+// The names of an object over a trie are sorted by text. Each token has the range of names that it leads to, and the
+// allowed tokens are selected from these ranges.
 //
-// Where a grammar calls itself (calls.cpp), what comes of a trie in what is left of a sequence is remembered as a run is:
-// the sets, and the tries that are left behind it. So a new nesting costs a look-up for each of its levels that tokens reach.
+// In recursive grammars (calls.cpp), the result of a trie in the rest of a sequence is cached like a run: token sets and
+// residuals. So a new nesting costs one look-up for each level that tokens reach.
 //
-// What comes of a configuration with all that stands below it is remembered too: its mask, as the sets that make it up
-// and the names chosen (mask_parts.cpp); and of a front (fronts.h), which masks these are. So is what a component yields
-// over a residual, up to where it ends: the frames below are asked for their own part.
+// The result of a configuration with its complete stack is cached too: its mask, as a list of sets and selected names
+// (mask_parts.cpp). For a front (fronts.h), the list of these masks is cached; for a component over a residual, the result
+// up to the end of the component. The frames below compute their own parts.
 //
-// Ids stay valid until the next call of `fill`. Once automata have learned more than a share of the budget, it first
-// forgets what those learned that were idle longest; once the budget is used up, that of all, and the runs that were not
-// used lately. `fill_known` changes nothing but the time of use, and may run in several threads at once.
+// Ids stay valid until the next call of `fill`. When automata have learned more than a share of the budget, `fill` first
+// releases what the automata learned that were idle longest. When the budget is used up, it releases what all automata
+// learned, and the runs that were not used recently. `fill_known` changes only the time of use, and may run in several
+// threads at once.
 #pragma once
 
 #include <atomic>
@@ -101,16 +102,16 @@ public:
     const Loops* loops(ExprPool& pool, ExprId state) { return shortcuts_.subtrees ? loops_.find(pool, subtrees_, state, true) : nullptr; }
     // A number for an automaton, good until `forget`.
     std::uint32_t next_automaton();
-    // It stays where it is until `forget`; what is in it goes where the automaton stands idle.
+    // The reference is valid until `forget`. The contents are released while the automaton is idle.
     Learned& learned(std::uint32_t automaton) { return *learned_[automaton]; }
     void forget(std::uint32_t automaton) noexcept;
     // After something was added to what it has learned.
     void count(std::uint32_t automaton);
-    // Finds the runs of leaves where they begin, and behind the quote that opens them, until some tenths of a millisecond are
-    // spent. Throws Error(limit) where a single run takes ten times that.
+    // Computes the runs of leaves at their start and after the opening quote, up to a limit on work (some tenths of a
+    // millisecond). Throws Error(limit) if a single run takes ten times as much.
     void find_leaves_ahead(Machine& machine, std::uint32_t automaton);
-    // Walks ahead, with about so many units of work: the first mask, what may follow in each rest of a sequence, the states
-    // of leaves, the near ones first. Only speed depends on how far it came.
+    // Precomputes with about `work` units: the first mask, the masks of each rest of a sequence, the states of leaves, the
+    // nearest first. Results do not depend on how much is precomputed, only speed.
     void walk_ahead(Machine& machine, std::uint32_t automaton, std::uint64_t work);
     void trim();
     void clear();
@@ -137,9 +138,9 @@ private:
         Run run;
         std::uint32_t time;
     };
-    // What comes of a trie in what is left of a sequence, whatever stands below it on the stack.
+    // The result of a trie in the rest of a sequence, independent of the stack below.
     struct Call {
-        std::vector<std::uint32_t> sets, pops, unsure;  // token sets; tries left behind it; tokens that depend on more
+        std::vector<std::uint32_t> sets, pops, unsure;  // token sets; residual tries; tokens that depend on more context
         std::uint32_t time = 0;
         bool open = true;  // it is being worked out
         std::size_t bytes() const { return sizeof(Call) + sizeof(Key) + 48 + (sets.size() + pops.size() + unsure.size()) * 4; }
@@ -244,12 +245,14 @@ private:
 
     // calls.cpp
     void find_forked_mask(Machine& machine, const Config& config, Mask& made);
+    std::vector<std::uint32_t> follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask);
     void follow(Machine& machine, Trail& trail, unsigned depth);
     void work_off(Machine& machine, Trail& trail);
     bool take_parts(Machine& machine, Trail& trail, const Task& task);
     const Call* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
     void leave(Trail& trail, std::uint32_t trie, std::uint32_t frame);
     void join_sets(std::vector<std::uint32_t>& sets);
+    std::uint32_t joined(const std::vector<std::uint32_t>& sets);
 
     const Vocabulary& vocabulary_;
     const Trie& trie_;  // of the vocabulary
@@ -270,6 +273,7 @@ private:
     std::unordered_map<Key, Wider, KeyHash> widers_;
     std::unordered_map<Key, Rounds, KeyHash> rounds_;
     std::unordered_map<Key, Call, KeyHash> calls_;
+    std::map<std::vector<std::uint32_t>, std::uint32_t> joined_;  // by token sets: one of all their tokens
     std::size_t roads_ = 0;  // that the mask in the making has looked at, in grammars that call themselves
     static constexpr std::size_t kMostMarks = 64, kMostFollows = 64;  // texts, and what follows one; then they are made anew
     std::vector<Mark> marks_;
@@ -281,11 +285,11 @@ private:
     std::uint32_t rough_[SmoothTokens::kinds] = {};                       // residuals of rough tokens
     std::vector<std::pair<ByteSet, std::uint32_t>> few_;                  // residuals of tokens of these bytes; 0: they are many
     std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
-    std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens of so many characters
+    std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens, by number of characters
     std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes
     std::vector<std::uint8_t> characters_;                                // by token, as `Subtrees` counts them
     std::vector<std::uint32_t> smooth_row_;                               // all smooth tokens
-    std::vector<std::uint32_t>* ended_ = nullptr;  // tries that are left where the whole grammar has ended, if they are asked for
+    std::vector<std::uint32_t>* ended_ = nullptr;  // residual tries at the end of the whole grammar; null: not requested
     std::vector<Task> tasks_;  // scratch of `fill`
     Trail* trail_ = nullptr;   // what takes tasks and what is left, in grammars that call themselves
     std::vector<Mask*> filled_;  // of the front

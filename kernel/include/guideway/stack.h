@@ -8,4 +8,7 @@ namespace guideway {
 // bounds of the stack are not checked.
 void check_stack();
 
+// Whether less than 48 KB is left. Callers that can compute the result without recursion then do so.
+bool stack_is_low();
+
 }  // namespace guideway

@@ -1,19 +1,21 @@
-// The lock of a store: readers of what is known, and one writer, who may work for long.
+// The readers-writer lock of a store. A writer may work for a long time.
 //
-// Work is counted (work.h), and the lock is called between two pieces of it. There the writer
-// - lets waiting readers in, who see complete tables, and goes on when they have left;
-// - gives way, by throwing `Preempted`, once it has done a turn of work and another writer waits, or when the process is
-//   about to fork. Whatever the kernel does may be cut off at any piece and be done again (work.h), so nothing is lost but
-//   time; what the caller does then is in matcher.cpp and automaton.cpp.
-// So a reader waits for one piece of work, and a step for a turn.
+// Work is counted (work.h) and divided into pieces. Between two pieces, the writer calls the lock and
+// - admits waiting readers, who see complete tables, and continues when they have finished;
+// - yields, by throwing `Preempted`, if it has done one turn of work and another writer waits, or if the process is about
+//   to fork. Every piece of work in the kernel can be interrupted and repeated (work.h), so only time is lost. The callers
+//   in matcher.cpp and automaton.cpp repeat the work.
+// So a reader waits for at most one piece of work, and a step for at most one turn.
 //
-// Writers have a rank. Steps of sequences come before compiling and warm-up, in their order; after kMostSteps steps one of
-// the others has its turn. The lock is handed from thread to thread, so nobody can overtake who waits.
+// Writers have priorities. Steps of sequences come before compiling and precomputation, in order of arrival; after
+// kMostSteps steps, one of the other writers gets a turn. The lock is passed from thread to thread, so no thread can
+// overtake a waiting one.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 
 #include "guideway/fork_safe.h"
@@ -21,25 +23,50 @@
 
 namespace guideway {
 
-// Thrown out of a writer's work; the lock is free afterwards. No error: the work is to be done again.
+// Thrown inside a writer's work. The lock is free afterwards. Not an error: the caller repeats the work.
 struct Preempted {
     bool by_fork;
 };
 
-// A call from outside that must not block others for long. Before its thread waits for a lock, and once it has done a piece
-// of work, `begin` is called, once: the bindings give back the lock of Python's interpreter there. The call is that of the
-// thread that makes it, from its making to its end.
+// Thrown out of a call of a thread whose work is bounded, where the bound is reached. The caller's state is unchanged, and
+// the same call can be made again: what was found out stays in the store.
+struct Deferred final : std::exception {
+    const char* what() const noexcept override { return "the bound of this thread's work is reached"; }
+};
+
+// Bounds the work of the calls of this thread in total. It is checked after each piece of work (work.h), so that short calls
+// are free.
+class WorkBound {
+public:
+    static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+    static std::uint64_t left() { return left_; }
+    static void set(std::uint64_t units) { left_ = units; }
+    // Throws Deferred.
+    static void spend(std::uint64_t units) {
+        if (left_ == kNone) return;
+        left_ -= left_ < units ? left_ : units;
+        if (left_ == 0) throw Deferred();
+    }
+
+private:
+    static constinit inline thread_local std::uint64_t left_ = kNone;
+};
+
+// A call from outside that must not block other threads for long. `begin` is called once: before the thread waits for a
+// lock, or after its first piece of work. The bindings release Python's interpreter lock there. The object belongs to the
+// thread that constructs it, until its destruction.
 class LongCall {
 public:
     LongCall(const LongCall&) = delete;
     LongCall& operator=(const LongCall&) = delete;
 
     bool has_begun() const { return has_begun_; }
-    // Of this thread's call, if it makes one; `units`: done since the last of these.
+    // Reports work of this thread's call, if there is one. `units`: work since the last report.
     static void begins(std::uint64_t units) noexcept {
         if (current_ && !current_->has_begun_) current_->begin_now(units);
     }
-    static std::uint64_t most_work();  // units that a call did before `begin`, at most
+    static std::uint64_t most_work();  // maximum number of units that a call did before `begin`
 
 protected:
     LongCall() : outer_(current_) { current_ = this; }
@@ -57,7 +84,7 @@ private:
 class StoreLock final : public Work::Watcher, ForkSafe {
 public:
     enum class Rank : std::uint8_t { step, background };
-    // Units of work, after which a writer gives way to a step, and to others.
+    // Units of work after which a writer yields to a step, and to other writers.
     static constexpr std::uint64_t kStepTurn = 300'000, kBackgroundTurn = 100'000, kLongTurn = 2'000'000;
     static constexpr unsigned kMostSteps = 32;
 
@@ -75,7 +102,7 @@ public:
         std::uint32_t mine = kWriter;
         if (!state_.compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed)) hand_over();
     }
-    // Whether somebody has it just now.
+    // Whether a thread holds the lock now.
     bool is_taken() const { return state_.load(std::memory_order_relaxed) != 0; }
     void lock_shared();
     bool try_lock_shared() {
@@ -89,7 +116,7 @@ public:
         if ((before & kWaiters) && (before & kReaders) == 1) reader_left();
     }
 
-    // Between two pieces of the writer's work. Throws Preempted.
+    // Called between two pieces of the writer's work. Throws Preempted.
     void piece_done(std::uint64_t units) override;
 
     struct Statistics {

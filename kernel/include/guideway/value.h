@@ -9,7 +9,8 @@
 namespace guideway {
 
 struct Reading {  // a way to read a value: a node, and the demands or counters that it then counts for
-    std::uint32_t marks = 0, node = 0;
+    std::uint64_t marks = 0;
+    std::uint32_t node = 0;
 };
 
 class Value {

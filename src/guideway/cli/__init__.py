@@ -3,6 +3,7 @@
 app.py      the `typer` application
 options.py  options that several commands share
 inputs.py   reading texts, requests, types and schemas
+lines.py    results as JSON lines, and their continuation
 records.py  tables and summaries
 demo.py     `guideway demo`
 extract.py  `guideway extract`

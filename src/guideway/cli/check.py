@@ -11,16 +11,21 @@ from rich.table import Table
 from guideway.cli.options import (
     MODELS,
     ChoiceOption,
+    ContextOption,
+    DeviceOption,
+    DtypeOption,
     FormatOption,
     GrammarOption,
+    ProfileOption,
     RegexOption,
+    ResourceOption,
     SchemaOption,
     TypeOption,
     constraint_of,
+    load_model,
 )
 from guideway.cli.records import make_console
 from guideway.errors import InvalidConstraintError
-from guideway.loading import load
 from guideway.testing.checking import check as run_checks
 from guideway.tokenizers import Tokenizer
 
@@ -35,6 +40,11 @@ def check(
     choice: ChoiceOption = None,
     format_name: FormatOption = None,
     grammar: GrammarOption = None,
+    resource: ResourceOption = None,
+    profile: ProfileOption = None,
+    device: DeviceOption = None,
+    dtype: DtypeOption = None,
+    context_size: ContextOption = None,
     valid: Annotated[list[str] | None, typer.Option(help="A text that must fit.")] = None,
     invalid: Annotated[list[str] | None, typer.Option(help="A text that must not.")] = None,
     walks: Annotated[int, typer.Option(min=1, help="How many texts are drawn of each kind.")] = 20,
@@ -43,7 +53,14 @@ def check(
 ) -> None:
     """Check the masks of a constraint with your tokenizer and engine. The status is 1 if masks are wrong."""
     constraint = constraint_of(
-        regex=regex, type_name=type_name, schema=schema, choice=choice, format_name=format_name, grammar=grammar
+        regex=regex,
+        type_name=type_name,
+        schema=schema,
+        choice=choice,
+        format_name=format_name,
+        grammar=grammar,
+        resources=resource,
+        profile=profile,
     )
     if constraint is None:
         raise InvalidConstraintError(
@@ -54,7 +71,7 @@ def check(
     if Path(model).exists():
         report = run_checks(constraint, Tokenizer.of(Path(model)), **options)
     else:
-        with load(model) as loaded:
+        with load_model(model, device, dtype, context_size) as loaded:
             report = run_checks(constraint, loaded.tokenizer, loaded, **options)
     shown = regex or type_name or schema or format_name or grammar or choice
     table = Table(

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from guideway.cli.inputs import load_type, read_lines
-from guideway.cli.options import ModelOption
-from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table
+from guideway.cli.options import ContextOption, DeviceOption, DtypeOption, ModelOption, load_model
+from guideway.cli.records import Extracted, extract_all, make_console, show_summary, show_table
 from guideway.errors import InvalidFileError
 from guideway.generation import MAX_TOKENS
-from guideway.loading import load
 
 __all__ = ["demo"]
 
@@ -25,6 +24,9 @@ def demo(
         Path | None, typer.Option(help="A folder with sentences.jsonl and records.py; by default the library's own.")
     ] = None,
     model: ModelOption = "tiny",
+    device: DeviceOption = None,
+    dtype: DtypeOption = None,
+    context_size: ContextOption = None,
     compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of tables.")] = False,
 ) -> None:
@@ -39,9 +41,15 @@ def demo(
             raise InvalidFileError(f"no record type {entry.get('kind')!r}; records.py has {', '.join(types)}")
         by_kind.setdefault(entry["kind"], []).append(entry["text"])
     console, rows = make_console(), list[Extracted]()
-    with load(model) as loaded:
+    with load_model(model, device, dtype, context_size) as loaded:
         for kind, texts in by_kind.items():
-            made = [extract_one(loaded, t, types[kind], max_tokens=MAX_TOKENS, compare=compare) for t in texts]
+            found = dict(extract_all(loaded, texts, types[kind], {"max_tokens": MAX_TOKENS}, compare=compare))
+            made: list[Extracted] = []
+            for number in range(len(texts)):
+                one = found[number]
+                if isinstance(one, Exception):
+                    raise one
+                made.append(one)
             rows += made
             if as_json:
                 for row in made:

@@ -1,4 +1,4 @@
-"""`guideway explain`: what a schema enforces, with sample instances."""
+"""`guideway explain`: what a constraint enforces, with sample texts."""
 
 from __future__ import annotations
 
@@ -6,41 +6,91 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
-from guideway.cli.inputs import read_file
+from guideway.cli.inputs import read_file, read_resources
+from guideway.cli.options import GrammarOption, RegexOption, ResourceOption, TypeOption, constraint_of
 from guideway.cli.records import make_console
+from guideway.constraints import PythonType, of
 from guideway.constraints.json_schema import explain_schema
-from guideway.errors import ConstraintError, InvalidConstraintError
+from guideway.constraints.rules import RuleConstraint
+from guideway.errors import ConstraintError, InvalidConstraintError, UnsatisfiableError
+from guideway.frontends.json_schema.explain import Explanation, draw_examples
 
 __all__ = ["explain"]
 
 
 def explain(
-    schema: Annotated[Path, typer.Argument(help="A file with a JSON Schema; - for stdin.")],
+    schema: Annotated[Path | None, typer.Argument(help="A file with a JSON Schema; - for stdin.")] = None,
+    type_name: TypeOption = None,
+    regex: RegexOption = None,
+    grammar: GrammarOption = None,
     profile: Annotated[str, typer.Option(help='"generation" or "exact".')] = "generation",
     formats: Annotated[str, typer.Option(help='"known", "strict" or "annotate".')] = "known",
     dialect: Annotated[
         str | None, typer.Option(help='Where the schema names none: "draft-04" to "draft-07", "2019-09", "2020-12".')
     ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="How many instances to draw.")] = 3,
+    resource: ResourceOption = None,
+    examples: Annotated[int, typer.Option(min=0, help="How many texts to draw.")] = 3,
 ) -> None:
-    """List the keywords of a schema that are enforced or refused, with reasons, and print sample instances."""
-    options: dict[str, Any] = {"profile": profile, "formats": formats, "dialect": dialect, "examples": examples}
-    try:
-        found = explain_schema(read_file(schema), **options)
-    except ConstraintError as error:
-        raise InvalidConstraintError(f"{schema}: {error}", error.place) from error
+    """Show what a schema, a type, a pattern or a grammar allows, with sample texts.
+
+    Of a schema or a type, the keywords that are enforced or refused are listed, with reasons.
+    """
     console = make_console()
-    table = Table("where", "keyword", "what becomes of it", title=str(schema))
+    if (schema is not None) + (type_name is not None) + (regex is not None) + (grammar is not None) != 1:
+        raise InvalidConstraintError("give one of a schema file, --type, --regex and --grammar")
+    if schema is not None:
+        options: dict[str, Any] = {"profile": profile, "formats": formats, "dialect": dialect, "examples": examples}
+        try:
+            found = explain_schema(read_file(schema), resources=read_resources(resource), **options)
+        except ConstraintError as error:
+            raise InvalidConstraintError(f"{schema}: {error}", error.place) from error
+        _show(console, str(schema), found)
+        return
+    source = of(
+        constraint_of(regex=regex, type_name=type_name, schema=None, choice=None, format_name=None, grammar=grammar)
+    )
+    if isinstance(source, PythonType):
+        explained = explain_schema(source.schema, formats="strict", examples=0)
+        texts = [] if explained.conflict else draw_examples(source.grammar(), examples)
+        _show(console, type_name or "", Explanation(explained.contract, {}, texts, explained.conflict))
+        return
+    console.print(f"{regex or grammar or type_name}", highlight=False, markup=False)
+    if isinstance(source, RuleConstraint):
+        for what, names in (("not reachable from", source.unreachable), ("no text, in", source.unproductive)):
+            for name in names:
+                console.print(f"{what} {source.start}: {name}", highlight=False, markup=False)
+    else:
+        language = "regular" if source.regular() is not None else "context-free"
+        console.print(f"the language is {language}", highlight=False, markup=False)
+    try:
+        texts = draw_examples(source.grammar(), examples)
+    except UnsatisfiableError as error:
+        _show_conflict(console, str(error))
+        raise typer.Exit(1) from error
+    _show_texts(console, texts)
+
+
+def _show(console: Console, title: str, found: Explanation) -> None:
+    table = Table("where", "keyword", "what becomes of it", title=title)
     for place, keyword, status in found.contract:
         table.add_row(place or "(the whole schema)", keyword, status)
     console.print(table, highlight=False, markup=False)
     for place, reason in found.refusals.items():
         console.print(f"refused at {place or 'the whole schema'}: {reason}", highlight=False, markup=False)
     if found.conflict:
-        console.print(f"no text can fit: {found.conflict}", highlight=False, markup=False)
-    for text in found.examples:
-        console.print(f"fits: {text}", highlight=False, markup=False, soft_wrap=True)
+        _show_conflict(console, found.conflict)
+    _show_texts(console, found.examples)
     if found.refusals or found.conflict:
         raise typer.Exit(1)
+
+
+def _show_conflict(console: Console, why: str) -> None:
+    console.print(f"no text can fit: {why}", highlight=False, markup=False)
+
+
+def _show_texts(console: Console, texts: list[str]) -> None:
+    for text in texts:
+        console.print(f"fits: {text}", highlight=False, markup=False, soft_wrap=True)

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from guideway.cli.inputs import load_output, read_texts
-from guideway.cli.options import ModelOption
-from guideway.cli.records import Extracted, extract_one, make_console, show_summary, show_table, some_failed
-from guideway.errors import GuidewayError
-from guideway.generation import MAX_TOKENS
-from guideway.loading import load
+from guideway.cli.inputs import CARRIED, load_output, read_resources, read_texts
+from guideway.cli.lines import ResultLines, described
+from guideway.cli.options import (
+    BatchOption,
+    ContextOption,
+    DeviceOption,
+    DtypeOption,
+    FrequencyOption,
+    MinPOption,
+    ModelOption,
+    PresenceOption,
+    RepetitionOption,
+    ResourceOption,
+    ResumeOption,
+    SeedOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
+    load_model,
+)
+from guideway.cli.records import Extracted, extract_all, make_console, show_summary, show_table, some_failed
+from guideway.generation import MAX_TOKENS, Options
+from guideway.generation.options import BATCH
+from guideway.sampling import Sampler
 
 __all__ = ["extract"]
 
@@ -22,39 +40,78 @@ def extract(
     text: Annotated[
         str,
         typer.Argument(
-            help='The text; or a file with one text a line (.jsonl: under "text"); or - for stdin, for a text that is'
-            " also a file's name."
+            help='The text; or a file with one text a line (.jsonl: under "text", with "id" and "meta" copied to the'
+            " result); or - for stdin, with lines of either kind."
         ),
     ],
     type_name: Annotated[
         str | None, typer.Option("--type", help="The record's type: FILE.py:NAME or MODULE:NAME.")
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="The record's JSON Schema, instead of a type.")] = None,
+    resource: ResourceOption = None,
     model: ModelOption = "tiny",
+    device: DeviceOption = None,
+    dtype: DtypeOption = None,
+    context_size: ContextOption = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens for a record.")] = MAX_TOKENS,
-    compare: Annotated[bool, typer.Option(help="Show what the model says without the constraint, too.")] = True,
+    temperature: TemperatureOption = None,
+    top_k: TopKOption = 0,
+    top_p: TopPOption = 1.0,
+    min_p: MinPOption = 0.0,
+    repetition_penalty: RepetitionOption = 1.0,
+    presence_penalty: PresenceOption = 0.0,
+    frequency_penalty: FrequencyOption = 0.0,
+    seed: SeedOption = 0,
+    batch_size: BatchOption = BATCH,
+    compare: Annotated[bool, typer.Option(help="Also show the output without the constraint.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+    resume: ResumeOption = None,
 ) -> None:
     """Extract typed records from texts. Each record is guaranteed to fit its type."""
-    output = load_output(type_name, schema)
-    texts = read_texts(text)
-    with load(model) as loaded:
-        rows, failed = list[Extracted](), 0
-        for one in texts:
-            try:
-                rows.append(extract_one(loaded, one, output, max_tokens=max_tokens, compare=compare))
-            except GuidewayError as error:  # an error of this text; other texts may still give a record
-                if len(texts) == 1:
-                    raise
-                failed += 1
-                told = f"{type(error).__name__}: {error}"
-                typer.echo(json.dumps({"text": one, "error": told}, ensure_ascii=False), err=not as_json)
-            else:
+    output = load_output(type_name, schema, **({"resources": read_resources(resource)} if resource else {}))
+    given = read_texts(text)
+    as_json = as_json or resume is not None
+    options: Options = {
+        "sampler": Sampler(
+            temperature or 0.0,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            presence_penalty=presence_penalty,
+            frequency_penalty=frequency_penalty,
+        ),
+        "max_tokens": max_tokens,
+        "seed": seed,
+        "batch_size": batch_size,
+        "progress": not given.single,
+    }
+    rows: dict[int, Extracted] = {}
+    failed = 0
+    with (
+        load_model(model, device, dtype, context_size) as loaded,
+        ResultLines(resume, ("text", *CARRIED)) as results,
+    ):
+        left = results.left(given.lines)
+        texts = [given.lines[number]["text"] for number in left]
+        for number, found in extract_all(loaded, texts, output, options, compare=compare, positions=left):
+            line: dict[str, Any] = given.lines[left[number]]
+            if isinstance(found, Extracted):
+                rows[left[number]] = found
                 if as_json:
-                    typer.echo(rows[-1].as_json())
+                    results.write(line, found.as_data())
+            elif given.single and not as_json:
+                raise found
+            else:  # an error of this text; other texts may still give a record
+                failed += 1
+                if as_json:
+                    results.write(line, {"error": described(found)})
+                else:
+                    typer.echo(json.dumps({**line, "error": described(found)}, ensure_ascii=False), err=True)
     if not as_json:
         console = make_console()
-        show_table(console, f"{type_name or schema} by {model}", rows)
-        show_summary(console, rows)
+        made = [rows[number] for number in sorted(rows)]
+        show_table(console, f"{type_name or schema} by {model}", made)
+        show_summary(console, made)
     if failed:
-        some_failed(f"{failed} of {len(texts)} texts have no record: see their errors")
+        some_failed(f'{failed} of {len(left)} texts have no record: see "error" in their lines')

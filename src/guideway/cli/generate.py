@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-import json
-import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic_core import to_jsonable_python
 
-from guideway.cli.inputs import UsageError, is_lines_file, read_requests
+from guideway.cli.inputs import CARRIED, MESSAGES, UsageError, is_lines_file, prompt_of, read_requests
+from guideway.cli.lines import ResultLines, described
 from guideway.cli.options import (
     CONSTRAINTS,
+    BatchOption,
     ChoiceOption,
+    ContextOption,
+    DeviceOption,
+    DtypeOption,
     FormatOption,
+    FrequencyOption,
     GrammarOption,
+    MinPOption,
     ModelOption,
+    PresenceOption,
+    ProfileOption,
     RegexOption,
+    RepetitionOption,
+    ResourceOption,
+    ResumeOption,
     SchemaOption,
+    SeedOption,
+    TemperatureOption,
+    TopKOption,
+    TopPOption,
     TypeOption,
     constraint_of,
+    load_model,
     row_constraint,
 )
 from guideway.cli.records import some_failed
 from guideway.errors import GuidewayError
-from guideway.generation import MAX_TOKENS, Generation, GenerationRequest, Options, View, complete, stream
-from guideway.loading import load
+from guideway.generation import MAX_TOKENS, Generation, GenerationRequest, Options, View, stream
+from guideway.generation.options import BATCH
+from guideway.generation.plan import Job
+from guideway.generation.streams import finished
 from guideway.sampling import Sampler
+from guideway.sessions import ModelBase
 
 __all__ = ["generate"]
 
@@ -42,14 +61,24 @@ def generate(
     choice: ChoiceOption = None,
     format_name: FormatOption = None,
     grammar: GrammarOption = None,
+    resource: ResourceOption = None,
+    profile: ProfileOption = None,
     model: ModelOption = "tiny",
+    device: DeviceOption = None,
+    dtype: DtypeOption = None,
+    context_size: ContextOption = None,
     n: Annotated[int | None, typer.Option(min=1, help="So many texts per prompt, as JSON lines.")] = None,
     max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens.")] = MAX_TOKENS,
     min_tokens: Annotated[int, typer.Option(min=0, help="No end before so many tokens.")] = 0,
-    temperature: Annotated[float | None, typer.Option(min=0.0, help="0: greedy, the default for one text.")] = None,
-    top_p: Annotated[float, typer.Option(help="Sample from the most probable tokens of this mass.")] = 1.0,
-    repetition_penalty: Annotated[float, typer.Option(help="Above 1: tokens that were there come less.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
+    temperature: TemperatureOption = None,
+    top_k: TopKOption = 0,
+    top_p: TopPOption = 1.0,
+    min_p: MinPOption = 0.0,
+    repetition_penalty: RepetitionOption = 1.0,
+    presence_penalty: PresenceOption = 0.0,
+    frequency_penalty: FrequencyOption = 0.0,
+    seed: SeedOption = 0,
+    batch_size: BatchOption = BATCH,
     stop: Annotated[list[str] | None, typer.Option(help="End free text in front of this string.")] = None,
     bad_words: Annotated[list[str] | None, typer.Option(help="Never write this string.")] = None,
     token_healing: Annotated[
@@ -58,12 +87,25 @@ def generate(
     logprobs: Annotated[int | None, typer.Option(min=0, help="Probabilities, with so many alternatives.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON instead of the text.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities, too.")] = None,
+    resume: ResumeOption = None,
 ) -> None:
     """Continue a prompt, with or without a constraint."""
+    many = is_lines_file(prompt)
+    as_lines = many or as_json or n is not None or resume is not None
+    if logprobs is not None and not as_lines and html is None:
+        raise UsageError("--logprobs needs --json (or --html), because plain text has no place for them")
     if n is not None and temperature is None:
         temperature = 1.0
     options: Options = {
-        "sampler": Sampler(temperature or 0.0, top_p=top_p, repetition_penalty=repetition_penalty),
+        "sampler": Sampler(
+            temperature or 0.0,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            presence_penalty=presence_penalty,
+            frequency_penalty=frequency_penalty,
+        ),
         "max_tokens": max_tokens,
         "min_tokens": min_tokens,
         "seed": seed,
@@ -71,37 +113,66 @@ def generate(
         "bad_words": bad_words or (),
         "token_healing": token_healing,
         "logprobs": 3 if html is not None and logprobs is None else logprobs,
-        "progress": is_lines_file(prompt),
-        "return_exceptions": is_lines_file(prompt),
+        "batch_size": batch_size,
+        "progress": many,
+        "return_exceptions": many,
     }
-    many = is_lines_file(prompt)
     output = constraint_of(
-        regex=regex, type_name=type_name, schema=schema, choice=choice, format_name=format_name, grammar=grammar
+        regex=regex,
+        type_name=type_name,
+        schema=schema,
+        choice=choice,
+        format_name=format_name,
+        grammar=grammar,
+        resources=resource,
+        profile=profile,
     )
     lines = read_requests(prompt, (*CONSTRAINTS, *_OWN)) if many else [{"prompt": prompt}]
     if html is not None and not html.parent.is_dir():  # checked before anything runs
         raise UsageError(f"--html {html}: the folder {html.parent} does not exist")
-    with load(model) as loaded:
-        if not (many or as_json or n or html):
+    with load_model(model, device, dtype, context_size) as loaded:
+        if not as_lines and html is None:
             for piece in stream(loaded, prompt, output, **options):
                 typer.echo(piece, nl=False)
             typer.echo()
             return
-        requests = [_request(line) for line in lines]
-        good = [request for request in requests if isinstance(request, GenerationRequest)]
-        made: list[Any] = complete(loaded, good, output, n=n, **options) if good else []
-        results = iter(made)
-        found = [next(results) if isinstance(one, GenerationRequest) else one for one in requests]
-        flat = [(line, one) for line, group in zip(lines, found, strict=True) for one in _listed(group)]
+        shown: dict[tuple[int, int], Generation[Any]] = {}
+        count = failed = 0
+        with ResultLines(resume, ("prompt", MESSAGES, *CONSTRAINTS, *_OWN, *CARRIED), n or 1) as results:
+            left = results.left(lines)
+            for number, sample, one in _results(loaded, lines, left, output, n, options):
+                count += 1
+                if isinstance(one, Generation):
+                    shown[number, sample] = one
+                else:
+                    failed += 1
+                if as_lines:
+                    results.write(lines[number], _as_json(one, logprobs))
         if html is not None:
-            View(loaded, [one for _, one in flat if isinstance(one, Generation)]).save(html)
+            View(loaded, [shown[place] for place in sorted(shown)]).save(html)
             typer.echo(f"written: {html}", err=True)
-        for line, one in flat:
-            plain = not (many or as_json or n) and isinstance(one, Generation)
-            typer.echo(one.text if plain else json.dumps(_as_json(line, one, logprobs), ensure_ascii=False))
-        failed = sum(isinstance(one, Exception) for _, one in flat)
+            for one in () if as_lines else shown.values():
+                typer.echo(one.text)
         if failed:
-            some_failed(f'{failed} of {len(flat)} results are errors: see "error" in their lines')
+            some_failed(f'{failed} of {count} results are errors: see "error" in their lines')
+
+
+def _results(
+    model: ModelBase, lines: list[dict[str, Any]], left: list[int], output: Any, n: int | None, options: Options
+) -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
+    """Yield the number of a line, the number of a sample, and its result, when it is complete."""
+    requests = [(number, _request(lines[number])) for number in left]
+    for number, one in requests:
+        if isinstance(one, Exception):
+            for sample in range(n or 1):
+                yield number, sample, one
+    good = [(number, one) for number, one in requests if isinstance(one, GenerationRequest)]
+    if not good:
+        return
+    job = Job(model, [one for _, one in good], output, n, options)
+    job.positions = numbers = [number for number, _ in good]
+    for number, sample, found in finished(job):
+        yield numbers[number], sample, found
 
 
 _OWN = (
@@ -124,24 +195,18 @@ def _request(line: dict[str, Any]) -> GenerationRequest | Exception:
     try:
         constraint = row_constraint(line)
         return (
-            GenerationRequest(line["prompt"], **own)
+            GenerationRequest(prompt_of(line), **own)
             if constraint is None
-            else GenerationRequest(line["prompt"], constraint, **own)
+            else GenerationRequest(prompt_of(line), constraint, **own)
         )
     except (GuidewayError, ValueError, TypeError) as error:
         return error
 
 
-def _listed(group: Any) -> list[Any]:
-    return group if isinstance(group, list) else [group]
-
-
-def _as_json(line: dict[str, Any], one: Generation[Any] | Exception, logprobs: int | None) -> dict[str, Any]:
+def _as_json(one: Generation[Any] | Exception, logprobs: int | None) -> dict[str, Any]:
     if isinstance(one, Exception):
-        message = re.sub(r"^prompt \d+ of \d+: ", "", str(one))  # each message is on its prompt's own line
-        return {**line, "error": f"{type(one).__name__}: {message}"}
+        return {"error": described(one)}
     made = {
-        **line,
         "text": one.text,
         "value": to_jsonable_python(one.value),
         "tokens": len(one.tokens),
@@ -149,8 +214,8 @@ def _as_json(line: dict[str, Any], one: Generation[Any] | Exception, logprobs: i
         "finish_reason": one.finish_reason,
         "tokens_per_second": round(one.tokens_per_second, 1),
     }
-    if one.cut is not None:
-        made["cut"] = one.cut._asdict()
+    if one.truncation is not None:
+        made["truncation"] = one.truncation._asdict()
     if one.stopped_by is not None:
         made["stopped_by"] = one.stopped_by
     if logprobs is not None:  # the log-probabilities may be only for the HTML page

@@ -5,24 +5,30 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from guideway.constraints import JsonSchema
-from guideway.errors import ConstraintError, InvalidConstraintError, InvalidFileError
+from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidFileError
+from guideway.jsontext.decoder import loads, read_json
 
 __all__ = [
+    "CARRIED",
+    "MESSAGES",
+    "Texts",
     "UsageError",
     "is_lines_file",
     "load_output",
     "load_type",
+    "prompt_of",
     "read_file",
     "read_lines",
     "read_requests",
+    "read_resources",
     "read_texts",
 ]
 
@@ -33,6 +39,9 @@ class UsageError(ValueError):
 
 CARRIED = ("id", "meta")
 """Keys of a line that are copied to its results."""
+
+MESSAGES = "messages"
+"""The key of a line with a list of messages in place of a prompt."""
 
 
 def read_file(path: Path) -> str:
@@ -47,22 +56,43 @@ def read_file(path: Path) -> str:
 def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Read the objects of a JSON lines file, each with a string under `key`. `InvalidFileError` names the line.
 
+    A line with "prompt" may have "messages" instead: a list of objects for the chat template of the model.
     `known`: the other keys that are allowed. Unknown keys raise an error, because they would have no effect.
     """
+    return lines_of(read_file(path), str(path), key, known)
+
+
+def lines_of(text: str, path: str, key: str, known: Sequence[str] | None) -> list[dict[str, Any]]:
+    """As `read_lines`, for the text of the file."""
     found = []
-    for number, line in enumerate(read_file(path).split("\n"), 1):  # splitlines would cut strings at U+2028
+    for number, line in enumerate(text.split("\n"), 1):  # splitlines would cut strings at U+2028
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            entry = loads(line)
+        except (ValueError, GuidewayError) as error:
             raise InvalidFileError(f"{path}, line {number} is not JSON: {error}") from error
-        if not isinstance(entry, dict) or not isinstance(entry.get(key), str):
+        given = [name for name in (key, MESSAGES) if isinstance(entry, dict) and name in entry]
+        if key == "prompt" and given == [MESSAGES]:
+            if not _are_messages(entry[MESSAGES]):
+                raise InvalidFileError(f'{path}, line {number}: "messages" must be a list of objects, not empty')
+        elif not isinstance(entry, dict) or not isinstance(entry.get(key), str):
             raise InvalidFileError(f'{path}, line {number}: expected an object with a string under "{key}"')
+        elif key == "prompt" and len(given) > 1:
+            raise InvalidFileError(f'{path}, line {number}: expected "prompt" or "messages", got both')
         if known is not None:
-            _check_keys(f"{path}, line {number}", entry, (key, *known, *CARRIED))
+            _check_keys(f"{path}, line {number}", entry, (key, MESSAGES, *known, *CARRIED))
         found.append(entry)
     return found
+
+
+def _are_messages(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def prompt_of(line: dict[str, Any]) -> Any:
+    """Return the prompt of a line: its "prompt", or its "messages"."""
+    return line["prompt"] if "prompt" in line else line[MESSAGES]
 
 
 def is_lines_file(given: str) -> bool:
@@ -86,28 +116,73 @@ def _check_keys(place: str, entry: dict[str, Any], known: Sequence[str]) -> None
 _TEXT_FILES = frozenset({".jsonl", ".json", ".txt", ".md", ".csv", ".tsv", ".log", ".html", ".xml", ".yaml", ".yml"})
 
 
-def read_texts(given: str) -> list[str]:
-    """Return the texts: the argument itself, a file's non-empty lines, or the "text" of each line of a .jsonl file."""
+@dataclass(frozen=True)
+class Texts:
+    """The texts of a call: lines with "text", and "id" and "meta" if they are given. `single`: a text as argument."""
+
+    lines: list[dict[str, Any]]
+    single: bool = False
+
+
+def read_texts(given: str) -> Texts:
+    """Return the texts: the argument itself, the non-empty lines of a file, or the objects of JSON lines.
+
+    A file is read as JSON lines if its name ends in .jsonl; standard input ("-") if its first line is a JSON object.
+    """
     path = Path(given)
     if given != "-" and not _is_file(path):
         if path.suffix in _TEXT_FILES and len(given.split()) == 1:
             raise UsageError(f"file {given} does not exist; to pass a text that looks like a file name, use stdin (-)")
-        return [given]
-    if path.suffix == ".jsonl":
-        return [entry["text"] for entry in read_lines(path)]
-    return [line for line in read_file(path).splitlines() if line.strip()]
+        return Texts([{"text": given}], single=True)
+    whole = read_file(path)
+    if path.suffix == ".jsonl" or (given == "-" and _begins_with_object(whole)):
+        entries = lines_of(whole, given, "text", None)
+        return Texts([{name: one[name] for name in ("text", *CARRIED) if name in one} for one in entries])
+    return Texts([{"text": line} for line in whole.splitlines() if line.strip()])
 
 
-def load_output(type_name: str | None, schema: Path | None) -> Any:
-    """Load the output type: exactly one of a type and a schema file.
+def _begins_with_object(text: str) -> bool:
+    """Return whether the first line that is not empty is a JSON object."""
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    try:
+        return isinstance(loads(first), dict)
+    except (ValueError, GuidewayError):
+        return False
+
+
+def read_resources(given: Sequence[str] | None) -> dict[str, Any]:
+    """Read the documents that `$ref` may refer to, by URI. Raises `InvalidFileError`.
+
+    Each is FILE or URI=FILE. The URI of FILE alone is the `$id` (or `id`) of the document; without one, the file's name.
+    """
+    found: dict[str, Any] = {}
+    for one in given or ():
+        uri, equals, name = one.partition("=")
+        path = Path(name if equals else one)
+        try:
+            document = read_json(read_file(path))
+        except ConstraintError as error:
+            raise InvalidFileError(f"{path}: {error}") from error
+        if not equals:
+            own = [document.get(name) for name in ("$id", "id")] if isinstance(document, dict) else []
+            uri = next((one for one in own if isinstance(one, str)), path.name)
+        found[uri] = document
+    return found
+
+
+def load_output(type_name: str | None, schema: Path | None, **options: Any) -> Any:
+    """Load the output type: exactly one of a type and a schema file. `options`: those of `JsonSchema`.
 
     Raises `UsageError`, `InvalidFileError`, `ConstraintError`.
     """
     if type_name is not None and schema is None:
+        if options:
+            raise UsageError(f"--{next(iter(options)).rstrip('s')} needs --schema")
         return load_type(type_name)
     if schema is not None and type_name is None:
         try:
-            return JsonSchema(read_file(schema))  # parsed by the library: numbers stay exact, and nesting uses no stack
+            # The library parses the text: numbers stay exact, and nesting uses no stack.
+            return JsonSchema(read_file(schema), **options)
         except ConstraintError as error:
             raise type(error)(f"{schema}: {error}", error.place) from error
     raise InvalidConstraintError("give either --type FILE.py:NAME or --schema FILE.json")
@@ -128,7 +203,7 @@ def load_type(name: str) -> Any:
 def _module(place: str) -> ModuleType:
     try:
         if not place.endswith(".py"):
-            return importlib.import_module(place)
+            return _imported(place)
         path = Path(place)
         read_file(path)  # its errors are clearer than those of the import
         specification = importlib.util.spec_from_file_location(path.stem, path)
@@ -142,6 +217,18 @@ def _module(place: str) -> ModuleType:
     except Exception as error:  # the file is the user's program, which may raise anything
         raise UsageError(f"cannot load {place}: {type(error).__name__}: {error}") from error
     return module
+
+
+def _imported(name: str) -> ModuleType:
+    """Import a module, also from the working directory, as `python -m` does."""
+    here = str(Path.cwd())
+    if here in sys.path or "" in sys.path:
+        return importlib.import_module(name)
+    sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(here)
 
 
 def _is_file(path: Path) -> bool:

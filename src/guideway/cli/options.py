@@ -8,21 +8,39 @@ from typing import Annotated, Any
 
 import typer
 
-from guideway.cli.inputs import load_output, read_file
+from guideway.cli.inputs import UsageError, load_output, read_file, read_resources
 from guideway.constraints import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex
 from guideway.errors import ConstraintError, InvalidConstraintError
+from guideway.generation import Model
+from guideway.loading import load
 
 __all__ = [
     "CONSTRAINTS",
     "MODELS",
+    "BatchOption",
     "ChoiceOption",
+    "ContextOption",
+    "DeviceOption",
+    "DtypeOption",
     "FormatOption",
+    "FrequencyOption",
     "GrammarOption",
+    "MinPOption",
     "ModelOption",
+    "PresenceOption",
+    "ProfileOption",
     "RegexOption",
+    "RepetitionOption",
+    "ResourceOption",
+    "ResumeOption",
     "SchemaOption",
+    "SeedOption",
+    "TemperatureOption",
+    "TopKOption",
+    "TopPOption",
     "TypeOption",
     "constraint_of",
+    "load_model",
     "row_constraint",
 ]
 
@@ -35,6 +53,30 @@ RegexOption = Annotated[str | None, typer.Option(help="Hold it to a regular expr
 ChoiceOption = Annotated[list[str] | None, typer.Option(help="Hold it to one of these texts; give it for each.")]
 FormatOption = Annotated[str | None, typer.Option("--format", help='Hold it to a format: "date", "email", "uuid" …')]
 GrammarOption = Annotated[Path | None, typer.Option(help="Hold it to a grammar: FILE.lark, FILE.gbnf or FILE.ebnf.")]
+
+DeviceOption = Annotated[str | None, typer.Option(help='The device of the model: "cpu", "cuda" …')]
+DtypeOption = Annotated[str | None, typer.Option(help='The type of the weights: "float32", "bfloat16" …')]
+ContextOption = Annotated[int | None, typer.Option(min=1, help="The maximum number of tokens of a sequence.")]
+ResourceOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A document that $ref of the schema refers to: FILE, or URI=FILE; give it for each."),
+]
+ResumeOption = Annotated[
+    Path | None,
+    typer.Option(help="Write the JSON lines to this file. Results that it has are kept; their rows do not run again."),
+]
+SeedOption = Annotated[int, typer.Option(help="The same seed gives the same text.")]
+TemperatureOption = Annotated[float | None, typer.Option(min=0.0, help="0: greedy, the default unless --n is given.")]
+TopKOption = Annotated[int, typer.Option(min=0, help="Draw from the k most probable tokens; 0: all.")]
+TopPOption = Annotated[float, typer.Option(help="Draw from the most probable tokens of this mass.")]
+MinPOption = Annotated[float, typer.Option(help="Exclude tokens below this share of the highest probability.")]
+RepetitionOption = Annotated[float, typer.Option(help="Above 1: tokens that occurred are less probable.")]
+PresenceOption = Annotated[float, typer.Option(help="Subtracted from the logit of each token that occurred.")]
+FrequencyOption = Annotated[float, typer.Option(help="Subtracted from a logit per occurrence of its token.")]
+BatchOption = Annotated[int, typer.Option(min=1, help="The maximum number of sequences that run together.")]
+ProfileOption = Annotated[
+    str | None, typer.Option(help='How JSON of a schema is written: "generation" (default) or "exact".')
+]
 
 _NOTATIONS = {".lark": Lark, ".gbnf": Gbnf, ".ebnf": Ebnf}
 _OF_ROWS: dict[str, Any] = {
@@ -58,8 +100,17 @@ def constraint_of(
     choice: list[str] | None,
     format_name: str | None,
     grammar: Path | None,
+    resources: list[str] | None = None,
+    profile: str | None = None,
 ) -> Any:
     """Return the constraint that was given; None: there is none. Raises `ConstraintError`, `UsageError`."""
+    of_schema: dict[str, Any] = {}
+    if resources:
+        of_schema["resources"] = read_resources(resources)
+    if profile is not None:
+        of_schema["profile"] = profile
+    if of_schema and schema is None:
+        raise UsageError(f"--{next(iter(of_schema)).removesuffix('s')} needs --schema")
     given = {
         "--regex": regex is not None,
         "--type": type_name is not None,
@@ -70,7 +121,7 @@ def constraint_of(
     }
     if sum(given.values()) > 1:
         both = " and ".join(name for name, there in given.items() if there)
-        raise InvalidConstraintError(f"give one of {', '.join(given)}, not {both}")
+        raise InvalidConstraintError(f"only one of {', '.join(given)} is allowed, got {both}")
     if regex is not None:
         return Regex(regex)
     if choice:
@@ -79,23 +130,28 @@ def constraint_of(
         return Format(format_name)
     if grammar is not None:
         return _grammar(grammar)
-    return load_output(type_name, schema) if any(given.values()) else None
+    return load_output(type_name, schema, **of_schema) if any(given.values()) else None
+
+
+def load_model(name: str, device: str | None, dtype: str | None, context_size: int | None) -> Model:
+    """Load the model of a command. Raises the errors of `guideway.load`."""
+    return load(name, device=device, dtype=dtype, context_size=context_size)
 
 
 def row_constraint(line: Mapping[str, Any]) -> Any:
     """Return the constraint of a line of a file; None: there is none. Raises `ConstraintError`, `TypeError`."""
     named = [name for name in _OF_ROWS if name in line]
     if len(named) > 1:
-        raise InvalidConstraintError(f"a line has one constraint, not {' and '.join(named)}")
+        raise InvalidConstraintError(f"a line may have one constraint, got {' and '.join(named)}")
     if isinstance(line.get("schema"), str):
-        raise InvalidConstraintError('"schema" of a line is the schema itself, an object, and no file\'s name')
+        raise InvalidConstraintError('"schema" of a line must be the schema itself (an object), not the name of a file')
     return _OF_ROWS[named[0]](line[named[0]]) if named else None
 
 
 def _grammar(path: Path) -> Any:
     notation = _NOTATIONS.get(path.suffix)
     if notation is None:
-        raise InvalidConstraintError(f"{path}: a grammar's file ends in {', '.join(_NOTATIONS)}")
+        raise InvalidConstraintError(f"{path}: the name of a grammar file must end in {', '.join(_NOTATIONS)}")
     try:
         return notation(read_file(path))
     except ConstraintError as error:

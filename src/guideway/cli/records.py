@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -15,10 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from guideway import constraints
-from guideway.generation import Generation, complete, extraction
+from guideway.cli.lines import without_number
+from guideway.generation import Generation, Options, complete, extraction
+from guideway.generation.plan import Job
+from guideway.generation.streams import finished
 from guideway.sessions import ModelBase
 
-__all__ = ["Extracted", "extract_one", "make_console", "show_summary", "show_table", "some_failed"]
+__all__ = ["Extracted", "extract_all", "make_console", "show_summary", "show_table", "some_failed"]
 
 
 def some_failed(message: str) -> NoReturn:
@@ -45,10 +48,9 @@ class Extracted:
         """The value as JSON data."""
         return to_jsonable_python(self.found.value)
 
-    def as_json(self) -> str:
-        """Return one line of JSON."""
+    def as_data(self) -> dict[str, Any]:
+        """Return the result as JSON data, without the text."""
         line = {
-            "text": self.text,
             "record": self.record,
             "tokens": len(self.found.tokens),
             "forced": self.found.forced,
@@ -56,23 +58,55 @@ class Extracted:
             "tokens_per_second": round(self.found.tokens_per_second, 1),
             "finish_reason": self.found.finish_reason,
         }
+        if self.found.truncation is not None:
+            line["truncation"] = self.found.truncation._asdict()
         if self.free is not None:
             line |= {"without_constraint": self.free.text, "without_constraint_parses": self.free_parses}
-        return json.dumps(line, ensure_ascii=False)
+        return line
+
+    def as_json(self) -> str:
+        """Return one line of JSON."""
+        return json.dumps({"text": self.text, **self.as_data()}, ensure_ascii=False)
 
 
-def extract_one(model: ModelBase, text: str, output: Any, *, max_tokens: int, compare: bool) -> Extracted:
-    """Extract the record of one text. `compare`: also generate without the constraint from the same prompt."""
+def extract_all(
+    model: ModelBase,
+    texts: Sequence[str],
+    output: Any,
+    options: Options,
+    *,
+    compare: bool,
+    positions: Sequence[int] | None = None,
+) -> Iterator[tuple[int, Extracted | Exception]]:
+    """Extract the records of texts in batches. Each is given with its number when it is complete.
+
+    `compare`: before that, generate without the constraint from the same prompts. `positions`: the numbers of the texts
+    in a longer list, which the random numbers depend on.
+    """
     source = constraints.of(output)
-    found = complete(model, extraction(model, text, source), source, max_tokens=max_tokens)
-    if not compare:
-        return Extracted(text, found, None, False)
-    free = complete(model, extraction(model, text, source), max_tokens=max_tokens)
+    prompts: Any = [extraction(model, text, source) for text in texts]
+    every: Options = {**options, "return_exceptions": True}
+    quiet: Any = {**every, "progress": False}
+    free: list[Any] = complete(model, prompts, **quiet) if compare and prompts else []
+    job = Job(model, prompts, source, None, every)
+    if positions is not None:
+        job.positions = positions
+    for number, _, found in finished(job):
+        if isinstance(found, Exception):
+            if found.args and isinstance(found.args[0], str):
+                found.args = (without_number(found.args[0]), *found.args[1:])
+            yield number, found
+        else:
+            other = free[number] if free and isinstance(free[number], Generation) else None
+            yield number, Extracted(texts[number], found, other, other is not None and _parses(source, other.text))
+
+
+def _parses(source: Any, text: str) -> bool:
     try:
-        source.parse(free.text.strip())
+        source.parse(text.strip())
     except Exception:  # a validator of the user's type may raise anything
-        return Extracted(text, found, free, False)
-    return Extracted(text, found, free, True)
+        return False
+    return True
 
 
 def make_console() -> Console:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from guideway.cli.inputs import UsageError, is_lines_file, read_requests
-from guideway.cli.options import ModelOption
+from guideway.cli.inputs import CARRIED, MESSAGES, UsageError, is_lines_file, prompt_of, read_requests
+from guideway.cli.lines import ResultLines, described
+from guideway.cli.options import ContextOption, DeviceOption, DtypeOption, ModelOption, ResumeOption, load_model
 from guideway.cli.records import make_console, some_failed
 from guideway.errors import GuidewayError
-from guideway.generation import score as scored
-from guideway.loading import load
+from guideway.generation import Score, score as scored
 
 __all__ = ["score"]
 
@@ -26,41 +26,51 @@ def score(
     ],
     options: Annotated[list[str] | None, typer.Argument(help="The options; of a file, where a line has none.")] = None,
     model: ModelOption = "tiny",
+    device: DeviceOption = None,
+    dtype: DtypeOption = None,
+    context_size: ContextOption = None,
     end: Annotated[bool, typer.Option("--end", help="The end token belongs to an option.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+    resume: ResumeOption = None,
 ) -> None:
     """Print the exact probability of each option, under the model and among the options."""
     many = is_lines_file(prompt)
     lines = read_requests(prompt, ("options",)) if many else [{"prompt": prompt}]
-    with load(model) as loaded:
+    console = Console(stderr=True)
+    with (
+        load_model(model, device, dtype, context_size) as loaded,
+        ResultLines(resume, ("prompt", MESSAGES, "options", *CARRIED)) as results,
+    ):
         failed = 0
-        for line in track(lines, "scoring", disable=not many, console=_stderr()):
+        left = results.left(lines)
+        shown = track(left, "scoring", disable=not many or not console.is_terminal, console=console)
+        for line in (lines[number] for number in shown):
             given: Any = line.get("options", options)
             if not many and not given:
                 raise UsageError("no options were given; usage: guideway score PROMPT OPTION OPTION")
             try:
-                found = scored(loaded, line["prompt"], given or [], end=end)
+                found = scored(loaded, prompt_of(line), given or [], end=end)
             except (GuidewayError, ValueError, TypeError) as error:
                 if not many:
                     raise
                 failed += 1
-                typer.echo(json.dumps({**line, "error": f"{type(error).__name__}: {error}"}, ensure_ascii=False))
+                results.write(line, {"error": described(error)})
                 continue
-            if many or as_json:
-                scores = [
-                    {"option": one.option, "logprob": one.logprob, "probability": one.probability} for one in found
-                ]
-                typer.echo(json.dumps({**line, "scores": scores}, ensure_ascii=False))
+            if many or as_json or resume is not None:
+                results.write(line, {"scores": [_as_data(one) for one in found]})
                 continue
             table = Table("option", "probability", "log-probability", "tokens")
             for one in sorted(found, key=lambda one: -one.probability):
                 table.add_row(one.option, f"{one.probability:.2%}", f"{one.logprob:.3f}", str(len(one.tokens)))
             make_console().print(table)
         if failed:
-            some_failed(f'{failed} of {len(lines)} results are errors: see "error" in their lines')
+            some_failed(f'{failed} of {len(left)} results are errors: see "error" in their lines')
 
 
-def _stderr() -> Any:
-    from rich.console import Console
-
-    return Console(stderr=True)
+def _as_data(one: Score) -> dict[str, Any]:
+    return {
+        "option": one.option,
+        "logprob": one.logprob,
+        "probability": one.probability,
+        "tokens": list(one.tokens),
+    }

@@ -10,8 +10,9 @@ import threading
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 
-from guideway import disk
+from guideway import caching, disk
 from guideway._kernel import Automaton
+from guideway.caching import CacheInfo
 from guideway.compiler.cache_keys import ProgramMemo
 
 __all__ = ["AutomatonCache", "cache"]
@@ -35,7 +36,7 @@ class AutomatonCache:
         self.budget_bytes = budget_bytes
         self.programs = ProgramMemo()
         self._lock = threading.Lock()
-        self.clear()
+        self.clear(functions=False)
 
     @property
     def enabled(self) -> bool:
@@ -50,12 +51,19 @@ class AutomatonCache:
         """Return a context manager that disables all caches, in memory and on disk, for this thread or task."""
         return disk.disabled()
 
-    def clear(self, *, disk_too: bool = False) -> None:
-        """Drop all automata and reset the counters. `disk_too`: also delete the files on disk."""
+    def clear(self, *, disk_too: bool = False, functions: bool = True) -> None:
+        """Drop all automata and reset the counters.
+
+        Args:
+            disk_too: Also delete the files on disk.
+            functions: Also empty the caches of function results that `info` lists.
+        """
         with self._lock:
             self._entries: OrderedDict[Key, tuple[Automaton, int]] = OrderedDict()
             self.used_bytes = self.hits = self.misses = 0
             self.programs.clear()
+        if functions:
+            caching.clear_all()
         if disk_too and (files := disk.cache()) is not None:
             files.clear()
 
@@ -71,6 +79,14 @@ class AutomatonCache:
                 "misses": self.misses,
             }
         return {"enabled": self.enabled, "memory": memory, "disk": None if files is None else files.as_dict()}
+
+    def info(self) -> dict[str, CacheInfo]:
+        """Return entries, maximum, hits and misses of each cache of function results in memory, by its name.
+
+        These caches hold parts of translated constraints: languages of patterns and formats, spellings of keys,
+        character classes. Caches of modules that are not imported yet are not listed.
+        """
+        return caching.info()
 
     def get(self, key: Key) -> Automaton | None:
         """Return the automaton and mark it as most recently used; None if it is not cached."""

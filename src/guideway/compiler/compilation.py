@@ -9,7 +9,6 @@ so programs that take less than `STORE_SECONDS` to create are not stored; and vo
 from __future__ import annotations
 
 import asyncio
-import functools
 import hashlib
 import sys
 import time
@@ -18,7 +17,8 @@ from pathlib import Path
 from typing import Protocol
 
 from guideway import constraints, disk, frontends, grammar, jsontext
-from guideway._kernel import Automaton, Vocabulary as KernelVocabulary
+from guideway._kernel import Automaton, KernelVocabulary
+from guideway.caching import cached
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
 from guideway.compiler.limits import CompileLimits
@@ -125,7 +125,7 @@ def _stored_key(schema: dict[object, object]) -> str | None:
     return None if content is None else hashlib.blake2b(content + _meaning(), digest_size=16).hexdigest()
 
 
-@functools.cache
+@cached(1)
 def _meaning() -> bytes:
     """Return a digest of all code that translates a constraint to a program, and of the Unicode version.
 

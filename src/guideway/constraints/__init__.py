@@ -1,16 +1,15 @@
 """The constraints that users construct, and how they combine. Each is lowered to a `Grammar`.
 
-base.py           `Constraint`, literals, alternatives, sequences, intersection and complement
+base.py           `Constraint`, literals, and the combinations that its operators and methods return
 structural.py     equality, hash and repr of nested constraints, without recursion
 coerce.py         `of`: anything that can serve as a constraint as a constraint
+mismatch.py       the error for a text that does not fit
 embed.py          constraints as terms of context-free rules
 regex.py          `Regex`
 format.py         `Format`
 choice.py         `Choice`
 substring.py      `Substring`
 special_token.py  `SpecialToken`, and marker texts that contain special tokens
-repeated.py       repetition of any constraint
-capture.py        named parts
 captures/         which text each named part matched
 json_schema.py    `JsonSchema`
 python_types.py   `PythonType`

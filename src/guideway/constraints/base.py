@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from guideway.constraints.structural import content_hash, same, shown
+from guideway.constraints.captures import Captures, Reading, Rules, Shape, captures_of
+from guideway.constraints.embed import separated, term_of
+from guideway.constraints.mismatch import does_not_fit
+from guideway.constraints.structural import Structured
 from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
-from guideway.grammar.cfg import Rule, terms
-from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, renumbered
+from guideway.grammar.cfg import Repetition, Rule, Text, lower, terms
+from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, leaf, renumbered
 from guideway.grammar.recognizer import fits
-from guideway.grammar.regular import Both, Cat, Either, Literals, Not, Regular
+from guideway.grammar.regular import Complement, Concat, Intersection, Literals, Regular, Union
 
 if TYPE_CHECKING:
-    from guideway.constraints.captures import Captures, Rules, Shape
     from guideway.constraints.exports import LarkDialect, RegexDialect
 
-__all__ = ["Constraint", "Literal", "check_text", "either_of", "leaf", "one_after_the_other"]
+__all__ = ["Captured", "Constraint", "Literal", "Repeated", "check_text", "either_of", "one_after_the_other"]
+
+MAX_TIMES = 2**31 - 1
+"""The largest repetition count that the kernel represents."""
+
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
 
 
-class Constraint(ABC, Generic[T_co]):
+_REDUCERS: list[Callable[[Any], Any]] = []
+"""The function that makes the pickled form; `wire` adds it, since it imports this module."""
+
+
+class Constraint(Structured, ABC, Generic[T_co]):
     """A set of texts, and how to turn a text of that set into a value. Immutable and hashable.
 
     Two constraints of one class with equal content are equal. Constraints combine with operators; a str operand is a
@@ -59,10 +70,6 @@ class Constraint(ABC, Generic[T_co]):
         """Like `parse`, for a text that is known to match: implementations may skip the check."""
         return self.parse(text)
 
-    @abstractmethod
-    def _content(self) -> object:
-        """Return a hashable value that is equal for equal constraints of this class."""
-
     def conflict(self, place: str | None) -> str | None:
         """Explain why no text matches. Called only after the grammar was found to be empty.
 
@@ -92,8 +99,6 @@ class Constraint(ABC, Generic[T_co]):
             InvalidConstraintError: `least` is negative or greater than `most`.
             LimitExceededError: A number is greater than 2**31 - 1.
         """
-        from guideway.constraints.repeated import Repeated  # imports this module
-
         return Repeated(self, least, most, separator)
 
     def optional(self) -> Constraint[str]:
@@ -125,8 +130,6 @@ class Constraint(ABC, Generic[T_co]):
         Raises:
             InvalidConstraintError: `name` has other characters.
         """
-        from guideway.constraints.capture import Captured  # imports this module
-
         return Captured(self, name)
 
     def captures(self, text: str) -> Captures:
@@ -142,12 +145,10 @@ class Constraint(ABC, Generic[T_co]):
             InvalidTextError: The text does not match.
             LimitExceededError: The text has too many derivations.
         """
-        from guideway.constraints.captures import captures_of
-
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self.grammar(), text, f"does not match {self!r}")
         return captures_of(self, text)
 
     def to_gbnf(self, *, duplicate_keys: bool = False) -> str:
@@ -208,25 +209,10 @@ class Constraint(ABC, Generic[T_co]):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Return the serialised form for `pickle`; for classes that this library does not define, their state."""
-        from guideway.constraints.wire import reduced  # imports this module
-
         try:
-            return reduced(self)
-        except UnsupportedError:
+            return _REDUCERS[-1](self)
+        except (IndexError, UnsupportedError):
             return super().__reduce_ex__(protocol)
-
-    def _shown(self) -> tuple[object, ...]:
-        """Return the parts of the repr: texts and nested constraints. Not used by classes that define `__repr__`."""
-        return (type(self).__name__,)
-
-    def __repr__(self) -> str:
-        return shown(self)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Constraint) and same(self, other)
-
-    def __hash__(self) -> int:
-        return content_hash(self)
 
     def __or__(self, other: Constraint[U] | str) -> Constraint[T_co | U | str]:
         return _Any((self, _source(other)))
@@ -262,7 +248,7 @@ def _source(thing: object) -> Constraint[object]:
     if isinstance(thing, str):
         return Literal(thing)
     raise InvalidConstraintError(
-        f"a constraint combines with a constraint or a str, got {type(thing).__name__}; convert it with guideway.of()"
+        f"a constraint combines with a constraint or a str, got {type(thing).__name__}; convert it with guideway.constraints.of()"
     )
 
 
@@ -279,7 +265,7 @@ class Literal(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text."""
         if text != self.text:
-            raise InvalidTextError(f"expected {self.text!r}, found {text!r}")
+            raise does_not_fit(self.grammar(), text, f"is not {self.text!r}")
         return text
 
     def _content(self) -> object:
@@ -293,7 +279,7 @@ class _Combined(Constraint[T_co]):
     """Two or more constraints. Nested combinations of the same kind are flattened."""
 
     _sign = ""
-    _joins: type[Either | Cat] | None = None
+    _joins: type[Union | Concat] | None = None
     _parts: tuple[Constraint[object], ...]
 
     def __init__(self, given: tuple[Constraint[object], ...]) -> None:
@@ -334,20 +320,21 @@ class _Combined(Constraint[T_co]):
     def _content(self) -> object:
         return self._parts
 
+    def conflict(self, place: str | None) -> str | None:
+        """Return the combination, if it has no place in a schema."""
+        return repr(self) if place is None else None
+
     def _shown(self) -> tuple[object, ...]:
         parts = [("(", part, ")") if isinstance(part, _Combined) else (part,) for part in self._parts]
         return (*parts[0], *(one for part in parts[1:] for one in (f" {self._sign} ", *part)))
 
     def _rules(self, kind: type[terms.Alternation | terms.Concatenation]) -> Rules:
-        from guideway.constraints.captures import Rules
-        from guideway.constraints.embed import term_of
-
         return Rules((Rule("parts", kind(tuple(term_of(part) for part in self._parts))),), "parts")
 
 
 class _Any(_Combined[T_co]):
     _sign = "|"
-    _joins = Either
+    _joins = Union
 
     def shape(self) -> Rules:
         """Return the alternatives, in order of priority."""
@@ -368,7 +355,7 @@ class _Any(_Combined[T_co]):
 
 class _Joined(_Combined[str]):
     _sign = "+"
-    _joins = Cat
+    _joins = Concat
 
     def shape(self) -> Rules:
         """Return the concatenation."""
@@ -380,7 +367,7 @@ class _Joined(_Combined[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is a concatenation of texts of the parts."""
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self.grammar(), text, f"does not match {self!r}")
         return text
 
 
@@ -389,7 +376,7 @@ class _All(_Combined[str]):
 
     def __init__(self, given: tuple[Constraint[object], ...]) -> None:
         super().__init__(given)
-        both = self._language = Both(tuple(_regular(part, "&") for part in self._parts))
+        both = self._language = Intersection(tuple(_regular(part, "&") for part in self._parts))
         self._grammar = leaf(both)
 
     def grammar(self) -> Grammar:
@@ -397,8 +384,6 @@ class _All(_Combined[str]):
 
     def shape(self) -> Shape | None:
         """Return the captures of all parts; each part reads the same text."""
-        from guideway.constraints.captures import Reading
-
         parts = [part for part in self._parts if part.shape() is not None]
         return Reading(lambda text: [one for part in parts for one in part.captures(text).spans]) if parts else None
 
@@ -411,7 +396,7 @@ class _All(_Combined[str]):
 class _Other(Constraint[str]):
     def __init__(self, part: Constraint[object]) -> None:
         self._part = part
-        self._language = Not(_regular(part, "~"))
+        self._language = Complement(_regular(part, "~"))
 
     def regular(self) -> Regular:
         return self._language
@@ -442,6 +427,89 @@ def _regular(source: Constraint[object], sign: str) -> Regular:
     return language
 
 
+class Repeated(Constraint[str]):
+    """A constraint repeated `least` to `most` times (None: unbounded), with a separator. The value is the text."""
+
+    def __init__(self, part: Constraint[object], least: int, most: int | None, separator: str) -> None:
+        if not all(type(times) is int for times in (least, 0 if most is None else most)):
+            raise TypeError(f"repetition counts must be ints, got {least!r} and {most!r}")
+        if not isinstance(separator, str):
+            raise TypeError(f"separator must be a str, got {type(separator).__name__}")
+        if max(least, most or 0) > MAX_TIMES:
+            raise LimitExceededError(f"repetition counts must be at most {MAX_TIMES:,}, got {max(least, most or 0):,}")
+        if least < 0 or (most is not None and most < least):
+            raise InvalidConstraintError(
+                f"repetition counts need 0 <= least <= most, got least={least} and most={most}"
+            )
+        self.part, self.least, self.most, self.separator = part, least, most, separator
+        one = term_of(part)
+        between = Text(Literals((separator,)))
+        term = separated(one, least, most, between) if separator else Repetition(one, least, most)
+        self._shape = Rules((Rule("repeated", term),), "repeated")
+        self._grammar = lower(list(self._shape.rules), "repeated").grammar
+
+    def grammar(self) -> Grammar:
+        """Return the grammar: one leaf if the part is regular, else lowered rules."""
+        return self._grammar
+
+    def shape(self) -> Rules:
+        """Return the greedy repetition."""
+        return self._shape
+
+    def parse(self, text: str) -> str:
+        """Return the text if it is a repetition of texts of the part."""
+        if not fits(self._grammar, text):
+            raise does_not_fit(self._grammar, text, f"does not match {self!r}")
+        return text
+
+    def _content(self) -> object:
+        return self.part, self.least, self.most, self.separator
+
+    def _shown(self) -> tuple[object, ...]:
+        between = f", separator={self.separator!r}" if self.separator else ""
+        return "(", self.part, f").repeat({self.least}, {self.most}{between})"
+
+
+class Captured(Constraint[T_co]):
+    """A constraint whose text is captured under a name. Its language and values are those of the inner constraint."""
+
+    def __init__(self, part: Constraint[T_co], name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a str, got {type(name).__name__}")
+        if not name.replace("-", "_").replace(".", "_").isidentifier():
+            raise InvalidConstraintError(
+                f"capture name may have letters, digits, '_', '-' and '.' and no leading digit, got {name!r}"
+            )
+        self.part, self.name = part, name
+        self._plain: Constraint[T_co] = part._plain if isinstance(part, Captured) else part  # without nested names
+
+    def grammar(self) -> Grammar:
+        """Return the grammar of the inner constraint."""
+        return self._plain.grammar()
+
+    def regular(self) -> Regular | None:
+        """Return the language of the inner constraint, if it is regular."""
+        return self._plain.regular()
+
+    def shape(self) -> Rules:
+        """Return one rule with the name."""
+        return Rules((Rule(self.name, term_of(self.part)),), self.name, {self.name: self.name})
+
+    def parse(self, text: str) -> T_co:
+        """Return the value of the inner constraint."""
+        return self._plain.parse(text)
+
+    def conflict(self, place: str | None) -> str | None:
+        """Return the explanation of the inner constraint."""
+        return self._plain.conflict(place)
+
+    def _content(self) -> object:
+        return self.part, self.name
+
+    def _shown(self) -> tuple[object, ...]:
+        return "(", self.part, f").capture({self.name!r})"
+
+
 def one_after_the_other(parts: tuple[Constraint[object], ...]) -> Constraint[str]:
     """Return the concatenation of one or more constraints."""
     return _Joined(parts)
@@ -450,10 +518,3 @@ def one_after_the_other(parts: tuple[Constraint[object], ...]) -> Constraint[str
 def either_of(options: tuple[Constraint[object], ...]) -> Constraint[object]:
     """Return the alternation of one or more constraints."""
     return options[0] if len(options) == 1 else _Any(options)
-
-
-def leaf(text: Regular) -> Grammar:
-    """Return a grammar of one leaf."""
-    grammar = Grammar()
-    grammar.root = grammar.add(Leaf(text))
-    return grammar

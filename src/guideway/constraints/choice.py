@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from guideway.constraints.base import Constraint, check_text, leaf
-from guideway.errors import InvalidConstraintError, InvalidTextError
-from guideway.grammar.nodes import Grammar
+from guideway.constraints.base import Constraint, check_text
+from guideway.constraints.mismatch import does_not_fit
+from guideway.errors import InvalidConstraintError
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.regular import Literals
 
 __all__ = ["Choice"]
@@ -42,7 +43,7 @@ class Choice(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is one of the choices."""
         if text not in self._members:
-            raise InvalidTextError(f"{text!r} is not one of the {len(self.texts)} choices")
+            raise does_not_fit(self.grammar(), text, f"is not one of the {len(self.texts)} choices")
         return text
 
     def _content(self) -> object:

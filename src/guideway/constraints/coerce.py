@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
 from guideway._kernel import Automaton, Matcher
-from guideway.constraints.base import Constraint
-from guideway.constraints.json_schema import JsonSchema
+from guideway.constraints.base import Constraint, Literal
+from guideway.constraints.json_schema import JsonSchema, refuse_wrapper
 from guideway.constraints.python_types import PythonType
 from guideway.constraints.regex import Regex
 from guideway.errors import InvalidConstraintError
 from guideway.frontends.json_schema.keywords import KEYWORDS, NOTES
 
-__all__ = ["of"]
+__all__ = ["of", "source_of"]
 
 T = TypeVar("T")
 
@@ -43,6 +43,7 @@ def of(constraint: object) -> Constraint[Any]:
         return constraint
     if isinstance(constraint, Mapping):
         if constraint and not any(name in KEYWORDS or name in NOTES for name in constraint):
+            refuse_wrapper(constraint)
             raise InvalidConstraintError(f"{_shown(constraint)} has no JSON Schema keyword; {_hint(constraint)}")
         return JsonSchema(constraint)
     if isinstance(constraint, re.Pattern):
@@ -54,6 +55,11 @@ def of(constraint: object) -> Constraint[Any]:
     if constraint is None or isinstance(constraint, (str, bytes, int, float, list, tuple, set, frozenset, *_NO_TYPES)):
         raise InvalidConstraintError(f"{_shown(constraint)} is not a constraint; {_hint(constraint)}")
     return PythonType(constraint)
+
+
+def source_of(thing: object) -> Constraint[Any]:
+    """Return a str as a literal, and any other value converted by `of`."""
+    return Literal(thing) if isinstance(thing, str) else of(thing)
 
 
 def _hint(value: object) -> str:

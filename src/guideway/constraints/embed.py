@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from guideway.constraints.base import Constraint, Literal
-from guideway.constraints.coerce import of
 from guideway.grammar.cfg import Concatenation, Embedded, Repetition, Term, Text
 
-__all__ = ["separated", "source_of", "term_of"]
+if TYPE_CHECKING:
+    from guideway.constraints.base import Constraint
 
-
-def source_of(thing: object) -> Constraint[Any]:
-    """Return a str as a literal, and any other value converted by `of`."""
-    return Literal(thing) if isinstance(thing, str) else of(thing)
+__all__ = ["separated", "term_of"]
 
 
 def term_of(source: Constraint[Any]) -> Term:

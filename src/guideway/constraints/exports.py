@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
-from guideway.grammar.automata import determinized, spelled_out
+from guideway.grammar.derivatives import determinized, spelled_out
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import is_empty
-from guideway.grammar.regular import Graph
-from guideway.grammar.rules_text import Choice, Class, Join, Ref, Rules, Term, Text, Times, rules_of
+from guideway.grammar.regular import Dfa
+from guideway.grammar.rules_text import Class, FixedText, Join, RuleRef, Rules, Term, TermChoice, Times, rules_of
 
 __all__ = ["LarkDialect", "RegexDialect", "gbnf_of", "lark_of", "regex_of"]
 
@@ -31,7 +31,7 @@ MAX_NESTING = 200
 def gbnf_of(grammar: Grammar, duplicate_keys: bool) -> str:
     """Return a grammar in GBNF."""
     rules = _checked(grammar, duplicate_keys)
-    writer = _Writer(rules, _gbnf_class, _gbnf_text)
+    writer = _RulesWriter(rules, _gbnf_class, _gbnf_text)
     return writer.run(lambda name, body: f"{name} ::= {body}\n", "root", "r")
 
 
@@ -48,7 +48,7 @@ def lark_of(grammar: Grammar, duplicate_keys: bool) -> str:
             return f"start: /{regex_of(grammar, 'rust')}/\n"
         except LimitExceededError:
             pass
-    writer = _Writer(rules, _lark_class, _lark_text)
+    writer = _RulesWriter(rules, _lark_class, _lark_text)
     return writer.run(lambda name, body: f"{name}: {body}\n", "start", "r")
 
 
@@ -75,13 +75,13 @@ def _simplified(rules: Rules) -> Rules:
 
 def _derives(term: Term, productive: list[bool]) -> bool:
     match term:
-        case Text() | Class():
+        case FixedText() | Class():
             return True
-        case Ref(rule):
+        case RuleRef(rule):
             return productive[rule]
         case Join(parts):
             return all(_derives(part, productive) for part in parts)
-        case Choice(parts):
+        case TermChoice(parts):
             return any(_derives(part, productive) for part in parts)
         case Times(part, least, _):
             return least == 0 or _derives(part, productive)
@@ -89,9 +89,9 @@ def _derives(term: Term, productive: list[bool]) -> bool:
 
 def _pruned(term: Term, productive: list[bool]) -> Term:
     match term:
-        case Choice(parts):
+        case TermChoice(parts):
             kept = tuple(_pruned(part, productive) for part in parts if _derives(part, productive))
-            return kept[0] if len(kept) == 1 else Choice(kept)
+            return kept[0] if len(kept) == 1 else TermChoice(kept)
         case Join(parts):
             flat: list[Term] = []
             for part in parts:
@@ -107,7 +107,7 @@ def _pruned(term: Term, productive: list[bool]) -> Term:
             return term
 
 
-class _Writer:
+class _RulesWriter:
     """Writes the rules that are reachable from the first one."""
 
     def __init__(self, rules: Rules, one_class: object, one_text: object) -> None:
@@ -138,18 +138,18 @@ class _Writer:
     def _term(self, term: Term, level: int) -> str:
         """Return a term as text; `level` 0: an alternation, 1: a sequence, 2: an operand of a repetition."""
         match term:
-            case Text(text):
+            case FixedText(text):
                 written: str = self._text(text)  # type: ignore[operator]  # a function
                 return f"({written})" if level == 2 and " " in written and len(text) > 1 else written
             case Class(ranges):
                 found: str = self._class(ranges)  # type: ignore[operator]  # a function
                 return found
-            case Ref(rule):
+            case RuleRef(rule):
                 return self._name(rule)
             case Join(parts):
                 inner = " ".join(self._term(part, 1) for part in parts) if parts else '""'
                 return f"({inner})" if level == 2 else inner
-            case Choice(parts):
+            case TermChoice(parts):
                 inner = " | ".join(self._term(part, 1) for part in parts)
                 return f"({inner})" if level else inner
             case Times(part, least, most):
@@ -162,7 +162,7 @@ class _Writer:
         # Blocks of _MAX_TIMES: the numbers of blocks and of single repetitions add up to every count in the range.
         self._rules.append(part)
         single = self._name(len(self._rules) - 1)
-        self._rules.append(Times(Ref(len(self._rules) - 1), _MAX_TIMES, _MAX_TIMES))
+        self._rules.append(Times(RuleRef(len(self._rules) - 1), _MAX_TIMES, _MAX_TIMES))
         block = self._name(len(self._rules) - 1)
         fixed = [f"{block}{_counts(least // _MAX_TIMES, least // _MAX_TIMES)}"] if least >= _MAX_TIMES else []
         if least % _MAX_TIMES:
@@ -174,7 +174,7 @@ class _Writer:
             if more >= _MAX_TIMES:
                 if more // _MAX_TIMES > _MAX_TIMES:
                     raise LimitExceededError(f"a repetition of {most:,} is too large to export; the limit is 1,000,000")
-                self._rules.append(Times(Ref(self._rule_of(single)), 0, _MAX_TIMES))
+                self._rules.append(Times(RuleRef(self._rule_of(single)), 0, _MAX_TIMES))
                 some = self._name(len(self._rules) - 1)
                 fixed.append(some + _counts(0, more // _MAX_TIMES))
             fixed.append(single + _counts(0, more % _MAX_TIMES)) if more % _MAX_TIMES else None
@@ -300,15 +300,15 @@ class _RegexWriter:
     def _term(self, term: Term) -> str:
         """Return a term as an operand of a concatenation."""
         match term:
-            case Text(text):
+            case FixedText(text):
                 return "".join(map(self._char, map(ord, text)))
             case Class(ranges):
                 return self._class(ranges)
-            case Ref(rule):
+            case RuleRef(rule):
                 return self.rule(rule)
             case Join(parts):
                 return "".join(map(self._term, parts))
-            case Choice(parts):
+            case TermChoice(parts):
                 return "(?:" + "|".join(map(self._term, parts)) + ")"
             case Times(part, least, most):
                 one = self._term(part)
@@ -341,7 +341,7 @@ class _RegexWriter:
             made.append(first if low == high else f"{first}-{last}")
         return "[" + "".join(made) + "]"
 
-    def _of_graph(self, graph: Graph) -> str:
+    def _of_graph(self, graph: Dfa) -> str:
         """Return the expression of an automaton, by elimination of states."""
         size = len(graph.states)
         start, end = size, size + 1

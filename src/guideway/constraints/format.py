@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Constraint, leaf
-from guideway.errors import InvalidConstraintError, InvalidTextError
+from guideway.constraints.base import Constraint
+from guideway.constraints.mismatch import does_not_fit
+from guideway.errors import InvalidConstraintError
 from guideway.frontends.formats import FORMATS, format_language
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import fits
 
 __all__ = ["Format"]
@@ -33,7 +34,7 @@ class Format(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it matches the format."""
         if not fits(self.grammar(), text):
-            raise InvalidTextError(f"{text!r} does not match the format {self.name!r}")
+            raise does_not_fit(self.grammar(), text, f"does not match the format {self.name!r}")
         return text
 
     def _content(self) -> object:

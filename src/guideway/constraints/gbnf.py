@@ -12,30 +12,35 @@ __all__ = ["Gbnf"]
 
 
 class Gbnf(RuleConstraint):
-    """The texts that a GBNF grammar derives from `root`. The value is the text.
+    """The texts that a GBNF grammar derives. The value is the text.
 
     The meaning is that of llama.cpp; in addition, left recursion is supported. `<think>` and `<[1000]>` are special
     tokens. A name that is not in the vocabulary is matched as text. `!<think>*` is text without that token. Not
-    supported: duplicate rules, empty character classes, and a negated token that is not repeated.
+    supported: duplicate rules, the empty character class, and a negated token that is not repeated.
+
+    The notation of xgrammar's EBNF is accepted as well: names with `_` and `.`, rules that continue on the next line,
+    `[^]` for any character, `{2,-1}`, and its escapes. Its rule options and macros are not supported.
 
     Args:
         text: The grammar.
+        start: Start symbol.
         parts: Constraints for names that the text does not define.
 
     Raises:
         InvalidConstraintError: The grammar has an error. The message has line, column and caret.
         UnsupportedError: The grammar uses an unsupported construct.
-        UnsatisfiableError: `root` derives no finite text. The message names the rules.
+        UnsatisfiableError: The start symbol derives no finite text. The message names the rules.
         LimitExceededError: The grammar is too large.
     """
 
-    def __init__(self, text: str, *, parts: Mapping[str, object] | None = None) -> None:
-        super().__init__(text, "root", parts)
+    def __init__(self, text: str, *, start: str = "root", parts: Mapping[str, object] | None = None) -> None:
+        super().__init__(text, start, parts)
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
         reader = GbnfReader(self.text)
         rules = reader.rules()
         names = self._completed(rules, reader, reader.mentioned)
-        if "root" not in names:
-            reader.fail("the start rule 'root' is not defined", 0)
-        return rules, "root"
+        start = start or "root"
+        if start not in names:
+            reader.fail(f"the start rule {start!r} is not defined; defined rules: {', '.join(sorted(names))}", 0)
+        return rules, start

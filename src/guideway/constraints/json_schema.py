@@ -17,7 +17,7 @@ from guideway.errors import (
     LimitExceededError,
     UnsupportedError,
 )
-from guideway.frontends.json_schema.conflicts import MAX_PLACES, conflict
+from guideway.frontends.json_schema.conflicts import MAX_PLACES, conflict, value_at
 from guideway.frontends.json_schema.contract import contract
 from guideway.frontends.json_schema.documents import Documents, simple_dialect
 from guideway.frontends.json_schema.expand import Expander
@@ -39,9 +39,12 @@ from guideway.frontends.json_schema.style import (
 )
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
-from guideway.jsontext.decoder import copy_schema, copy_value, loads, read_float, read_int, read_json, write_json
+from guideway.jsontext.copying import copy_schema, copy_value
+from guideway.jsontext.decoder import loads, read_json
+from guideway.jsontext.encoder import write_json
+from guideway.jsontext.numbers import read_float, read_int
 
-__all__ = ["JsonSchema", "explain_schema"]
+__all__ = ["JsonSchema", "explain_schema", "refuse_wrapper"]
 
 
 def explain_schema(
@@ -93,7 +96,26 @@ def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] |
     document, named = copy_schema(given)  # parsed text is copied too: the copy detects identifiers
     if not isinstance(document, (dict, bool)):
         raise InvalidConstraintError("a schema must be a JSON object or a boolean", "")
+    if isinstance(document, dict):
+        refuse_wrapper(document)
     return document, named
+
+
+_WRAPPER = frozenset({"name", "strict", "schema", "description"})
+"""The keys of the object around a schema in OpenAI's API. None of them but "description" is a keyword."""
+
+
+def refuse_wrapper(document: Mapping[str, Any]) -> None:
+    """Raise `InvalidConstraintError` for the objects in which OpenAI's API wraps a schema."""
+    if isinstance(document.get("json_schema"), Mapping) and document.get("type") == "json_schema":
+        raise InvalidConstraintError(
+            'this is the "response_format" of OpenAI\'s API, not a schema; pass its "json_schema"["schema"]', ""
+        )
+    if "name" in document and document.keys() <= _WRAPPER and isinstance(document.get("schema"), (Mapping, bool)):
+        raise InvalidConstraintError(
+            f'this is OpenAI\'s wrapper with the keys {", ".join(map(repr, document))}, not a schema; pass its "schema"',
+            "",
+        )
 
 
 class JsonSchema(Constraint[Any]):
@@ -224,7 +246,14 @@ class JsonSchema(Constraint[Any]):
             found = conflict(document, place or "", is_empty)
         except LimitExceededError:
             return None
-        return " and ".join(part for part in (", ".join(found[:-1]), *found[-1:]) if part) or None
+        shown = [self._with_pattern(one) for one in found]
+        return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part) or None
+
+    def _with_pattern(self, place: str) -> str:
+        """Return the JSON Pointer of a keyword. The pattern itself follows that of `pattern`."""
+        name = place.rpartition("/")[2]
+        value = value_at(self._document, place) if name == "pattern" else None
+        return f"{place} ({value!r})" if isinstance(value, str) else place
 
     def parse(self, text: str) -> Any:
         """Return the JSON value if the schema allows it, in any JSON spelling.

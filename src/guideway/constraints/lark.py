@@ -8,14 +8,15 @@ from typing import Literal
 from guideway.constraints.captures import IGNORED, Rules
 from guideway.constraints.embed import term_of
 from guideway.constraints.rules import RuleConstraint
-from guideway.errors import InvalidConstraintError, UnsupportedError
+from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual import split_by_context
 from guideway.frontends.cfg.lark.contextual_lexer import Split
 from guideway.frontends.cfg.lark.definitions import Terminals, names_of
+from guideway.frontends.cfg.lark.ignored_text import IgnoredText, LookaheadError
 from guideway.frontends.cfg.lark.statements import LarkReader
 from guideway.frontends.cfg.scanner import special_of
-from guideway.grammar.cfg import Concatenation, Ref, Rule, Term, Text
-from guideway.grammar.regular import Cat, Either, Repeat
+from guideway.grammar.cfg import Concatenation, Ref, Rule, Term, Text, lower
+from guideway.grammar.regular import Concat, Repeat, Union
 
 __all__ = ["Lark"]
 
@@ -27,9 +28,10 @@ Lexer = Literal["dynamic_complete", "contextual"]
 class Lark(RuleConstraint):
     """The texts that a Lark grammar derives. The value is the text.
 
-    Beyond Lark, `<|name|>` and `<[id]>` in a rule are special tokens. Not supported: terminals that can match the empty
-    text or look at surrounding text, imports other than `common`, and templates of terminals; with the contextual lexer
-    also `parts`, reduce/reduce conflicts, and terminals whose order Lark decides by generated names.
+    Beyond Lark, `<|name|>`, `<[id]>` and `<[id-id,id]>` in a rule are special tokens. Not supported: terminals that can
+    match the empty text or look at surrounding text, imports other than `common`, and templates of terminals or as
+    arguments; with the contextual lexer also `parts`, reduce/reduce conflicts (which Lark resolves by the priorities of
+    rules), and terminals whose order Lark decides by generated names.
 
     Args:
         text: The grammar.
@@ -61,9 +63,13 @@ class Lark(RuleConstraint):
         self.lexer = lexer
         self.first = start
         self._splits: list[Split] = []  # one for the contextual lexer, else empty
+        self._exact: list[Rule] = []  # the rules with the ignored text before each terminal, if they differ
         super().__init__(text, start, parts)
         for split in self._splits:
             self._take(split.rules, split.start, split.names)
+        if self._exact:
+            ahead, self._grammar = self._grammar.ahead, lower(self._exact, _ROOT).grammar
+            self._grammar.ahead = ahead
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
         reader = LarkReader(self.text)
@@ -71,13 +77,13 @@ class Lark(RuleConstraint):
         terminals = Terminals(reader, self.lexer == "contextual")
         self._check_names(reader, start or "start")
         ignored = [terminals.language(f"%ignore {number}") for number in range(len(reader.ignored))]
-        gap = Repeat(Either(tuple(ignored)), 0, None) if ignored else None
+        gap = Repeat(Union(tuple(ignored)), 0, None) if ignored else None
 
         def with_gap(term: Term) -> Term:
             if gap is None:
                 return term
             both = Concatenation((term, Text(gap, IGNORED)))
-            return Text(Cat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
+            return Text(Concat((term.language, gap)), _Spaced(both)) if isinstance(term, Text) else both
 
         rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
         used = {ref for one in reader.rules.values() for ref in names_of(one.term)}
@@ -90,8 +96,43 @@ class Lark(RuleConstraint):
         if self.lexer == "contextual":
             pieces = {rule.name: rule.term.source for rule in rules if isinstance(rule.term, Text)}
             self._splits = [split_by_context(reader, terminals, start or "start", self.parts, pieces)]
+        elif ignored:
+            self._exact = self._with_exact_gaps(reader, terminals, used, start or "start")
         first: Term = Ref(start or "start")
         return [*rules, Rule(_ROOT, first if gap is None else Concatenation((Text(gap, IGNORED), first)))], _ROOT
+
+    def _with_exact_gaps(self, reader: LarkReader, terminals: Terminals, used: set[str], start: str) -> list[Rule]:
+        """Return rules in which the ignored text before each terminal has the length that Lark's lexer gives it.
+
+        Returns an empty list if that is every ignored text.
+        """
+        texts = {name: terminals.language(name) for name in terminals.names if name in used}
+        regular = {name: part.regular() for name, part in self.parts.items() if name not in texts}
+        texts |= {name: language for name, language in regular.items() if language is not None}
+        names = [f"%ignore {number}" for number in range(len(reader.ignored))]
+        ignored = [terminals.preferred(name) for name in names]
+        same = all(one is terminals.language(name) for one, name in zip(ignored, names, strict=True))
+        at = reader.ignored[0].at
+        try:
+            gaps = IgnoredText(ignored, texts)
+            if same and not gaps.differs():
+                return []
+            alone = Text(gaps.alone())
+            rules = [Rule(name, one.term, reader.place(one.at)) for name, one in reader.rules.items()]
+            for name in texts:
+                rules.append(Rule(name, Text(gaps.before(name)), terminals.place(name)))
+        except LookaheadError:
+            reader.fail(
+                f"whether text before {name!r} is ignored depends on the text after it; change the ignored terminals",
+                at,
+                UnsupportedError,
+            )
+        except LimitExceededError as error:
+            reader.fail(str(error), at, LimitExceededError)
+        others: list[tuple[str, Term]] = [(name, Text(special_of(name))) for name in reader.special]
+        others += [(name, term_of(part)) for name, part in self.parts.items() if regular.get(name, ...) is None]
+        rules += [Rule(name, Concatenation((alone, term))) for name, term in others]
+        return [*rules, Rule(_ROOT, Concatenation((Ref(start), alone)))]
 
     def _content(self) -> object:
         return super()._content(), self.first, self.lexer
@@ -106,7 +147,7 @@ class Lark(RuleConstraint):
             if name not in known:
                 named = sorted(one for one in known if one.strip("_").isidentifier())
                 reader.fail(f"{name!r} is not defined; defined names: {', '.join(named)}", at)
-        if start not in known:
+        if start not in reader.rules and start not in self.parts:
             raise InvalidConstraintError(
                 f"start rule {start!r} is not defined; defined rules: {', '.join(sorted(reader.rules))}"
             )

@@ -11,6 +11,7 @@ from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading
 from guideway.constraints.json_schema import JsonSchema
 from guideway.errors import (
+    ConstraintError,
     InvalidConstraintError,
     InvalidTextError,
     LimitExceededError,
@@ -20,9 +21,12 @@ from guideway.errors import (
 from guideway.frontends.json_schema.style import Escapes, KeyOrder, Whitespace
 from guideway.frontends.python_types.schema import arguments_model, schema_generator
 from guideway.grammar.nodes import Grammar
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.pointer import pointer
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+    from pydantic_core import ErrorDetails
 
 __all__ = ["PythonType", "field_adapters"]
 
@@ -100,10 +104,16 @@ class PythonType(Constraint[T_co]):
             value: T_co = self._adapter.validate_json(text)
         except ValidationError as problem:
             shown = text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
-            raise InvalidTextError(f"{problem}\nin the text {shown}", text=text) from problem
+            raise InvalidTextError(
+                f"{problem}\nin the text {shown}", text=text, place=_place(problem.errors(include_url=False)[0], text)
+            ) from problem
         if self._arguments:
             return {name: getattr(value, name) for name in type(value).model_fields}  # type: ignore[attr-defined, return-value]  # a model
         return value
+
+    def conflict(self, place: str | None) -> str | None:
+        """Return the keywords of the JSON Schema that contradict each other."""
+        return self._json.conflict(place)
 
     def _content(self) -> object:
         return self._json
@@ -118,6 +128,25 @@ class PythonType(Constraint[T_co]):
     def __repr__(self) -> str:
         name = self._annotation.__name__ if isinstance(self._annotation, type) else repr(self._annotation)
         return f"PythonType({name})"
+
+
+def _place(problem: ErrorDetails, text: str) -> str | None:
+    """Return the JSON Pointer of the value that Pydantic refused; None if the text is not JSON.
+
+    Pydantic's location also names branches of unions, which are no keys. A missing key belongs to its object.
+    """
+    try:
+        here: Any = loads(text)
+    except (ValueError, ConstraintError):
+        return None
+    place = ""
+    for name in problem["loc"]:
+        known: dict[Any, Any] = here if isinstance(here, dict) else {}
+        if isinstance(here, list):
+            known = dict(enumerate(here))
+        if name in known:
+            here, place = known[name], pointer(place, name)
+    return place
 
 
 def _adapter(annotation: Any) -> TypeAdapter[Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from guideway.constraints.base import Constraint, leaf
+from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Pattern
-from guideway.errors import InvalidConstraintError, InvalidTextError
+from guideway.constraints.mismatch import does_not_fit
+from guideway.errors import InvalidConstraintError
 from guideway.frontends.regex import FLAGS, Dialect, parse_pattern, parse_tree
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import Regular
 
@@ -68,8 +69,12 @@ class Regex(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it matches."""
         if not fits(self.grammar(), text):  # not `re`, which can take exponential time
-            raise InvalidTextError(f"{text!r} does not match {self.pattern!r}")
+            raise does_not_fit(self.grammar(), text, f"does not match {self.pattern!r}")
         return text
+
+    def conflict(self, place: str | None) -> str | None:
+        """Return the pattern."""
+        return f"the pattern {self.pattern!r}"
 
     def _content(self) -> object:
         return self.pattern, self.dialect, self.flags

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
-from guideway.constraints.embed import source_of, term_of
-from guideway.errors import InvalidTextError
+from guideway.constraints.coerce import source_of
+from guideway.constraints.embed import term_of
+from guideway.constraints.mismatch import does_not_fit
+from guideway.errors import UnsatisfiableError
 from guideway.frontends.cfg.scanner import Reader
-from guideway.grammar.cfg import Lowered, Rule, lower
-from guideway.grammar.nodes import Grammar
-from guideway.grammar.recognizer import accepts, byte_automaton
+from guideway.grammar.cfg import Lowered, Rule, Text, lower
+from guideway.grammar.cfg.terms import parts_first
+from guideway.grammar.nodes import Grammar, leaf
+from guideway.grammar.recognizer import accepts, byte_automaton, is_empty
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -53,7 +56,12 @@ class RuleConstraint(Constraint[str]):
         """Use these rules for the grammar and for captures. `names` maps each rule to the rule of the text."""
         shown = {rule: name for rule, name in names.items() if _NAME.fullmatch(name)}
         self._shape = Rules(tuple(rules), start, shown)
-        lowered = lower(rules, start)
+        try:
+            lowered = lower(rules, start)
+        except UnsatisfiableError as error:
+            if (why := self.conflict(None)) is None:
+                raise
+            raise UnsatisfiableError(f"no text fits the grammar: no text matches {why}", error.place) from None
         self._grammar = lowered.grammar
         self._grammar.ahead = _AHEAD
         self._automaton: Automaton | None = None
@@ -86,8 +94,12 @@ class RuleConstraint(Constraint[str]):
         if self._automaton is None:
             self._automaton = byte_automaton(self._grammar)
         if not accepts(self._automaton, text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self._automaton, text, f"does not match {self!r}")
         return text
+
+    def conflict(self, place: str | None) -> str | None:
+        """Return the patterns that no text matches, with their rules."""
+        return ", ".join(one for rule in self._shape.rules for one in _empty_texts(rule)) or None
 
     def _content(self) -> object:
         return self.text, self.start, tuple(sorted(self.parts.items(), key=lambda item: item[0]))
@@ -95,3 +107,11 @@ class RuleConstraint(Constraint[str]):
     def __repr__(self) -> str:
         shown = self.text if len(self.text) <= 60 else self.text[:59] + "…"
         return f"{type(self).__name__}({shown!r})"
+
+
+def _empty_texts(rule: Rule) -> Iterator[str]:
+    """Yield a description of each regular part of a rule that no text matches."""
+    for term in parts_first(rule.term):
+        if isinstance(term, Text) and is_empty(leaf(term.language)):
+            why = term.source.conflict(None) if isinstance(term.source, Constraint) else None
+            yield f"{why or 'a pattern'} in the rule {rule.name!r}"

@@ -5,11 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from guideway.constraints.base import Constraint, check_text, leaf
+from guideway.constraints.base import Constraint, check_text
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Concatenation, Term, Text
-from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Literals, Not, Regular, Repeat, Special
+from guideway.grammar.nodes import Grammar, leaf
+from guideway.grammar.regular import (
+    ANY_CHAR,
+    ANY_TEXT,
+    Complement,
+    Concat,
+    Intersection,
+    Literals,
+    Regular,
+    Repeat,
+    Special,
+)
 
 __all__ = ["SpecialToken", "cuts_name", "ends_as_it_begins", "marker", "up_to_marker"]
 
@@ -86,12 +96,12 @@ def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
         InvalidConstraintError: A marker with special tokens has a proper suffix that is also a prefix, so its first
             occurrence in text is ambiguous.
     """
-    early = Cat((ANY_TEXT, Literals((text, *others)), Repeat(ANY_CHAR, 1, None)))
+    early = Concat((ANY_TEXT, Literals((text, *others)), Repeat(ANY_CHAR, 1, None)))
     if not _names(special).search(text):
-        return Text(Both((Cat((ANY_TEXT, Literals((text,)))), Not(early))))
+        return Text(Intersection((Concat((ANY_TEXT, Literals((text,)))), Complement(early))))
     if ends_as_it_begins(text):
         raise InvalidConstraintError(
             f"the marker {text!r} has a suffix that is also a prefix, so it cannot contain special tokens"
         )
-    free = Not(Cat((ANY_TEXT, Literals((text, *others)), ANY_TEXT)))
+    free = Complement(Concat((ANY_TEXT, Literals((text, *others)), ANY_TEXT)))
     return Concatenation((Text(free), marker(text, special)))

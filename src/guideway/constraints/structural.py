@@ -6,24 +6,37 @@ constraints.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeGuard
+from abc import ABC, abstractmethod
+from typing import Any
 
-if TYPE_CHECKING:
-    from guideway.constraints.base import Constraint
-
-__all__ = ["content_hash", "same", "shown"]
+__all__ = ["Structured", "content_hash", "same", "shown"]
 
 MAX_SHOWN = 20_000
 """Maximum number of characters of a repr."""
 
 
-def _is_source(thing: object) -> TypeGuard[Constraint[Any]]:
-    from guideway.constraints.base import Constraint  # imports this module
+class Structured(ABC):
+    """The base of `Constraint`: repr, equality and hash by content."""
 
-    return isinstance(thing, Constraint)
+    @abstractmethod
+    def _content(self) -> object:
+        """Return a hashable value that is equal for equal constraints of this class."""
+
+    def _shown(self) -> tuple[object, ...]:
+        """Return the parts of the repr: texts and nested constraints. Not used by classes that define `__repr__`."""
+        return (type(self).__name__,)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structured) and same(self, other)
+
+    def __hash__(self) -> int:
+        return content_hash(self)
 
 
-def shown(source: Constraint[Any]) -> str:
+def shown(source: Structured) -> str:
     """Return the repr of a constraint, truncated to `MAX_SHOWN` characters."""
     plain = type(source).__repr__
     made: list[str] = []
@@ -31,7 +44,7 @@ def shown(source: Constraint[Any]) -> str:
     length = 0
     while todo:
         one = todo.pop()
-        if _is_source(one) and type(one).__repr__ is plain:
+        if isinstance(one, Structured) and type(one).__repr__ is plain:
             todo += reversed(one._shown())
             continue
         text = one if isinstance(one, str) else repr(one)
@@ -42,7 +55,7 @@ def shown(source: Constraint[Any]) -> str:
     return "".join(made)
 
 
-def same(one: Constraint[Any], other: Constraint[Any]) -> bool:
+def same(one: Structured, other: Structured) -> bool:
     """Return whether two constraints have equal content."""
     todo: list[tuple[Any, Any]] = [(one, other)]
     known: set[tuple[int, int]] = set()
@@ -50,7 +63,7 @@ def same(one: Constraint[Any], other: Constraint[Any]) -> bool:
         left, right = todo.pop()
         if left is right:
             continue
-        if _is_source(left) and _is_source(right):
+        if isinstance(left, Structured) and isinstance(right, Structured):
             if type(left) is not type(right):
                 return False
             if (id(left), id(right)) not in known:
@@ -65,7 +78,7 @@ def same(one: Constraint[Any], other: Constraint[Any]) -> bool:
     return True
 
 
-def content_hash(source: Constraint[Any]) -> int:
+def content_hash(source: Structured) -> int:
     """Return a hash that is equal for constraints with equal content."""
     done: dict[int, int] = {}
     contents: dict[int, Any] = {}
@@ -83,14 +96,14 @@ def content_hash(source: Constraint[Any]) -> int:
     return done[id(source)]
 
 
-def _inside(content: Any) -> list[Constraint[Any]]:
+def _inside(content: Any) -> list[Structured]:
     """Return the constraints in a content. The recursion depth is that of the tuple literals in `_content`."""
     if isinstance(content, tuple):
         return [inner for part in content for inner in _inside(part)]
-    return [content] if _is_source(content) else []
+    return [content] if isinstance(content, Structured) else []
 
 
 def _hashed(content: Any, done: dict[int, int]) -> int:
     if isinstance(content, tuple):
         return hash(tuple(_hashed(part, done) for part in content))
-    return done[id(content)] if _is_source(content) else hash(content)
+    return done[id(content)] if isinstance(content, Structured) else hash(content)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from guideway.constraints.base import Constraint, check_text, leaf
-from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError
-from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import ANY_CHAR, Both, Chars, Graph, Regular, Repeat
+from guideway.constraints.base import Constraint, check_text
+from guideway.constraints.mismatch import does_not_fit
+from guideway.errors import InvalidConstraintError, LimitExceededError
+from guideway.grammar.nodes import Grammar, leaf
+from guideway.grammar.regular import ANY_CHAR, Chars, Dfa, Intersection, Regular, Repeat
 
 __all__ = ["Substring"]
 
@@ -39,9 +40,9 @@ class Substring(Constraint[str]):
                 f"Substring supports texts of at most {_MAX_CHARACTERS:,} characters, got {len(text):,}"
             )
         self.least, self.most = least, most
-        language: Regular = Graph(_suffix_automaton(text))
+        language: Regular = Dfa(_suffix_automaton(text))
         if least or most is not None:
-            language = Both((language, Repeat(ANY_CHAR, least, most)))
+            language = Intersection((language, Repeat(ANY_CHAR, least, most)))
         self._grammar = leaf(language)
 
     def grammar(self) -> Grammar:
@@ -51,7 +52,7 @@ class Substring(Constraint[str]):
     def parse(self, text: str) -> str:
         """Return the text if it is a quotation of an allowed length."""
         if text not in self.text or not self.least <= len(text) <= (len(text) if self.most is None else self.most):
-            raise InvalidTextError(f"{text!r} is not a quotation of an allowed length")
+            raise does_not_fit(self.grammar(), text, "is not a quotation of an allowed length")
         return text
 
     def _content(self) -> object:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
-from guideway.constraints.embed import separated, source_of, term_of
+from guideway.constraints.coerce import source_of
+from guideway.constraints.embed import separated, term_of
+from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import fits
-from guideway.grammar.regular import ANY_TEXT, Cat, Literals, Not, Regular
+from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Literals, Regular
 
 __all__ = ["Reasoning", "Tag", "Tagged", "Tags", "literal", "without"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 def without(*markers: str) -> Regular:
     """Return the texts that contain none of the markers."""
-    return Not(Cat((ANY_TEXT, Literals(markers), ANY_TEXT)))
+    return Complement(Concat((ANY_TEXT, Literals(markers), ANY_TEXT)))
 
 
 def literal(text: str) -> Term:
@@ -152,7 +157,7 @@ class Tags(Constraint[list["str | Tagged"]]):
     def parse(self, text: str) -> list[str | Tagged]:
         """Return the parts: free texts that are not empty, and tags with the values of their contents."""
         if not fits(self._grammar, text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self._grammar, text, f"does not match {self!r}")
         pieces: list[str | Tagged] = []
         at = 0
         while at < len(text):
@@ -190,7 +195,7 @@ class Tags(Constraint[list["str | Tagged"]]):
         return f"Tags({list(self.tags)!r})"
 
 
-class Reasoning(Constraint[tuple[str, Any]]):
+class Reasoning(Constraint[tuple[str, T_co]], Generic[T_co]):
     """Reasoning between two markers, then an answer. The value is the pair of reasoning text and answer value.
 
     At most two line breaks are allowed between reasoning and answer.
@@ -206,6 +211,26 @@ class Reasoning(Constraint[tuple[str, Any]]):
         InvalidConstraintError: `end` is empty.
     """
 
+    @overload
+    def __init__(
+        self: Reasoning[T],
+        answer: Constraint[T] | type[T],
+        *,
+        begin: str = ...,
+        end: str = ...,
+        optional: bool = ...,
+        special: Iterable[str] | None = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Reasoning[Any],
+        answer: object,
+        *,
+        begin: str = ...,
+        end: str = ...,
+        optional: bool = ...,
+        special: Iterable[str] | None = ...,
+    ) -> None: ...
     def __init__(
         self,
         answer: object,
@@ -237,10 +262,10 @@ class Reasoning(Constraint[tuple[str, Any]]):
         """Return the rules."""
         return self._shape
 
-    def parse(self, text: str) -> tuple[str, Any]:
+    def parse(self, text: str) -> tuple[str, T_co]:
         """Return the reasoning text and the value of the answer."""
         if not fits(self._grammar, text):
-            raise InvalidTextError(f"{text!r} does not match {self!r}")
+            raise does_not_fit(self._grammar, text, f"does not match {self!r}")
         end = text.find(self.end, len(self.begin)) if text.startswith(self.begin) else -1
         for gap in ("", "\n", "\n\n") if end >= 0 else ():
             answer = text[end + len(self.end) :]

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from guideway.constraints.base import Constraint, Literal, _All, _Any, _Joined, _Other
-from guideway.constraints.capture import Captured
+from guideway.constraints.base import _REDUCERS, Captured, Constraint, Literal, Repeated, _All, _Any, _Joined, _Other
 from guideway.constraints.choice import Choice
 from guideway.constraints.ebnf import Ebnf
 from guideway.constraints.format import Format
@@ -28,7 +27,6 @@ from guideway.constraints.json_schema import JsonSchema
 from guideway.constraints.lark import Lark
 from guideway.constraints.python_types import PythonType
 from guideway.constraints.regex import Regex
-from guideway.constraints.repeated import Repeated
 from guideway.constraints.special_token import SpecialToken
 from guideway.constraints.substring import Substring
 from guideway.constraints.tags import Reasoning, Tag, Tags
@@ -36,7 +34,8 @@ from guideway.constraints.tools import Tool, ToolCalls
 from guideway.constraints.tools.families import FAMILIES, Family
 from guideway.constraints.type_paths import Consent, described, may_import, rebuilt
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError, UnsupportedError
-from guideway.jsontext.decoder import read_json, write_json
+from guideway.jsontext.decoder import read_json
+from guideway.jsontext.encoder import write_json
 
 __all__ = ["VERSION", "from_wire", "to_wire", "wire_digest"]
 
@@ -138,7 +137,7 @@ def _decoded(text: str | bytes) -> Any:
 
 def _nodes(root: Constraint[Any], type_spec: Callable[[PythonType[Any]], Any]) -> list[Node]:
     """Return the constraints inside a constraint as nodes, inner ones first; the root is the last."""
-    numbers = _Numbers()
+    numbers = _PartNumbers()
     made: list[Node] = []
     todo: list[Constraint[Any]] = [root]
     while todo:
@@ -157,7 +156,7 @@ def _nodes(root: Constraint[Any], type_spec: Callable[[PythonType[Any]], Any]) -
     return made
 
 
-class _Numbers:
+class _PartNumbers:
     """The numbers of constraints, by identity: two equal constraints that are not shared stay two."""
 
     def __init__(self) -> None:
@@ -192,7 +191,7 @@ def _inside(one: Constraint[Any]) -> Iterator[Constraint[Any]]:
 
 
 def _written(
-    one: Constraint[Any], numbers: _Numbers, type_spec: Callable[[PythonType[Any]], Any]
+    one: Constraint[Any], numbers: _PartNumbers, type_spec: Callable[[PythonType[Any]], Any]
 ) -> tuple[str, Any, dict[str, Any]]:
     """Return kind, spec and options of a constraint whose inner constraints have numbers."""
     if type(one).__module__.partition(".")[0] != "guideway":
@@ -369,7 +368,7 @@ def _tags(parts: _Parts, spec: Any, options: dict[str, Any]) -> Tags:
     )
 
 
-def _reasoning(parts: _Parts, spec: Any, options: dict[str, Any]) -> Reasoning:
+def _reasoning(parts: _Parts, spec: Any, options: dict[str, Any]) -> Reasoning[Any]:
     _known(options, begin=str, end=str, optional=bool, special=(list, type(None)))
     special = options.pop("special", None)
     return Reasoning(parts[spec], special=None if special is None else _texts(special), **options)
@@ -459,6 +458,9 @@ def reduced(constraint: Constraint[Any]) -> tuple[Callable[[str, list[Any]], Con
         return len(kinds) - 1
 
     return unpickled, (write_json(_nodes(constraint, spec)), kinds)
+
+
+_REDUCERS.append(reduced)
 
 
 def unpickled(nodes: str, kinds: list[Any]) -> Constraint[Any]:

@@ -1,6 +1,7 @@
 """Engines run models. `base` defines the protocol. Each engine's library is imported only in its own package.
 
 base.py       `StepEngine`: the protocol; `Cache`
+kv_cache.py   caches as values: rows of a batch, states of recurrent models
 batching.py   rows of different lengths
 config.py     the configuration files of models
 onnx/         ONNX Runtime

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from guideway.errors import EngineError
+from guideway.errors import EngineError, GuidewayError
+from guideway.jsontext.decoder import loads
 
 __all__ = ["context_size", "digest_of", "positive", "read_config"]
 
@@ -20,8 +20,8 @@ def read_config(model: Path) -> dict[str, Any]:
     for file in (model.parent / "config.json", model.parent.parent / "config.json"):
         if file.is_file():
             try:
-                config = json.loads(file.read_text("utf-8"))
-            except (OSError, ValueError, RecursionError) as error:
+                config = loads(file.read_text("utf-8"))
+            except (OSError, ValueError, GuidewayError) as error:
                 raise EngineError(f"cannot read {file}: {error}") from error
             if not isinstance(config, dict):
                 raise EngineError(f"{file} must contain a JSON object, got {type(config).__name__}")

@@ -7,6 +7,7 @@ options.py                 their keyword arguments
 protocol.py                `GeneratingModel`: models that generate by themselves, such as those served by an API
 plan.py                    one call: requests checked and compiled, prompts fed, rows
 scheduler.py               the generation loop: rows, rounds, limits
+deferral.py                worker threads for rows whose constraint needs too much work in a round
 multi_step.py              several tokens per engine call for rows that need no inspection
 stop_checker.py            stop strings, banned strings, which text may be shown
 streams.py                 results, text chunks and growing values as rows advance

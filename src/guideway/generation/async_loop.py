@@ -6,11 +6,15 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from weakref import WeakKeyDictionary
 
+from guideway.generation.deferral import JOINS, Deferral
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row, step
 from guideway.sessions import ModelBase
 
 __all__ = ["Call", "Loop", "loop_of"]
+
+
+_PARKED_SECONDS = 0.05  # for which a loop waits whose rows are all parked, before it looks for new and cancelled calls
 
 
 class Call:
@@ -38,14 +42,15 @@ class Loop:
         self._guard = threading.Lock()
         self._calls: list[Call] = []
         self._running = False
+        self._deferral = Deferral()
 
     def add(self, call: Call) -> None:
         """Add a call. Its rows join the running batch."""
         with self._guard:
-            self._calls.append(call)
             if not self._running:
-                self._running = True
                 threading.Thread(target=self._run, name="guideway-loop", daemon=True).start()
+                self._running = True  # not before: the system may refuse the thread
+            self._calls.append(call)  # the thread waits for the guard
 
     def _run(self) -> None:
         while True:
@@ -69,11 +74,22 @@ class Loop:
         """Let rows join, run one round, and notify their calls."""
         most = max(call.job.width for call in calls)
         going = sum(len(call.active) for call in calls)
+        unchecked = 0
         for call in calls:
-            while going < most and len(call.active) < call.job.width and not call.exhausted:
+            while going < most and len(call.active) < call.job.width and not call.exhausted and unchecked < JOINS:
                 if _joined(call):
                     going += 1
-        step([row for call in calls for row in call.active])
+                    unchecked += not call.active[-1].is_checked
+        active = [row for call in calls for row in call.active]
+        rows = self._deferral.going(active)
+        if rows:
+            self._deferral.begin()
+            try:
+                step(rows, deferral=self._deferral)
+            finally:
+                self._deferral.end()
+        elif active and not any(row.is_over for row in active):
+            self._deferral.wait(_PARKED_SECONDS)
         for call in calls:
             moved, call.active = call.active, [row for row in call.active if not row.is_over]
             if moved and not call.cancelled:

@@ -10,10 +10,10 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from typing import Any, NamedTuple, TypedDict, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from guideway.arguments import integer
+from guideway.caching import cached
 from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
 from guideway.sessions import ModelBase
@@ -24,12 +24,12 @@ __all__ = [
     "MAX_TOKENS",
     "OPTIONS",
     "BaseOptions",
+    "GenerationSettings",
     "Messages",
     "Option",
     "Options",
     "Prompt",
     "Prompts",
-    "Settings",
     "check_model",
     "check_names",
     "of_request",
@@ -75,6 +75,7 @@ class BaseOptions(TypedDict, total=False):
     token_healing: bool
     logprobs: int | None
     return_kv_cache: bool
+    on_truncation: Literal["return", "raise"]
     batch_size: int
     progress: bool
 
@@ -97,7 +98,8 @@ OPTIONS: dict[str, Option] = {
     "max_tokens": Option(
         MAX_TOKENS,
         "The maximum number of tokens, EOS included. With a constraint, only tokens are drawn after which the text"
-        " can still be completed within this number, so the result always parses.",
+        " can still be completed within this number, so the result always parses. `Generation.truncation` says whether this"
+        " changed the text.",
     ),
     "min_tokens": Option(0, "EOS is not drawn before this number of tokens, unless the constraint is finished."),
     "temperature": Option(None, "0 is greedy. None: 0, or 1 if `n` is given. Shortcut for `Sampler(temperature)`."),
@@ -120,7 +122,12 @@ OPTIONS: dict[str, Option] = {
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
     "batch_size": Option(BATCH, "The maximum number of sequences that run together."),
-    "progress": Option(False, "Show a progress bar on standard error."),
+    "progress": Option(False, "Show a progress bar on standard error, if that is a terminal."),
+    "on_truncation": Option(
+        "return",
+        '"raise": raise `TruncatedError` at the first token that would have been another without `max_tokens` and the'
+        ' limit of the context. "return": `Generation.truncation` reports it.',
+    ),
     "allow_truncation": Option(False, "Let `max_tokens` cut a constrained text. The value is then None."),
     "return_exceptions": Option(
         False, "Return the exception of a failed prompt in its place, and continue the others."
@@ -167,7 +174,7 @@ _OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")
 
 
 @dataclass(frozen=True)
-class Settings:
+class GenerationSettings:
     """Checked options: the sampler, the limits and the rest. `own_seed`: whether the seed was given for this row."""
 
     sampler: Sampler
@@ -176,9 +183,10 @@ class Settings:
     own_seed: bool
     token_healing: bool
     return_kv_cache: bool
+    raise_on_truncation: bool = False
 
     @classmethod
-    def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> Settings:
+    def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
         """Check options. Raises `ValueError` for values out of range, and for options that exclude each other."""
         check_names(options)
         if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):
@@ -193,7 +201,17 @@ class Settings:
             bool(options.get("token_healing", False)),
             bool(options.get("return_kv_cache", False)),
         )
-        return cls(_sampler(options, sampled), _limits(options), seed, "seed" in own, token_healing, return_kv_cache)
+        if (wanted := options.get("on_truncation", "return")) not in ("return", "raise"):
+            raise ValueError(f'on_truncation must be "return" or "raise", got {wanted!r}')
+        return cls(
+            _sampler(options, sampled),
+            _limits(options),
+            seed,
+            "seed" in own,
+            token_healing,
+            return_kv_cache,
+            wanted == "raise",
+        )
 
 
 def check_model(model: object) -> None:
@@ -248,7 +266,7 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
     return Sampler(*values)
 
 
-_remembered = lru_cache(maxsize=256)(Sampler)
+_remembered = cached(256)(Sampler)
 """Samplers are immutable, and validating one takes longer than a step of a small model."""
 
 
@@ -272,6 +290,7 @@ def _limits(options: Options) -> Limits:
         _strings(options.get("bad_words", ()), "bad_words"),
         not options.get("allow_truncation", False),
         logprobs,
+        options.get("on_truncation") == "raise",
     )
 
 

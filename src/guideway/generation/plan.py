@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from guideway import constraints
 from guideway.arguments import integer
 from guideway.compiler import compile
-from guideway.constraints import Regex
+from guideway.constraints import JsonSchema, PythonType, Regex
 from guideway.constraints.base import Literal
 from guideway.errors import (
     BudgetTooSmallError,
@@ -20,20 +20,22 @@ from guideway.errors import (
     GuidewayError,
     InvalidTextError,
     InvalidTokenError,
+    TruncatedError,
     UnsupportedTokenizerError,
 )
 from guideway.generation.options import (
     BATCH,
     CALL_ONLY,
+    GenerationSettings,
     Options,
     Prompt,
-    Settings,
     check_model,
     check_names,
     of_request,
 )
-from guideway.generation.results import Generation, GenerationState, Truncation
+from guideway.generation.results import Generation, GenerationState, TokenLimit, Truncation
 from guideway.generation.scheduler import Row
+from guideway.jsontext.pointer import pointer_at
 from guideway.sessions import LOGITS_BYTES, ModelBase, Session, feed_all
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ class Plan:
         check_model(model)
         self.model = model
         self.source: Constraint[Any] | None = None if output is None else constraints.of(output)
-        self.settings = Settings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
+        self.settings = GenerationSettings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         _check_ids(self.settings, len(model.vocabulary))
         self.automaton: Automaton | None = None
         self.limits = self.settings.limits
@@ -166,24 +168,53 @@ class Plan:
             raise row.error
         tokens, session = row.tokens, row.session
         text = row.watch.data.decode("utf-8", "replace")
-        reason = row.finish_reason or "length"
+        truncation = self._truncation(row, tokens)
         value: Any = text
         if self.source is not None:
-            value = _value(self.source, text) if reason == "stop" else None
+            whole = row.finish_reason == "stop"
+            value = _value(self.source, text) if whole and not self._refuses(truncation) else None
         prompt_tokens = len(session) - len(tokens)
-        return Generation(
+        found = Generation(
             value,
             text,
             tuple(tokens),
             prompt_tokens,
             row.forced,
-            reason,
+            "stop" if truncation is None else "length",
             row.timings,
             self.state(row, tokens),
             row.watch.stopped_by,
             tuple(row.steps),
-            None if reason == "stop" else _cut(row),
+            truncation,
         )
+        if truncation is not None and self._refuses(truncation):
+            raise TruncatedError(_truncated(truncation, row.limits.max_tokens, session), found)
+        return found
+
+    def _refuses(self, truncation: Truncation | None) -> bool:
+        return truncation is not None and self.settings.raise_on_truncation
+
+    def _truncation(self, row: Row, tokens: list[int]) -> Truncation | None:
+        """Return how the limit of tokens changed the text of a finished row."""
+        session, found = row.session, row.divergence
+        is_cut = row.finish_reason != "stop" and (found is None or not row.limits.halt_on_divergence)
+        if found is None and not is_cut:
+            return None
+        start = len(session) - len(tokens)
+        by: TokenLimit = "context" if start + row.limits.max_tokens >= session.context_size else "max_tokens"
+        table = session.tokenizer.vocabulary
+        following: str | None
+        if found is None or is_cut:
+            index, token_id, data, following = len(tokens), None, row.watch.data, None
+        else:
+            index, token_id = found.position - start, found.token_id
+            skipped = len(row.watch.healed.encode())
+            data = table.bytes_of(tokens[:index], special=self.source is not None)[skipped:]
+            following = table.bytes_of([token_id]).decode("utf-8", "replace")
+        text = getincrementaldecoder("utf-8")("replace").decode(data)
+        is_json = isinstance(self.source, (JsonSchema, PythonType))
+        place = pointer_at(text, following) if is_json else None
+        return Truncation("cut" if is_cut else "completed_early", by, index, token_id, place, len(text))
 
     def state(self, row: Row, tokens: list[int]) -> GenerationState:
         """Return the state of a row, without its end token. `tokens`: the row's tokens."""
@@ -201,14 +232,21 @@ class Plan:
             tuple(row.steps[: len(tokens)]),
             session.kv_cache() if self.settings.return_kv_cache else None,
             row.watch.healed,
+            found if (found := row.divergence) is not None and found.position < start + len(tokens) else None,
         )
 
 
-def _cut(row: Row) -> Truncation:
-    """Return where a text was cut, and the reason."""
-    whole = getincrementaldecoder("utf-8")("replace").decode(row.watch.data)
-    session = row.session
-    return Truncation("context" if len(session) >= session.context_size else "max_tokens", len(row.tokens), len(whole))
+def _truncated(truncation: Truncation, most: int, session: Session) -> str:
+    """Return the message of `TruncatedError`."""
+    limit = f"max_tokens={most}"
+    if truncation.by == "context":
+        limit = f"the context of {session.context_size} tokens"
+    place = "" if truncation.place is None else f", in the value at {truncation.place!r}"
+    after = f"after {truncation.token_index} tokens and {truncation.characters} characters{place}"
+    if truncation.token_id is None:
+        return f"{limit} cuts the text {after}"
+    token = session.tokenizer.vocabulary.bytes_of([truncation.token_id], special=True)
+    return f"{limit} shortens the text {after}, where the next token would be {token!r} (id {truncation.token_id})"
 
 
 def _value(source: Constraint[Any], text: str) -> Any:
@@ -250,7 +288,7 @@ def _healed(session: Session) -> str:
     return ""
 
 
-def _check_ids(settings: Settings, size: int) -> None:
+def _check_ids(settings: GenerationSettings, size: int) -> None:
     """Raise `InvalidTokenError` for ids outside the vocabulary, which would have no effect."""
     for name, ids in (
         ("stop_token_ids", settings.limits.stop_token_ids),
@@ -276,6 +314,8 @@ class Job:
         self.progress = bool(options.get("progress", False))
         self._keep_errors = bool(options.get("return_exceptions", False))
         prompts = prompt if self.many else [prompt]
+        self.positions: Sequence[int] = range(len(prompts))
+        """The position of each prompt in the sequence that the seeds count, for a part of a longer list."""
         self.place: dict[Row, tuple[int, int]] = {}  # the index of the prompt and of the sample
         self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (self.n or 1) for _ in prompts]
         shared: dict[str, Plan] = {}
@@ -307,7 +347,7 @@ class Job:
             for sample in range(self.n or 1):
                 one = replace(prompted, session=prompted.session.fork()) if self.n is not None else prompted
                 try:
-                    row = plan.row(one, sample if own else number * (self.n or 1) + sample)
+                    row = plan.row(one, sample if own else self.positions[number] * (self.n or 1) + sample)
                 except Exception as error:
                     self._failed(error, number, sample)
                     continue

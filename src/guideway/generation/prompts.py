@@ -16,6 +16,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from guideway.jsontext.pointer import MISSING, child, unescape
+
 MAX_DEPTH = 12
 """The maximum depth of a schema, references included. Deeper parts become `any`."""
 
@@ -113,12 +115,7 @@ class _Writer:
             return None
         found: object = self._document
         for step in reference[1:].split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, Mapping):
-                found = found.get(step)
-            elif isinstance(found, list) and step.isdecimal() and int(step[:9]) < len(found):
-                found = found[int(step[:9])]
-            else:
+            if (found := child(found, unescape(step))) is MISSING:
                 return None
         return found
 

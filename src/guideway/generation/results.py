@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 from guideway.errors import InvalidTextError
 from guideway.generation.scheduler import FinishReason, Timings
 from guideway.sampling import TokenLogprobs
-from guideway.sessions import KVCache, ModelBase
+from guideway.sessions import Divergence, KVCache, ModelBase
 
 if TYPE_CHECKING:
     from guideway.constraints import Constraint
     from guideway.constraints.captures import Capture, Captures
 
-__all__ = ["Generation", "GenerationState", "Truncation"]
+__all__ = ["Generation", "GenerationState", "TokenLimit", "Truncation"]
 
 T_co = TypeVar("T_co", covariant=True)
 
+MAX_SHOWN = 80
+"""The maximum number of characters of the value in the repr of a `Generation`."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class GenerationState:
     """The state of a generation, as values. Change what you like and pass it to `resume`.
 
@@ -34,6 +37,7 @@ class GenerationState:
         steps: The log-probabilities, if `logprobs` was given.
         kv_cache: The KV cache of prompt and output, if `return_kv_cache` was given; else the tokens run again.
         healed: The end of the prompt's text with which the output's tokens begin (token healing).
+        divergence: The first token that a token budget changed, by its position in prompt and output.
     """
 
     prompt: tuple[int, ...]
@@ -45,6 +49,11 @@ class GenerationState:
     steps: tuple[TokenLogprobs, ...] = ()
     kv_cache: KVCache | None = field(default=None, compare=False)
     healed: str = ""
+    divergence: Divergence | None = None
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.prompt)} tokens of prompt", f"{len(self.tokens)} tokens of output", f"seed={self.seed}"]
+        return f"GenerationState({', '.join(parts)}{'' if self.source is None else f', {self.source!r}'})"
 
     def text(self, model: ModelBase) -> str:
         """The text of the output, without an incomplete character at its end.
@@ -88,7 +97,10 @@ class GenerationState:
             ends.pop()
         kept = len(ends) - 1
         ids = model.tokenizer.encode(wanted[ends[-1] :].decode())
-        return replace(self, tokens=(*self.tokens[:kept], *ids), steps=self.steps[:kept])
+        divergence = self.divergence
+        if divergence is not None and divergence.position >= len(self.prompt) + kept:
+            divergence = None
+        return replace(self, tokens=(*self.tokens[:kept], *ids), steps=self.steps[:kept], divergence=divergence)
 
 
 def _is_text(data: bytes) -> bool:
@@ -99,21 +111,34 @@ def _is_text(data: bytes) -> bool:
     return True
 
 
+TokenLimit = Literal["max_tokens", "context"]
+
+
 class Truncation(NamedTuple):
-    """Where a text was cut.
+    """How `max_tokens` or the context changed a text: the first token that would have been another without the limit.
 
     Attributes:
-        by: "max_tokens", or "context" if the model's context is full.
-        tokens: The number of tokens before the cut.
-        characters: The number of whole characters. U+FFFD after them is the beginning of another one.
+        kind: "cut": the text ends before it is complete. "completed_early": the text fits its constraint, but the
+            limit removed tokens from a mask, and with the same random number another token would have been taken.
+        by: "max_tokens", or "context" if the model's context is the limit.
+        token_index: The index of the first such token in `Generation.tokens`; for a text that was cut, the number of
+            its tokens.
+        token_id: The token without the limit; None for a text that was cut.
+        place: The JSON Pointer of the value in which the token would be ("" is the whole text); None if the text is not
+            JSON.
+        characters: The number of whole characters before the token. U+FFFD after them in a text that was cut is the
+            beginning of another one.
     """
 
-    by: Literal["max_tokens", "context"]
-    tokens: int
+    kind: Literal["cut", "completed_early"]
+    by: TokenLimit
+    token_index: int
+    token_id: int | None
+    place: str | None
     characters: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Generation(Generic[T_co]):
     """One result.
 
@@ -123,12 +148,12 @@ class Generation(Generic[T_co]):
         tokens: The generated ids, EOS included.
         prompt_tokens: The number of tokens of the prompt.
         forced: How many of the tokens had no alternative, and were not drawn.
-        finish_reason: "stop" at EOS or a stop string, "length" if `max_tokens` or the context cut the text.
+        finish_reason: "stop" at EOS or a stop string, "length" if `max_tokens` or the context cut or shortened the text.
         timings: Where the time was spent, in seconds.
         state: The state from which `resume` continues.
         stopped_by: The stop string that ended the text; it is not in the text.
         steps: The log-probabilities of each token, if `logprobs` was given.
-        cut: Where the text was cut, if it was.
+        truncation: How `max_tokens` or the context cut or shortened the text; None if they did not.
     """
 
     value: T_co
@@ -141,7 +166,15 @@ class Generation(Generic[T_co]):
     state: GenerationState
     stopped_by: str | None = None
     steps: tuple[TokenLogprobs, ...] = ()
-    cut: Truncation | None = None
+    truncation: Truncation | None = None
+
+    def __repr__(self) -> str:
+        name, shown = ("text", repr(self.text)) if self.value is None else ("value", repr(self.value))
+        shown = shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "…"
+        parts = [f"{name}={shown}", f"{len(self.tokens)} tokens", f"finish_reason={self.finish_reason!r}"]
+        if self.truncation is not None:
+            parts.append(f"truncation={self.truncation.kind!r}")
+        return f"Generation({', '.join(parts)})"
 
     @property
     def captures(self) -> Captures:

@@ -71,6 +71,7 @@ def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
     session.rewind(len(there) - kept)
     session.feed(wanted[kept:])
     session.memory = state.memory
+    session.divergence = state.divergence
     written = model.vocabulary.bytes_of(state.tokens)
     if state.source is None and len(written) >= len(state.healed.encode()):
         return session

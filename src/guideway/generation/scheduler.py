@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
+from guideway.generation.deferral import JOIN_WORK, Deferral, WorkDeferred, bound_work
 from guideway.generation.multi_step import stride
 from guideway.generation.stop_checker import Watch
 from guideway.matcher import Matcher
 from guideway.sampling import TokenLogprobs, report
 from guideway.sessions.batch_step import feed_all
-from guideway.sessions.session import Session
+from guideway.sessions.session import Divergence, Session
 
 __all__ = ["FinishReason", "Limits", "Row", "Timings", "decode", "rounds", "step"]
 
@@ -56,6 +57,7 @@ class Limits:
         stopping_criteria: Called with the text after every draw.
         bad_words: Strings that the text never contains.
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
+        halt_on_divergence: End the row before the first token that the token budget changes.
         logprobs: Keep a `TokenLogprobs` of every token, with this number of alternatives; None: keep none.
     """
 
@@ -67,6 +69,7 @@ class Limits:
     bad_words: tuple[str, ...] = ()
     complete: bool = True
     logprobs: int | None = None
+    halt_on_divergence: bool = False
 
 
 class Row:
@@ -74,7 +77,8 @@ class Row:
 
     Attributes:
         forced: The number of tokens that had no alternative and were not drawn.
-        finish_reason: "stop" at EOS or a stop string, "length" at `max_tokens`; None while it continues.
+        finish_reason: "stop" at EOS or a stop string, "length" at `max_tokens` or at a divergence that halts the row;
+            None while it continues.
         error: The error that ended the row.
         steps: See `Limits`.
         begun: The number of the session's tokens that already belong to the output (of a resumed text). `steps` has the
@@ -108,6 +112,7 @@ class Row:
         self._start = len(session) - begun
         self._forced: set[int] = set()  # positions in the session
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
+        self._refused: tuple[int, list[int]] = (0, [])  # position and forced ids that do not fit the budget
         self._taken_back, self._furthest = 0, 0  # rewinds since the maximum length, and that length
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
@@ -115,8 +120,14 @@ class Row:
         self.watch = Watch(session.tokenizer.vocabulary, tuple(text.encode() for text in limits.stop), banned, healed)
         self._free_after = self.watch.skipped if free_after else 0
         matcher = session.matcher
-        if limits.complete and matcher is not None and (needed := matcher.min_tokens_to_complete()) > self.left:
-            raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
+        self.is_checked = not (limits.complete and matcher is not None)
+        before = bound_work(JOIN_WORK)
+        try:
+            self._check_budget()
+        except WorkDeferred:
+            pass  # `take_forced` checks it
+        finally:
+            bound_work(before)
         if begun and self._watched(self.tokens, matcher) is not None:
             raise UnsatisfiableError(f"the output of the state contains a banned string of {limits.bad_words}")
         if self.watch.cut is not None:
@@ -134,6 +145,12 @@ class Row:
     def left(self) -> int:
         """The number of tokens that it may still take."""
         return self.limits.max_tokens - (len(self.session) - self._start)
+
+    @property
+    def divergence(self) -> Divergence | None:
+        """The first token of the output that the token budget changed; None: there is none."""
+        found = self.session.divergence
+        return found if found is not None and found.position >= self._start else None
 
     @property
     def forced(self) -> int:
@@ -159,11 +176,24 @@ class Row:
 
         If the probability of every token is requested, the model must run over each, and `draw` takes them.
         """
+        self._check_budget()
         while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
             ids = self._forced_bytes() or self._only()
             if not ids:
                 break
             self._take(ids, forced=True)
+
+    def _check_budget(self) -> None:
+        """Raise `BudgetTooSmallError` if the constraint needs more than `max_tokens`. Checks once."""
+        matcher = self.session.matcher
+        if not self.is_checked and matcher is not None and (needed := matcher.min_tokens_to_complete()) > self.left:
+            raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
+        self.is_checked = True
+
+    @property
+    def has_drawn(self) -> bool:
+        """Whether the model has run for it."""
+        return self._prompt_seconds is not None
 
     def draw(self) -> None:
         """Draw one token and take it. Call `take_forced` and the forward pass (`feed_all`) first."""
@@ -176,8 +206,12 @@ class Row:
         else:
             look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
         only = self._only() if look else []
+        if self._halts():
+            return
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
-        token_id = only[0] if only else session.draw(attempt=attempt)
+        token_id = only[0] if only else session.draw(attempt=attempt, unbudgeted=self._unbudgeted())
+        if self._halts():
+            return
         if limits.logprobs is not None:
             logits, mask = session.shared_logits(), session.mask
             self.steps.append(report(logits, mask, token_id, forced=bool(only), count=limits.logprobs))
@@ -231,8 +265,12 @@ class Row:
         session = self.session
         ran = len(session)
         try:
-            mask = session.mask if session.matcher is not None else None
-            self._take([session.draw_from(logits, mask)], forced=False)
+            if session.matcher is None:
+                self._take([session.draw_from(logits, None)], forced=False)
+            else:
+                token_id = session.draw_masked(logits, unbudgeted=self._unbudgeted())
+                if not self._halts():
+                    self._take([token_id], forced=False)
             if session.matcher is not None and not self.is_over:
                 self.take_forced()
         except Exception as error:
@@ -255,27 +293,33 @@ class Row:
             place = len(self.session)
             without = self._forbidden.get(place, set())
             budget = self.left if self.limits.complete else None
+            avoid = self._eos_ids if place - self._start < self.limits.min_tokens else frozenset()
             try:
-                one = self._legal(budget, without, early=place - self._start < self.limits.min_tokens)
+                one = self.session.only_legal(budget, without=without, avoid=avoid, compare=True)
             except UnsatisfiableError:
-                self._take_back(1)
+                self._take_back(1, by_budget=self.session.budget_excludes_all)
             except BudgetTooSmallError:  # the completion is longer than estimated (array items that must be different)
                 matcher = self.session.matcher
                 missing = (_needed(matcher) if matcher is not None else 0) - self.left
                 if place == self._start:
                     raise
-                self._take_back(min(max(missing, 0) + 1, place - self._start))
+                self._take_back(min(max(missing, 0) + 1, place - self._start), by_budget=True)
             else:
                 return [] if one is None else [one]
+            if self._halts():
+                return []
 
-    def _legal(self, budget: int | None, without: set[int], *, early: bool) -> int | None:
-        if early:
-            try:
-                return self.session.only_legal(budget, without=without | self._eos_ids)
-            except UnsatisfiableError:
-                if self.session.matcher is None:
-                    raise
-        return self.session.only_legal(budget, without=without)
+    def _halts(self) -> bool:
+        """End the row if the budget has changed a token, and the row is to end there."""
+        if self.limits.halt_on_divergence and self.divergence is not None:
+            self.finish_reason = "length"
+        return self.is_over
+
+    def _unbudgeted(self) -> int | None:
+        """Return the forced token that comes here without the budget; None: without it, no token is forced here."""
+        place, ids = self._refused
+        index = len(self.session) - place
+        return ids[index] if 0 <= index < len(ids) else None
 
     def _forced_bytes(self) -> list[int]:
         """Return tokens for the forced bytes. Returns none if they would exceed the budget, or were rejected before."""
@@ -283,15 +327,20 @@ class Row:
         if matcher is None or len(self.session) in self._forbidden:
             return []
         ids = matcher.forced_tokens()
-        if not ids or len(ids) >= self.left:
+        if not ids:
             return []
-        if self.limits.complete:
+        fits = len(ids) < self.left
+        if fits and self.limits.complete:
             self.session.feed(ids)
-            needed = _needed(matcher)
-            self.session.rewind(len(ids))
-            if needed > self.left - len(ids):
-                return []
-        return ids
+            try:
+                fits = _needed(matcher) <= self.left
+            finally:
+                self.session.rewind(len(ids))
+        if fits:
+            return ids
+        if self.limits.complete and self._unbudgeted() is None:
+            self._refused = len(self.session), ids
+        return []
 
     def _take(self, ids: Sequence[int], *, forced: bool) -> None:
         session = self.session
@@ -301,7 +350,11 @@ class Row:
             self._forced.update(range(start, len(session)))
         else:
             session.take(ids)
-        self._took(ids, start, matcher)
+        left = bound_work(None)  # an interruption would lose the end of the text
+        try:
+            self._took(ids, start, matcher)
+        finally:
+            bound_work(left)
 
     def _took(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
         """Update the row after the session took `ids` at position `start`.
@@ -315,6 +368,7 @@ class Row:
             place, begun = found
             session.rewind(reached - start - place - 1)
             self._take_back(start - self._start + place + 1 - begun)
+            self._halts()
             return
         if reached > self._furthest:
             self._taken_back, self._furthest = 0, reached
@@ -347,8 +401,12 @@ class Row:
                 return place, begun
         return None
 
-    def _take_back(self, count: int) -> None:
-        """Remove tokens, and exclude the first of them at that position."""
+    def _take_back(self, count: int, *, by_budget: bool = False) -> None:
+        """Remove tokens, and exclude the first of them at that position.
+
+        `by_budget`: without the token budget, they would stay. If the budget had changed one of them, the excluded
+        token, too, is a consequence of the budget.
+        """
         place = len(self.session) - count
         kept = place - self._start
         self._taken_back += 1
@@ -360,7 +418,13 @@ class Row:
             raise LimitExceededError(
                 f"gave up after {MOST_TAKEN_BACK} backtracking attempts: bad_words or max_tokens is too restrictive"
             )
+        before = self.divergence
         token_id = self.session.rewind(count)[0]
+        if self.session.divergence is None and (by_budget or before is not None):
+            same = before is not None and before.position == place
+            self.session.divergence = before if same else Divergence(place, token_id)
+        if place < self._refused[0]:
+            self._refused = (0, [])
         self.lowest = min(self.lowest, place)
         self.watch.pop(count)
         self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}
@@ -399,13 +463,19 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
                 break
 
 
-def step(rows: Sequence[Row], *, strides: bool = False) -> None:
-    """Run one round. `strides`: as in `rounds`."""
+def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | None = None) -> None:
+    """Run one round. `strides`: as in `rounds`. `deferral`: takes rows whose constraint needs too much work."""
     going = []
     for row in rows:
         if row.session.matcher is not None:
+            if deferral is not None and not deferral.allows(row):
+                continue
             try:
                 row.take_forced()
+            except WorkDeferred:
+                if deferral is not None:
+                    deferral.park(row)
+                continue
             except Exception as error:
                 row.error = error
         if not row.is_over:
@@ -415,8 +485,15 @@ def step(rows: Sequence[Row], *, strides: bool = False) -> None:
         return
     feed_all([row.session for row in going])
     for row in going:
+        if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
+            continue  # its logits are kept
+        kept = len(row.steps)
         try:
             row.draw()
+        except WorkDeferred:
+            del row.steps[kept:]
+            if deferral is not None:
+                deferral.park(row)
         except Exception as error:
             row.error = error
 

@@ -10,10 +10,10 @@ from guideway.constraints import JsonSchema, PythonType
 from guideway.errors import InvalidConstraintError
 from guideway.generation.partial_values import Progress
 from guideway.generation.plan import Job
-from guideway.generation.results import GenerationState
+from guideway.generation.results import Generation, GenerationState
 from guideway.generation.scheduler import Row, rounds
 
-__all__ = ["PartialValue", "Stream", "TextChunk", "only_values", "pieces_of", "run", "values_of"]
+__all__ = ["PartialValue", "Stream", "TextChunk", "finished", "only_values", "pieces_of", "run", "values_of"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -61,6 +61,30 @@ def run(job: Job) -> Any:
     return job.shaped()
 
 
+def finished(job: Job) -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
+    """Generate, and yield each result when it is complete, with the numbers of its prompt and of its sample."""
+    given: set[tuple[int, int]] = set()
+
+    def new() -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
+        """Results of rows that did not run: their prompt failed."""
+        for number, group in enumerate(job.results):
+            for sample, one in enumerate(group):
+                if one is not None and (number, sample) not in given:
+                    given.add((number, sample))
+                    yield number, sample, one
+
+    yield from new()
+    for moved in moving(job, strides=True):
+        over = [job.place[row] for row in moved if row.is_over]
+        job.finish_all(moved)
+        for number, sample in over:
+            given.add((number, sample))
+            result = job.results[number][sample]
+            if result is not None:
+                yield number, sample, result
+    yield from new()
+
+
 def only_values(found: Any) -> Any:
     """Return the values of results, in the same shape. Exceptions among the results are kept."""
     if isinstance(found, list):
@@ -71,12 +95,14 @@ def only_values(found: Any) -> Any:
 def moving(job: Job, *, strides: bool = False) -> Iterator[list[Row]]:
     """Yield the rounds of a job, with a progress bar on standard error if `progress=True`. `strides`: see `rounds`."""
     going = rounds(job.rows(), job.width, strides=strides)
-    bar = _bar(job.count) if job.progress else None
+    bar = _bar(job) if job.progress else None
     try:
         for moved in going:
             if bar is not None:
                 bar.update(bar.task_ids[0], advance=sum(row.is_over for row in moved))
             yield moved
+        if bar is not None:
+            bar.update(bar.task_ids[0], completed=job.count)  # rows that failed before they ran, too
     finally:
         if bar is not None:
             bar.stop()
@@ -91,6 +117,10 @@ class Stream(Iterator[T]):
 
     def __next__(self) -> T:
         return next(self._items)
+
+    def __repr__(self) -> str:
+        results = [one for group in self._job.results for one in group]
+        return f"Stream({sum(one is not None for one in results)} of {len(results)} sequences finished)"
 
     @property
     def results(self) -> Any:
@@ -165,11 +195,16 @@ class Growth:
         return PartialValue(self._progress.data, dict(self._progress.fields), None if result is None else result.value)
 
 
-def _bar(total: int) -> Any:
+def _bar(job: Job) -> Any:
+    """Return a running progress bar on standard error; None if that is not a terminal."""
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    bar = Bar(console=Console(stderr=True))
-    bar.add_task("generating", total=total)
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return None
+    bar = Bar(console=console)
+    failed = sum(one is not None for group in job.results for one in group)
+    bar.add_task("generating", total=job.count, completed=failed)
     bar.start()
     return bar

@@ -55,6 +55,10 @@ class View:
         self._table = model.vocabulary
         self._generations = given
 
+    def __repr__(self) -> str:
+        tokens = sum(len(one.tokens) for one in self._generations)
+        return f"View({len(self._generations)} generations, {tokens} tokens)"
+
     def save(self, path: str | Path) -> None:
         """Write an HTML page.
 

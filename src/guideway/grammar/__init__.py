@@ -2,12 +2,14 @@
 
 nodes.py       `Grammar` and its nodes: sequences, alternatives, objects, arrays
 regular.py     regular expressions over characters
-automata.py    deterministic automata of regular expressions
+derivatives.py  deterministic automata of regular expressions, by derivatives
 rules_text.py  a grammar as context-free rules, for the notations of other libraries
+automata/      finite automata over characters
 lengths.py     texts of bounded length
 values.py      dataclass helpers
 program.py     a grammar as a program for the kernel
 recognizer.py  the byte recogniser that `parse` uses
+mismatch.py    where a text stops fitting, and what could follow
 cfg/           context-free rules -> nodes
 """
 

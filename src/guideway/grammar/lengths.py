@@ -5,7 +5,7 @@ An intersection with a length bound would have product states, whose masks cost 
 
 from __future__ import annotations
 
-from guideway.grammar.regular import ANY_CHAR, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, Repeat, either
+from guideway.grammar.regular import ANY_CHAR, EMPTY, NEVER, Chars, Concat, Literals, Regular, Repeat, Union, either
 
 __all__ = ["of_length"]
 
@@ -40,12 +40,12 @@ def _within(part: Regular, fewest: int, most: int | None, depth: int) -> Regular
     if isinstance(part, Literals):
         texts = tuple(text for text in part.texts if fewest <= len(text) and (most is None or len(text) <= most))
         return Literals(texts) if texts else NEVER
-    if isinstance(part, Either):
+    if isinstance(part, Union):
         if depth == 0 or len(part.parts) > _MOST_WAYS:
             return None
         ways = [_within(way, fewest, most, depth - 1) for way in part.parts]
         return None if None in ways else either(way for way in ways if way is not None and way != NEVER)
-    if isinstance(part, Cat):
+    if isinstance(part, Concat):
         return _counted(list(part.parts), fewest, most, depth)
     return _counted([part], fewest, most, depth)
 
@@ -73,7 +73,7 @@ def _counted(parts: list[Regular], fewest: int, most: int | None, depth: int) ->
 
 
 def _cat(parts: list[Regular]) -> Regular:
-    return parts[0] if len(parts) == 1 else Cat(tuple(parts))
+    return parts[0] if len(parts) == 1 else Concat(tuple(parts))
 
 
 def _length(part: Regular, depth: int) -> int | None:
@@ -88,9 +88,9 @@ def _length(part: Regular, depth: int) -> int | None:
     if isinstance(part, Repeat) and part.minimum == part.maximum:
         each = _length(part.part, depth - 1)
         return None if each is None else each * part.minimum
-    if isinstance(part, Cat | Either):
+    if isinstance(part, Concat | Union):
         lengths_of = [_length(one, depth - 1) for one in part.parts]
-        if None in lengths_of or (isinstance(part, Either) and len(set(lengths_of)) != 1):
+        if None in lengths_of or (isinstance(part, Union) and len(set(lengths_of)) != 1):
             return None
-        return sum(n or 0 for n in lengths_of) if isinstance(part, Cat) else lengths_of[0]
+        return sum(n or 0 for n in lengths_of) if isinstance(part, Concat) else lengths_of[0]
     return None

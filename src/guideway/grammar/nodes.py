@@ -31,6 +31,7 @@ __all__ = [
     "Sequence",
     "Value",
     "children",
+    "leaf",
     "pointer_of",
     "renumbered",
 ]
@@ -84,11 +85,16 @@ Value = int | tuple[Marked, ...]  # a node, or alternatives: the automaton follo
 
 @value
 class Property:
-    """A key (its complete text with quotes), its value, and whether it is required."""
+    """A key (its complete text with quotes), its value, and whether it is required.
+
+    Attributes:
+        missing: The marks that count for the demands of the object if a property does not occur.
+    """
 
     key: Regular
     value: Value
     required: bool
+    missing: int = 0
 
 
 @value
@@ -105,6 +111,9 @@ class Object:
         minimum: Minimum number of entries.
         maximum: Maximum number of entries; None for no maximum.
         demands: Bits; for each, at least one entry must match an alternative with that mark.
+        least: Minimum number of different marks of `demands`; None: all of them.
+        most: Maximum number of different marks of `demands`; None: all of them. If there is a maximum, the alternatives
+            of a value must be disjoint.
     """
 
     punctuation: Punctuation
@@ -114,6 +123,8 @@ class Object:
     minimum: int = 0
     maximum: int | None = None
     demands: int = 0
+    least: int | None = None
+    most: int | None = None
 
 
 @value
@@ -244,8 +255,8 @@ class Grammar:
     ahead: int = 0
 
     def place(self, number: int) -> str | None:
-        """Return the JSON Pointer of the origin of a node."""
-        return pointer_of(self.places[number])
+        """Return the JSON Pointer of the origin of a node, or None for a node that the kernel has added."""
+        return pointer_of(self.places[number]) if number < len(self.places) else None
 
     def reserve(self, place: Origin = None) -> int:
         """Return a number for a node that is defined later, which allows recursion."""
@@ -261,3 +272,10 @@ class Grammar:
     def add(self, node: Node, place: Origin = None) -> int:
         """Add a node and return its number."""
         return self.define(self.reserve(place), node)
+
+
+def leaf(text: Regular) -> Grammar:
+    """Return a grammar of one leaf."""
+    grammar = Grammar()
+    grammar.root = grammar.add(Leaf(text))
+    return grammar

@@ -7,6 +7,7 @@ bindings/write_program.cpp; it writes nodes in their order in the grammar.
 from __future__ import annotations
 
 from guideway._kernel import ProgramWriter
+from guideway.caching import CacheInfo, register
 from guideway.errors import ConstraintError
 from guideway.grammar.nodes import (
     Alternative,
@@ -21,14 +22,76 @@ from guideway.grammar.nodes import (
     Punctuation,
     Sequence,
 )
-from guideway.grammar.regular import Both, Cat, Chars, Either, Graph, Literals, Not, Regular, Repeat, Special, Spelled
-
-__all__ = ["encode", "shared"]
-
-_writer = ProgramWriter(
-    (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
-    (Chars, Literals, Cat, Either, Both, Not, Repeat, Spelled, Graph, Special),
+from guideway.grammar.regular import (
+    Chars,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    JsonEscaped,
+    Literals,
+    Regular,
+    Repeat,
+    Special,
+    Union,
 )
+
+__all__ = ["constant", "encode", "recently_shared", "shared"]
+
+_MAX_RECENT = 16_384
+
+
+class _SharedExpressions:
+    """The expressions whose encoding is cached. Others are encoded in full, with the same result for masks.
+
+    Attributes:
+        writer: Encodes grammars. It keeps all expressions that it shares, so it is replaced to remove some.
+        entries: Number of expressions except constants.
+    """
+
+    def __init__(self) -> None:
+        self._constants: list[Regular] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Remove all expressions except constants."""
+        self._kept: list[Regular] = []
+        self._renew()
+
+    def _renew(self) -> None:
+        """Remove the expressions that depend on constraints of users."""
+        writer = ProgramWriter(
+            (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
+            (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special),
+        )
+        for expression in (*self._constants, *self._kept):
+            writer.share(expression)
+        self.writer, self._recent = writer, 0
+
+    @property
+    def entries(self) -> int:
+        return len(self._kept) + self._recent
+
+    def add(self, expression: Regular) -> None:
+        """Add an expression, one of a fixed number."""
+        self._kept.append(expression)
+        self.writer.share(expression)
+
+    def add_recent(self, expression: Regular) -> None:
+        """Add an expression that depends on a constraint. All of these are removed first if there are too many."""
+        if self._recent >= _MAX_RECENT:
+            self._renew()
+        self._recent += 1
+        self.writer.share(expression)
+
+    def add_constant(self, expression: Regular) -> None:
+        """Add an expression that is never removed."""
+        self._constants.append(expression)
+        self.writer.share(expression)
+
+
+_shared = _SharedExpressions()
+register(f"{__name__}.shared", _shared.clear, lambda: CacheInfo(_shared.entries, _MAX_RECENT))
 
 
 def encode(grammar: Grammar) -> bytes:
@@ -39,12 +102,27 @@ def encode(grammar: Grammar) -> bytes:
         LimitExceededError: A node exceeds the range of words.
     """
     try:
-        return _writer.write(grammar.nodes, grammar.root, grammar.first)
+        return _shared.writer.write(grammar.nodes, grammar.root, grammar.first)
     except ConstraintError as error:
         raise type(error)(str(error), None if error.node is None else grammar.place(error.node)) from None
 
 
 def shared(expression: Regular) -> Regular:
-    """Mark an expression that many grammars use, so that its encoding is cached. Returns the expression."""
-    _writer.share(expression)
+    """Mark an expression that many grammars use, so that its encoding is cached. Returns the expression.
+
+    For expressions that depend on a style or format only, so that their number is fixed.
+    """
+    _shared.add(expression)
+    return expression
+
+
+def recently_shared(expression: Regular) -> Regular:
+    """Like `shared`, for any number of expressions that depend on constraints of users: old ones are removed."""
+    _shared.add_recent(expression)
+    return expression
+
+
+def constant(expression: Regular) -> Regular:
+    """Like `shared`, for constants of modules: the encoding remains when caches are cleared."""
+    _shared.add_constant(expression)
     return expression

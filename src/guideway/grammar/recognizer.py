@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
+from guideway.caching import cached
 from guideway.errors import UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 
 if TYPE_CHECKING:
-    from guideway._kernel import Automaton, Vocabulary
+    from guideway._kernel import Automaton, KernelVocabulary
 
 __all__ = ["END", "accepts", "byte_automaton", "fits", "is_empty", "single_bytes"]
 
@@ -18,22 +18,22 @@ END = 256
 """The end-of-text id of the byte vocabulary."""
 
 
-def single_bytes(max_states: int | None = None) -> Vocabulary:
+def single_bytes(max_states: int | None = None) -> KernelVocabulary:
     """Return a vocabulary of single bytes.
 
     `max_states`: maximum number of automaton states for everything compiled for it; beyond it `LimitExceededError` is
     raised. The count does not depend on the machine.
     """
-    from guideway._kernel import Vocabulary
+    from guideway._kernel import KernelVocabulary
 
     limits = {} if max_states is None else {"max_states": max_states}
-    return Vocabulary([*(bytes([b]) for b in range(256)), b""], [END], [], **limits)
+    return KernelVocabulary([*(bytes([b]) for b in range(256)), b""], [END], [], **limits)
 
 
-_single_bytes = cache(single_bytes)
+_single_bytes = cached(1)(single_bytes)
 
 
-def byte_automaton(grammar: Grammar, vocabulary: Vocabulary | None = None) -> Automaton:
+def byte_automaton(grammar: Grammar, vocabulary: KernelVocabulary | None = None) -> Automaton:
     """Compile a grammar for single bytes. Id 256 ends a text. Raises what `compile` does."""
     from guideway._kernel import Automaton
 
@@ -57,7 +57,7 @@ def fits(grammar: Grammar, text: str) -> bool:
         return False
 
 
-def is_empty(grammar: Grammar, vocabulary: Vocabulary | None = None) -> bool:
+def is_empty(grammar: Grammar, vocabulary: KernelVocabulary | None = None) -> bool:
     """Return whether the grammar derives no text. Raises `LimitExceededError` as `compile` does."""
     try:
         byte_automaton(grammar, vocabulary)

@@ -1,6 +1,6 @@
 """Regular languages over characters (Unicode code points without surrogates), as immutable expressions.
 
-The kernel lowers them to bytes. An expression describes plain text (UTF-8), or with `Spelled` the content of a JSON
+The kernel lowers them to bytes. An expression describes plain text (UTF-8), or with `JsonEscaped` the content of a JSON
 string, in canonical or any spelling.
 """
 
@@ -17,18 +17,19 @@ __all__ = [
     "EMPTY",
     "MAX_CODE_POINT",
     "NEVER",
-    "Both",
-    "Cat",
     "Chars",
-    "Either",
-    "Graph",
+    "Complement",
+    "Concat",
+    "Dfa",
+    "Intersection",
+    "JsonEscaped",
     "Literals",
-    "Not",
+    "Ranges",
     "Regular",
     "Repeat",
     "Special",
-    "Spelled",
     "Spelling",
+    "Union",
     "both",
     "cat",
     "chars",
@@ -42,6 +43,8 @@ __all__ = [
 _MAX_COUNT = 4_294_967_294  # the largest count that the kernel represents
 
 MAX_CODE_POINT = 0x10FFFF
+Ranges = tuple[tuple[int, int], ...]
+"""Characters: inclusive ranges of code points, sorted and disjoint."""
 Spelling = Literal["json", "json-any"]
 
 
@@ -49,7 +52,7 @@ Spelling = Literal["json", "json-any"]
 class Chars:
     """One character of a class: inclusive code point ranges, sorted and disjoint. Surrogates never match."""
 
-    ranges: tuple[tuple[int, int], ...]
+    ranges: Ranges
 
 
 @value
@@ -60,28 +63,28 @@ class Literals:
 
 
 @value
-class Cat:
+class Concat:
     """A concatenation; without parts: the empty text."""
 
     parts: tuple[Regular, ...]
 
 
 @value
-class Either:
+class Union:
     """An alternation; without parts: the empty language."""
 
     parts: tuple[Regular, ...]
 
 
 @value
-class Both:
+class Intersection:
     """An intersection of at least one part."""
 
     parts: tuple[Regular, ...]
 
 
 @value
-class Not:
+class Complement:
     """The complement: every text, in the same spelling, that the part does not match."""
 
     part: Regular
@@ -97,7 +100,7 @@ class Repeat:
 
 
 @value
-class Graph:
+class Dfa:
     """A finite automaton, for languages whose expressions would be too long.
 
     `states[i]`: whether state i is accepting, and its transitions (character class, next state). State 0 is initial.
@@ -117,7 +120,7 @@ class Special:
 
 
 @value
-class Spelled:
+class JsonEscaped:
     """The part's characters as written inside a JSON string.
 
     "json": canonical spelling (`\\"`, `\\\\`, `\\b \\f \\n \\r \\t`, `\\u00xx` in lower case for other controls, all
@@ -128,10 +131,10 @@ class Spelled:
     spelling: Spelling
 
 
-Regular = Chars | Literals | Cat | Either | Both | Not | Repeat | Graph | Special | Spelled
+Regular = Chars | Literals | Concat | Union | Intersection | Complement | Repeat | Dfa | Special | JsonEscaped
 
-EMPTY = Cat(())
-NEVER = Either(())
+EMPTY = Concat(())
+NEVER = Union(())
 ANY_CHAR = Chars(((0, MAX_CODE_POINT),))
 ANY_TEXT = Repeat(ANY_CHAR, 0, None)
 
@@ -156,18 +159,18 @@ def literal(*texts: str) -> Literals:
 def cat(*parts: Regular | str) -> Regular:
     """Return a concatenation; a str is a literal."""
     made = tuple(literal(p) if isinstance(p, str) else p for p in parts)
-    return made[0] if len(made) == 1 else Cat(made)
+    return made[0] if len(made) == 1 else Concat(made)
 
 
 def either(parts: Iterable[Regular]) -> Regular:
     """Return an alternation."""
     made = tuple(parts)
-    return made[0] if len(made) == 1 else Either(made)
+    return made[0] if len(made) == 1 else Union(made)
 
 
 def both(*parts: Regular) -> Regular:
     """Return an intersection."""
-    return parts[0] if len(parts) == 1 else Both(parts)
+    return parts[0] if len(parts) == 1 else Intersection(parts)
 
 
 def repeat(part: Regular, minimum: int = 0, maximum: int | None = None) -> Regular:

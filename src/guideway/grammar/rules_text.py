@@ -11,29 +11,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from guideway.errors import LimitExceededError, UnsupportedError
-from guideway.grammar.automata import MAX_STATES, determinized, spelled_out
+from guideway.grammar.derivatives import MAX_STATES, determinized, spelled_out
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Number, Object, Sequence, Value
 from guideway.grammar.regular import (
-    Both,
-    Cat,
     Chars,
-    Either,
-    Graph,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
     Literals,
-    Not,
     Regular,
     Repeat,
+    Union,
     chars,
 )
 
-__all__ = ["MAX_RULES", "Choice", "Class", "Join", "Ref", "Rules", "Term", "Text", "Times", "rules_of"]
+__all__ = ["MAX_RULES", "Class", "FixedText", "Join", "RuleRef", "Rules", "Term", "TermChoice", "Times", "rules_of"]
 
 MAX_RULES = 50_000
 """Maximum number of rules of an export."""
 
 
 @dataclass(frozen=True)
-class Text:
+class FixedText:
     """A fixed text."""
 
     text: str
@@ -54,7 +54,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Choice:
+class TermChoice:
     """An alternation; without parts: no text."""
 
     parts: tuple[Term, ...]
@@ -70,13 +70,13 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Ref:
+class RuleRef:
     """A reference to a rule by number."""
 
     rule: int
 
 
-Term = Text | Class | Join | Choice | Times | Ref
+Term = FixedText | Class | Join | TermChoice | Times | RuleRef
 Rules = list[Term]
 
 _SPACE = Times(Class(chars("\t\n", "\r\r", "  ").ranges), 0, None)
@@ -109,7 +109,7 @@ class _Maker:
         self._node(self._grammar.root)
         while self._todo:
             self._todo.pop()()
-        return [rule if rule is not None else Choice(()) for rule in self._rules]
+        return [rule if rule is not None else TermChoice(()) for rule in self._rules]
 
     def _reserve(self) -> int:
         if len(self._rules) >= self._limit:
@@ -117,11 +117,11 @@ class _Maker:
         self._rules.append(None)
         return len(self._rules) - 1
 
-    def _node(self, number: int) -> Ref:
+    def _node(self, number: int) -> RuleRef:
         if number not in self._nodes:
             rule = self._nodes[number] = self._reserve()
             self._todo.append(lambda: self._define(rule, number))
-        return Ref(self._nodes[number])
+        return RuleRef(self._nodes[number])
 
     def _define(self, rule: int, number: int) -> None:
         node = self._grammar.nodes[number]
@@ -132,7 +132,7 @@ class _Maker:
             case Sequence(parts):
                 self._rules[rule] = Join(tuple(map(self._node, parts)))
             case Alternative(parts):
-                self._rules[rule] = Choice(tuple(map(self._node, parts)))
+                self._rules[rule] = TermChoice(tuple(map(self._node, parts)))
             case Object():
                 self._rules[rule] = self._object(node, place)
             case Array():
@@ -148,7 +148,7 @@ class _Maker:
 
     # -- objects and arrays
 
-    def _ways(self, value: Value) -> list[tuple[int, Ref]]:
+    def _ways(self, value: Value) -> list[tuple[int, RuleRef]]:
         if isinstance(value, int):
             return [(0, self._node(value))]
         return [(way.marks, self._node(way.node)) for way in value]
@@ -162,20 +162,20 @@ class _Maker:
             )
         mark, size = node.punctuation, len(node.properties)
         space: tuple[Term, ...] = (_SPACE,) if mark.space else ()
-        comma: tuple[Term, ...] = (Text(mark.comma), *space)
-        colon: tuple[Term, ...] = (*space, Text(mark.colon), *space)
+        comma: tuple[Term, ...] = (FixedText(mark.comma), *space)
+        colon: tuple[Term, ...] = (*space, FixedText(mark.colon), *space)
         highest = max(node.minimum, 1) if node.maximum is None else node.maximum
         keys = [self._named(entry.key) for entry in (*node.properties, *node.open)]
         values = [self._ways(entry.value) for entry in (*node.properties, *node.open)]
         required = sum(1 << number for number, entry in enumerate(node.properties) if entry.required)
         known: dict[tuple[int, int, int], int] = {}  # left properties (a number, or a set of bits), count, demands met
 
-        def state(left: int, count: int, met: int) -> Ref:
+        def state(left: int, count: int, met: int) -> RuleRef:
             key = (left, min(count, highest) if node.maximum is None else count, met)
             if key not in known:
                 known[key] = self._reserve()
                 self._todo.append(lambda: define(*key))
-            return Ref(known[key])
+            return RuleRef(known[key])
 
         def entry(number: int, count: int, left: int, met: int) -> list[Term]:
             if node.maximum is not None and count >= node.maximum:
@@ -204,10 +204,10 @@ class _Maker:
                 for number in range(size, len(keys)):
                     options += entry(number, count, left, met)
             if ended and count >= node.minimum and met == node.demands:
-                options.append(Text(mark.close))
-            self._rules[known[left, count, met]] = Choice(tuple(options))
+                options.append(FixedText(mark.close))
+            self._rules[known[left, count, met]] = TermChoice(tuple(options))
 
-        return Join((Text(mark.open), *space, state(0 if node.ordered else (1 << size) - 1, 0, 0)))
+        return Join((FixedText(mark.open), *space, state(0 if node.ordered else (1 << size) - 1, 0, 0)))
 
     def _array(self, node: Array, place: str | None) -> Term:
         if node.unique and (node.maximum is None or node.maximum > 1):
@@ -222,12 +222,12 @@ class _Maker:
         tops = [(low if high is None else high + 1) for low, high in node.counts]
         known: dict[tuple[int, tuple[int, ...]], int] = {}
 
-        def state(at: int, seen: tuple[int, ...]) -> Ref:
+        def state(at: int, seen: tuple[int, ...]) -> RuleRef:
             key = min(at, settled) if node.maximum is None else at, tuple(map(min, seen, tops))
             if key not in known:
                 known[key] = self._reserve()
                 self._todo.append(lambda: define(key))
-            return Ref(known[key])
+            return RuleRef(known[key])
 
         def define(key: tuple[int, tuple[int, ...]]) -> None:
             at, seen = key
@@ -237,34 +237,34 @@ class _Maker:
                 for marks, way in ways:
                     after = tuple(count + (marks >> bit & 1) for bit, count in enumerate(seen))
                     if all(high is None or count <= high for count, (_, high) in zip(after, node.counts, strict=True)):
-                        comma = (Text(mark.comma), *space) if at else ()
+                        comma = (FixedText(mark.comma), *space) if at else ()
                         options.append(Join((*comma, way, *space, state(at + 1, after))))
             enough = all(count >= low for count, (low, _) in zip(seen, node.counts, strict=True))
             if at >= node.minimum and enough:
-                options.append(Text(mark.close))
-            self._rules[known[key]] = Choice(tuple(options))
+                options.append(FixedText(mark.close))
+            self._rules[known[key]] = TermChoice(tuple(options))
 
-        return Join((Text(mark.open), *space, state(0, (0,) * len(node.counts))))
+        return Join((FixedText(mark.open), *space, state(0, (0,) * len(node.counts))))
 
     def _plain_array(
         self,
         node: Array,
-        prefix: list[list[tuple[int, Ref]]],
-        rest: list[tuple[int, Ref]] | None,
+        prefix: list[list[tuple[int, RuleRef]]],
+        rest: list[tuple[int, RuleRef]] | None,
         space: tuple[Term, ...],
     ) -> Term:
         mark = node.punctuation
 
-        def item(ways: list[tuple[int, Ref]], first: bool) -> Term:
+        def item(ways: list[tuple[int, RuleRef]], first: bool) -> Term:
             found = tuple(way for _, way in ways)
-            before: tuple[Term, ...] = () if first else (Text(mark.comma), *space)
-            return Join((*before, found[0] if len(found) == 1 else Choice(found), *space))
+            before: tuple[Term, ...] = () if first else (FixedText(mark.comma), *space)
+            return Join((*before, found[0] if len(found) == 1 else TermChoice(found), *space))
 
         size = len(prefix)
         least = node.minimum
         most = node.maximum if rest is not None else (size if node.maximum is None else min(size, node.maximum))
         if most is not None and most < least:
-            return Choice(())
+            return TermChoice(())
         after: Term = Join(())
         fixed = size if most is None else min(size, most)
         if rest is not None and (most is None or most > size):
@@ -272,23 +272,23 @@ class _Maker:
             after = Times(item(rest, False), max(least - max(size, 1), 0), more)
             if size == 0:
                 one = Join((item(rest, True), after))
-                after = one if least > 0 else Choice((Join(()), one))
+                after = one if least > 0 else TermChoice((Join(()), one))
         made = after
         for at in range(fixed - 1, -1, -1):
             one = Join((item(prefix[at], at == 0), made))
-            made = one if at < least else Choice((Join(()), one))
-        return Join((Text(mark.open), *space, made, Text(mark.close)))
+            made = one if at < least else TermChoice((Join(()), one))
+        return Join((FixedText(mark.open), *space, made, FixedText(mark.close)))
 
     # -- regular parts
 
     def _named(self, language: Regular) -> Term:
         """Return a language as a reference to its own rule, unless it is a fixed text."""
         term = self._language(language)
-        if isinstance(term, (Text, Class, Ref)):
+        if isinstance(term, (FixedText, Class, RuleRef)):
             return term
         rule = self._reserve()
         self._rules[rule] = term
-        return Ref(rule)
+        return RuleRef(rule)
 
     def _language(self, language: Regular) -> Term:
         known = self._languages.get(id(language))
@@ -305,27 +305,27 @@ class _Maker:
             case Chars(ranges):
                 return _class(ranges)
             case Literals(texts):
-                return Text(texts[0]) if len(texts) == 1 else Choice(tuple(map(Text, texts)))
-            case Cat(parts):
+                return FixedText(texts[0]) if len(texts) == 1 else TermChoice(tuple(map(FixedText, texts)))
+            case Concat(parts):
                 return Join(tuple(map(self._regular, parts)))
-            case Either(parts):
-                return Choice(tuple(map(self._regular, parts)))
+            case Union(parts):
+                return TermChoice(tuple(map(self._regular, parts)))
             case Repeat(part, least, most):
                 return Times(self._regular(part), least, most)
-            case Both() | Not():
+            case Intersection() | Complement():
                 return self._graph(determinized(one, MAX_STATES))
-            case Graph():
+            case Dfa():
                 return self._graph(one)
         raise AssertionError(one)
 
-    def _graph(self, graph: Graph) -> Term:
+    def _graph(self, graph: Dfa) -> Term:
         numbers = [self._reserve() for _ in graph.states]
         for number, (accepts, steps) in enumerate(graph.states):
-            options: list[Term] = [Join((_class(chars.ranges), Ref(numbers[to]))) for chars, to in steps]
+            options: list[Term] = [Join((_class(chars.ranges), RuleRef(numbers[to]))) for chars, to in steps]
             if accepts:
                 options.append(Join(()))
-            self._rules[numbers[number]] = Choice(tuple(options))
-        return Ref(numbers[0])
+            self._rules[numbers[number]] = TermChoice(tuple(options))
+        return RuleRef(numbers[0])
 
 
 def _class(ranges: tuple[tuple[int, int], ...]) -> Term:
@@ -335,4 +335,4 @@ def _class(ranges: tuple[tuple[int, int], ...]) -> Term:
             kept.append((low, min(high, 0xD7FF)))
         if high > 0xDFFF:
             kept.append((max(low, 0xE000), high))
-    return Class(tuple(kept)) if kept else Choice(())
+    return Class(tuple(kept)) if kept else TermChoice(())

@@ -1,5 +1,10 @@
-"""JSON text: decoding and encoding without recursion, with exact numbers, and JSON Pointers.
+"""JSON text: one tokenizer, decoding and encoding without recursion and with exact numbers, JSON Pointers.
 
-decoder.py  JSON text <-> values
+tokens.py   the tokenizer; tokens with depth and path; nesting depth
+decoder.py  JSON text -> values
+encoder.py  values -> JSON text
+copying.py  copies of JSON-like Python values
+numbers.py  exact and bounded numbers
+partial.py  the complete parts of a text that is still being written
 pointer.py  JSON Pointers (RFC 6901)
 """

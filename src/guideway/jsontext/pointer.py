@@ -1,15 +1,114 @@
-"""JSON Pointers (RFC 6901)."""
+"""JSON Pointers (RFC 6901): of a value, and of a position in a text."""
 
 from __future__ import annotations
 
-__all__ = ["pointer"]
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["MISSING", "child", "pointer", "pointer_at", "shown", "unescape"]
+
+_PART = re.compile(r'[ \t\n\r]+|"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^ \t\n\r{}\[\],:"]+', re.DOTALL)
+
+MISSING = object()
+"""The result of `child` for a value that does not exist."""
 
 
 def pointer(place: str, *names: str | int) -> str:
     """Return a JSON Pointer extended by property names and array indices."""
     for name in names:
         text = str(name)
-        if "~" in text or "/" in text:
+        if "~" in text or "/" in text:  # not a call of `escape`: this runs for each place of a schema
             text = text.replace("~", "~0").replace("/", "~1")
         place = f"{place}/{text}"
     return place
+
+
+class _Container:
+    """An array or object that is open: the key or index of its current child, and whether the child is incomplete."""
+
+    def __init__(self, name: str | int | None) -> None:
+        self.name = name  # None: an object between children
+        self.is_array = isinstance(name, int)
+        self.is_inside = False
+
+
+def pointer_at(text: str, following: str | None = None) -> str:
+    """Return the JSON Pointer of the innermost value that contains the end of the beginning of a JSON text.
+
+    A key belongs to its object until its colon, and a comma to its container.
+
+    Args:
+        text: The beginning of a JSON text. Its syntax is not checked.
+        following: What follows; it decides whether a number at the end is complete. None: unknown, the number is not.
+    """
+    containers: list[_Container] = []
+    for found in _PART.finditer(text):
+        part = found[0]
+        last = containers[-1] if containers else None
+        if part in ("{", "["):
+            if last is not None:
+                last.is_inside = True
+            containers.append(_Container(0 if part == "[" else None))
+        elif part in ("}", "]"):
+            del containers[-1:]
+            if containers:
+                _complete(containers[-1])
+        elif last is None or part.isspace():
+            continue
+        elif part == ",":
+            last.is_inside = last.is_array
+        elif part == ":":
+            last.is_inside = True
+        elif not last.is_array and not last.is_inside:
+            if _is_whole(part):
+                last.name = str(json.loads(part))
+        else:
+            is_end = found.end() == len(text)
+            if part[0] == '"':
+                going = not _is_whole(part)
+            else:
+                continues = following is None or following[:1] in tuple("0123456789.eE+-") or part == "-"
+                going = is_end and (part in _STARTS or (continues and part not in ("true", "false", "null")))
+            if going:
+                last.is_inside = True
+            else:
+                _complete(last)
+    return pointer("", *(one.name for one in containers if one.is_inside and one.name is not None))
+
+
+_STARTS = frozenset(word[:n] for word in ("true", "false", "null") for n in range(1, len(word)))
+
+
+def _complete(container: _Container) -> None:
+    """Record that the current child is complete."""
+    container.is_inside = False
+    container.name = container.name + 1 if isinstance(container.name, int) else None
+
+
+def _is_whole(part: str) -> bool:
+    """Return whether a string is complete."""
+    if len(part) < 2 or part[-1] != '"':
+        return False
+    escapes = len(part) - 1 - len(part[:-1].rstrip("\\"))
+    return escapes % 2 == 0
+
+
+def shown(place: str) -> str:
+    """Return a JSON Pointer as error messages show it."""
+    return repr(place) if place else "the whole schema"
+
+
+def unescape(part: str) -> str:
+    """Return the property name that one part of a JSON Pointer encodes."""
+    return part.replace("~1", "/").replace("~0", "~") if "~" in part else part
+
+
+def child(value: object, name: str) -> Any:
+    """Return the property or item with this name or index, or `MISSING`. `name` is unescaped."""
+    if isinstance(value, Mapping):
+        return value.get(name, MISSING)
+    if isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < len(value):
+        return value[int(name)]
+    return MISSING

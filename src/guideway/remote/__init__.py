@@ -4,7 +4,7 @@
 enforces. No SDK is imported here: the caller makes the client.
 
 model.py         `remote`, `plan`, `RemoteModel`, `RemoteGeneration`
-plan.py          `Plan`: route, request fragment, guarantee; `Reader`: how answers are checked and read
+plan.py          `RemotePlan`: route, request fragment, guarantee; `AnswerReader`: how answers are checked and read
 capabilities.py  what endpoints enforce, from the dated files in data/
 lowering.py      a JSON Schema in the subset of a provider, with its inverse
 dialogue.py      the requests for one result, and what happens after an answer that does not fit
@@ -26,7 +26,7 @@ from guideway.remote.capabilities import Capabilities, Evidence, capabilities, d
 from guideway.remote.dialogue import Attempt
 from guideway.remote.lowering import Note
 from guideway.remote.model import RemoteGeneration, RemoteModel, plan, remote
-from guideway.remote.plan import Plan
+from guideway.remote.plan import RemotePlan
 from guideway.remote.probing import Probe, Verdict, probe
 from guideway.remote.usage import Prices, RateLimit, Usage
 
@@ -35,12 +35,12 @@ __all__ = [
     "Capabilities",
     "Evidence",
     "Note",
-    "Plan",
     "Prices",
     "Probe",
     "RateLimit",
     "RemoteGeneration",
     "RemoteModel",
+    "RemotePlan",
     "Usage",
     "Verdict",
     "capabilities",

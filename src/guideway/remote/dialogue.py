@@ -23,11 +23,11 @@ from guideway.errors import (
 )
 from guideway.remote.adapters import Event, Request
 from guideway.remote.check import StreamCheck, automaton_of
-from guideway.remote.plan import Plan, heaviest
+from guideway.remote.plan import RemotePlan, heaviest
 from guideway.remote.repair import repaired
 from guideway.remote.usage import Prices, Usage
 
-__all__ = ["Attempt", "Dialogue", "Settings"]
+__all__ = ["Attempt", "Dialogue", "FailureSettings"]
 
 MAX_ANSWER = 16 * 1024 * 1024
 """Maximum number of bytes of an answer that is read."""
@@ -37,7 +37,7 @@ MAX_QUOTED = 4000
 
 
 @dataclass(frozen=True)
-class Settings:
+class FailureSettings:
     """What happens when an answer does not fit.
 
     Attributes:
@@ -123,13 +123,13 @@ class Dialogue:
         self,
         request: Request,
         constraint: Constraint[Any] | None,
-        plan: Plan | None,
-        settings: Settings,
+        plan: RemotePlan | None,
+        settings: FailureSettings,
         *,
         continues: bool = False,
         provider: str = "",
         size_errors: tuple[str, ...] = (),
-        next_plan: Callable[[Plan], Plan | None] = lambda _: None,
+        next_plan: Callable[[RemotePlan], RemotePlan | None] = lambda _: None,
         allow_truncation: bool = False,
         streaming: bool = False,
     ) -> None:
@@ -315,7 +315,7 @@ class Dialogue:
 
     def _fail(self, error: Exception) -> None:
         self._note(str(error))
-        if isinstance(error, (RemoteError, InvalidTextError)):
+        if isinstance(error, (RemoteError, InvalidTextError, TruncatedError)):
             error.attempts, error.usage = tuple(self.attempts), self.usage
         self._error = error
 
@@ -327,8 +327,7 @@ class Dialogue:
             return
         error = TruncatedError(
             f"the answer was cut at max_tokens={self._base.max_tokens}; pass a larger max_tokens, or"
-            " allow_truncation=True",
-            provider=self._provider,
+            " allow_truncation=True"
         )
         error.text = text
         self._fail(error)

@@ -23,10 +23,11 @@ from typing import Any
 
 from guideway.constraints import JsonSchema
 from guideway.errors import InvalidTextError, LimitExceededError
-from guideway.jsontext.decoder import identity, loads, write_json
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.encoder import identity, write_json
 from guideway.jsontext.pointer import pointer
 
-__all__ = ["Codec", "Lowered", "Note", "SchemaSubset", "lower"]
+__all__ = ["Codec", "Note", "SchemaSubset", "SentSchema", "lower"]
 
 MAX_SUBSCHEMAS = 20_000
 """Maximum number of subschemas that are rewritten."""
@@ -111,7 +112,7 @@ class Note:
 
 
 @dataclass
-class Lowered:
+class SentSchema:
     """A rewritten schema, its codec, and what happened to each keyword."""
 
     schema: dict[str, Any]
@@ -137,7 +138,7 @@ class Codec(ABC):
         """Return the original value. Raises `InvalidTextError` if no value has this encoded form."""
 
 
-class _Same(Codec):
+class _Identity(Codec):
     plain = True
 
     def encode(self, value: Any) -> Any:
@@ -410,11 +411,11 @@ def _short(value: Any) -> str:
 # -- rewriting
 
 Result = tuple[dict[str, Any], Codec]
-_SAME = _Same()
+_SAME = _Identity()
 _TEXT_DETAIL = "sent as JSON text in a string"
 
 
-def lower(schema: Any, subset: SchemaSubset) -> Lowered:
+def lower(schema: Any, subset: SchemaSubset) -> SentSchema:
     """Rewrite a schema for a provider.
 
     Args:
@@ -424,10 +425,10 @@ def lower(schema: Any, subset: SchemaSubset) -> Lowered:
     Raises:
         LimitExceededError: The schema is too large or too deep.
     """
-    return _Lowering(schema, subset).run()
+    return _SchemaRewriter(schema, subset).run()
 
 
-class _Lowering:
+class _SchemaRewriter:
     def __init__(self, schema: Any, subset: SchemaSubset) -> None:
         self._root, self._subset = schema, subset
         self._notes: dict[tuple[str, str], Note] = {}
@@ -437,14 +438,14 @@ class _Lowering:
         self._count = 0
         self._depth = 0
 
-    def run(self) -> Lowered:
+    def run(self) -> SentSchema:
         sent, codec = self._lower(self._root, "")
         if self._subset.root_object and (sent.get("type") != "object" or "anyOf" in sent):
             sent, codec = self._closed({"value": sent}), _Wrapped(codec)
             self._note("", "", "provider", 'the root is sent as {"value": ...}')
         if self._definitions:
             sent = {**sent, "$defs": self._definitions}
-        return Lowered(sent, codec, tuple(self._notes.values()))
+        return SentSchema(sent, codec, tuple(self._notes.values()))
 
     # -- notes
 

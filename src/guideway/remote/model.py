@@ -24,8 +24,8 @@ from guideway.generation.scheduler import Timings
 from guideway.generation.streams import PartialValue, TextChunk, only_values
 from guideway.remote.adapters import Adapter, Request, adapter_for
 from guideway.remote.capabilities import Capabilities, capabilities, guessed_dialect
-from guideway.remote.dialogue import Attempt, Dialogue, Result, Settings
-from guideway.remote.plan import Plan, Require, make_plan, without_route
+from guideway.remote.dialogue import Attempt, Dialogue, FailureSettings, Result
+from guideway.remote.plan import RemotePlan, Require, make_plan, without_route
 from guideway.remote.streams import arun, run
 from guideway.remote.usage import Prices, RateLimit, Usage
 
@@ -50,7 +50,7 @@ class RemoteGeneration(Generation[T_co], Generic[T_co]):
 
     usage: Usage = field(default_factory=Usage)
     attempts: tuple[Attempt, ...] = ()
-    plan: Plan | None = None
+    plan: RemotePlan | None = None
     repairs: tuple[str, ...] = ()
     reasoning: str = ""
 
@@ -69,7 +69,7 @@ class RemoteModel(GeneratingModel):
     """
 
     def __init__(
-        self, adapter: Adapter, given: Capabilities, settings: Settings, require: Require, rate_limit: RateLimit
+        self, adapter: Adapter, given: Capabilities, settings: FailureSettings, require: Require, rate_limit: RateLimit
     ) -> None:
         self._adapter = adapter
         self.name = adapter.model
@@ -78,7 +78,7 @@ class RemoteModel(GeneratingModel):
         self._require: Require = require
         self.rate_limit = rate_limit
         self.usage = Usage()
-        self._plans: dict[Constraint[Any], Plan] = {}
+        self._plans: dict[Constraint[Any], RemotePlan] = {}
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.name!r}, dialect={self.capabilities.name!r})"
@@ -88,7 +88,7 @@ class RemoteModel(GeneratingModel):
 
     # -- plans
 
-    def plan(self, output: object, *, require: Require | None = None) -> Plan:
+    def plan(self, output: object, *, require: Require | None = None) -> RemotePlan:
         """Return how a constraint is sent. No request is made. See `guideway.plan`."""
         constraint = constraints.of(output)
         if require is None and (known := self._plans.get(constraint)) is not None:
@@ -148,7 +148,11 @@ class RemoteModel(GeneratingModel):
         self.usage += dialogue.usage
         found: Result = dialogue.outcome()
         usage = dialogue.usage
-        cut = None if found.finish_reason == "stop" else Truncation("max_tokens", usage.output, len(found.text))
+        cut = (
+            None
+            if found.finish_reason == "stop"
+            else Truncation("cut", "max_tokens", usage.output, None, None, len(found.text))
+        )
         return RemoteGeneration(
             found.value,
             found.text,
@@ -495,11 +499,11 @@ def remote(
         raise ValueError("max_cost needs prices")
     adapter = adapter_for(client, name, api)
     given = capabilities(dialect or guessed_dialect(adapter.base_url, adapter.default_dialect))
-    settings = Settings(integer("attempts", attempts, 1), resume, repair, ask_again, formatter, prices, max_cost)
+    settings = FailureSettings(integer("attempts", attempts, 1), resume, repair, ask_again, formatter, prices, max_cost)
     return RemoteModel(adapter, given, settings, require, rate_limit or RateLimit())
 
 
-def plan(model: RemoteModel | str | Capabilities, constraint: object, *, require: Require = "any") -> Plan:
+def plan(model: RemoteModel | str | Capabilities, constraint: object, *, require: Require = "any") -> RemotePlan:
     """Return how a constraint is sent to a model, what the endpoint enforces and what is checked here.
 
     No request is made.
@@ -515,4 +519,4 @@ def plan(model: RemoteModel | str | Capabilities, constraint: object, *, require
     """
     if isinstance(model, RemoteModel):
         return model.plan(constraint, require=require)
-    return make_plan(capabilities(model), constraint, require=require, on_failure=Settings().steps())
+    return make_plan(capabilities(model), constraint, require=require, on_failure=FailureSettings().steps())

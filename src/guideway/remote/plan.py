@@ -1,4 +1,4 @@
-"""`Plan`: how a constraint is sent to an endpoint, what the endpoint enforces, and what is checked here. No network."""
+"""`RemotePlan`: how a constraint is sent to an endpoint, what the endpoint enforces, and what is checked here. No network."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Any, Literal
 from guideway import constraints
 from guideway.constraints import Choice, Constraint, JsonSchema, PythonType, Regex, to_wire
 from guideway.errors import ConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
-from guideway.jsontext.decoder import is_deeper, loads, write_json
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.encoder import write_json
+from guideway.jsontext.tokens import is_deeper
 from guideway.remote.capabilities import Capabilities, Evidence
-from guideway.remote.lowering import Codec, Lowered, Note, lower
+from guideway.remote.lowering import Codec, Note, SentSchema, lower
 
-__all__ = ["Plan", "Require", "make_plan", "without_route"]
+__all__ = ["RemotePlan", "Require", "make_plan", "without_route"]
 
 Require = Literal["exact", "checked", "narrowed", "any"]
 _RANK = {"exact": 3, "checked": 2, "narrowed": 1, "unproven": 0}
@@ -28,7 +30,7 @@ _FENCE = re.compile(r"\s*```[a-zA-Z]*\n(.*?)\s*```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Plan:
+class RemotePlan:
     """How a constraint is sent to an endpoint.
 
     Attributes:
@@ -55,7 +57,7 @@ class Plan:
     evidence: tuple[Evidence, ...]
     on_failure: tuple[str, ...] = ()
     instructions: str = ""
-    _reader: Reader = field(default=None, repr=False, compare=False)  # type: ignore[assignment]  # always set by make_plan
+    _reader: AnswerReader = field(default=None, repr=False, compare=False)  # type: ignore[assignment]  # always set by make_plan
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -87,7 +89,7 @@ class Plan:
         return "\n".join(lines)
 
 
-class Reader:
+class AnswerReader:
     """Checks and reads the answers of a plan.
 
     Attributes:
@@ -179,7 +181,7 @@ def make_plan(
     require: Require = "checked",
     excluded: frozenset[str] = frozenset(),
     on_failure: tuple[str, ...] = (),
-) -> Plan:
+) -> RemotePlan:
     """Return the plan of a constraint for an endpoint.
 
     Args:
@@ -197,7 +199,7 @@ def make_plan(
         raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {require!r}")
     constraint = constraints.of(output)
     json_schema = _json_of(constraint)
-    best: Plan | None = None
+    best: RemotePlan | None = None
     too_large: LimitExceededError | None = None
     for route in given.routes:
         if route in excluded:
@@ -221,8 +223,8 @@ def make_plan(
 
 
 def without_route(
-    given: Capabilities, output: object, plan: Plan, require: Require, on_failure: tuple[str, ...]
-) -> Plan | None:
+    given: Capabilities, output: object, plan: RemotePlan, require: Require, on_failure: tuple[str, ...]
+) -> RemotePlan | None:
     """Return the plan without the route of another plan, or None if there is none."""
     at = given.routes.index(plan.route) if plan.route in given.routes else -1
     try:
@@ -233,7 +235,7 @@ def without_route(
         return None
 
 
-def _refused(given: Capabilities, plan: Plan | None, require: str) -> UnsupportedError:
+def _refused(given: Capabilities, plan: RemotePlan | None, require: str) -> UnsupportedError:
     if plan is None:
         return UnsupportedError(f"{given.title or given.name} takes no form of this constraint")
     found = [one for one in plan.parts if one.holder != "provider"]
@@ -247,22 +249,22 @@ def _refused(given: Capabilities, plan: Plan | None, require: str) -> Unsupporte
 
 def _routed(
     given: Capabilities, route: str, constraint: Constraint[Any], json_schema: JsonSchema | None, steps: tuple[str, ...]
-) -> Plan | None:
+) -> RemotePlan | None:
     """Return the plan of one route, or None if the route does not take this kind of constraint."""
 
     def plan(
         sent: Mapping[str, Any],
         parts: tuple[Note, ...],
         guarantee: str,
-        reader: Reader,
+        reader: AnswerReader,
         *,
         inverse: str = "",
         limits: Mapping[str, tuple[int, int]] | None = None,
         instructions: str = "",
-    ) -> Plan:
+    ) -> RemotePlan:
         if not given.enforces and guarantee == "exact":
             guarantee = "checked"
-        return Plan(
+        return RemotePlan(
             given.name,
             route,
             sent,
@@ -282,12 +284,12 @@ def _routed(
     own = constraint if json_schema is None else _any_spelling(json_schema)
     if route == "prompt":
         words = _in_words(constraint, json_schema)
-        reader = Reader(constraint, None, own, json_schema is not None)
+        reader = AnswerReader(constraint, None, own, json_schema is not None)
         return plan({}, whole("prompt_only", "checked here"), "checked", reader, instructions=words)
     if route == "json_object":
         if json_schema is None:
             return None
-        reader = Reader(constraint, None, own, True)
+        reader = AnswerReader(constraint, None, own, True)
         words = _in_words(constraint, json_schema)
         if not _allows_only_objects(json_schema):
             return None
@@ -296,7 +298,9 @@ def _routed(
             sent = {"response_mime_type": "application/json"}
         return plan(sent, whole("provider_superset", "any JSON object"), "checked", reader, instructions=words)
     if route == "wire":
-        return plan({"guideway": to_wire(constraint)}, whole("provider"), "exact", Reader(constraint, None, own, False))
+        return plan(
+            {"guideway": to_wire(constraint)}, whole("provider"), "exact", AnswerReader(constraint, None, own, False)
+        )
     if route in _GRAMMAR_FORM:
         text, loosened = _exported(constraint, _GRAMMAR_FORM[route][0])
         sizes = (
@@ -308,18 +312,18 @@ def _routed(
         note = whole("provider_superset", "a key may occur twice") if loosened else whole("provider")
         sent = _GRAMMAR_FORM[route][1](text)
         guarantee = "checked" if loosened else "exact"
-        return plan(sent, note, guarantee, Reader(constraint, None, own, False), limits=sizes)
+        return plan(sent, note, guarantee, AnswerReader(constraint, None, own, False), limits=sizes)
     if route in ("vllm_regex", "sglang_regex"):
         if json_schema is not None and "$ref" in json_schema._text:
             return None
         text = constraint.to_regex("rust" if route == "vllm_regex" else "python")
         body = {"structured_outputs": {"regex": text}} if route == "vllm_regex" else {"regex": text}
-        return plan({"extra_body": body}, whole("provider"), "exact", Reader(constraint, None, own, False))
+        return plan({"extra_body": body}, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
     if route == "vllm_choice":
         if not isinstance(constraint, Choice):
             return None
         sent = {"extra_body": {"structured_outputs": {"choice": list(constraint.texts)}}}
-        return plan(sent, whole("provider"), "exact", Reader(constraint, None, own, False))
+        return plan(sent, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
     if route != "json_schema":
         raise UnsupportedError(f"unknown route {route!r}")
     document = _document(constraint, json_schema)
@@ -330,7 +334,7 @@ def _routed(
     _check_limits(given, sizes, "the schema", lowered)
     plain = lowered.codec.plain and json_schema is not None
     streamed = own if plain else _exact(lowered.schema)
-    reader = Reader(constraint, None if plain else lowered.codec, streamed, not given.enforces)
+    reader = AnswerReader(constraint, None if plain else lowered.codec, streamed, not given.enforces)
     holders = {one.holder for one in lowered.notes}
     guarantee = "narrowed" if "provider_subset" in holders else "exact" if holders <= {"provider"} else "checked"
     inverse = "" if plain else "; ".join(dict.fromkeys(one.detail for one in lowered.notes if one.detail)) or "decoded"
@@ -420,7 +424,7 @@ def _in_words(constraint: Constraint[Any], json_schema: JsonSchema | None) -> st
 # -- sizes
 
 
-def _measured(given: Capabilities, lowered: Lowered) -> dict[str, tuple[int, int]]:
+def _measured(given: Capabilities, lowered: SentSchema) -> dict[str, tuple[int, int]]:
     found = _sizes(lowered.schema)
     return {name: (found[name], most) for name, most in given.limits.items() if name in found}
 
@@ -451,7 +455,7 @@ def _sizes(schema: Any) -> dict[str, int]:
 
 
 def _check_limits(
-    given: Capabilities, sizes: Mapping[str, tuple[int, int]], what: str, lowered: Lowered | None = None
+    given: Capabilities, sizes: Mapping[str, tuple[int, int]], what: str, lowered: SentSchema | None = None
 ) -> None:
     over = {name: pair for name, pair in sizes.items() if pair[0] > pair[1]}
     if over:

@@ -18,7 +18,7 @@ from guideway.constraints import Choice, Constraint, JsonSchema, Regex
 from guideway.errors import GuidewayError, InvalidTextError, RemoteError
 from guideway.remote.adapters import Request
 from guideway.remote.capabilities import Capabilities, Evidence
-from guideway.remote.dialogue import Dialogue, Settings
+from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.remote.model import RemoteModel
 from guideway.remote.streams import run
 from guideway.remote.usage import Usage
@@ -190,7 +190,7 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
         """Return the answer and its finish reason."""
         nonlocal total
         request = Request(({"role": "user", "content": prompt},), fragment=fragment, max_tokens=max_tokens)
-        dialogue = Dialogue(request, None, None, Settings(attempts=1), provider=model.capabilities.name)
+        dialogue = Dialogue(request, None, None, FailureSettings(attempts=1), provider=model.capabilities.name)
         for _ in run(adapter, dialogue, model.rate_limit, model.capabilities.name):
             pass
         total += dialogue.usage

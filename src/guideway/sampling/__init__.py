@@ -19,18 +19,18 @@ from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.native import draw_bare
 from guideway.sampling.random import uniform
 from guideway.sampling.repeats import Dry
-from guideway.sampling.report import Alternative, TokenLogprobs, log_softmax, report
+from guideway.sampling.report import TokenAlternative, TokenLogprobs, log_softmax, report
 from guideway.sampling.sampler import ORDER, Sampler, Stage
 from guideway.sampling.stages import probabilities
 
 __all__ = [
     "ORDER",
-    "Alternative",
     "Drawn",
     "Dry",
     "Mirostat",
     "Sampler",
     "Stage",
+    "TokenAlternative",
     "TokenLogprobs",
     "draw",
     "draw_at",

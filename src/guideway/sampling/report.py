@@ -12,10 +12,10 @@ from guideway import masks
 from guideway.errors import InvalidLogitsError
 from guideway.sampling.native import shares_native
 
-__all__ = ["Alternative", "TokenLogprobs", "log_softmax", "report"]
+__all__ = ["TokenAlternative", "TokenLogprobs", "log_softmax", "report"]
 
 
-class Alternative(NamedTuple):
+class TokenAlternative(NamedTuple):
     """A candidate token: its probability under the model, and whether the mask allows it."""
 
     token_id: int
@@ -40,7 +40,7 @@ class TokenLogprobs(NamedTuple):
     mask_logprob: float
     masked_mass: float
     forced: bool
-    alternatives: tuple[Alternative, ...] = ()
+    alternatives: tuple[TokenAlternative, ...] = ()
 
 
 def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.float64]:
@@ -75,7 +75,8 @@ def report(
     allowed = np.ones(best.size, dtype=bool) if mask is None else masks.unpack(mask, logits.size)[best]
     shares = np.exp(logits[best].astype(np.float64) - own + logprob)
     named = tuple(
-        Alternative(int(i), float(share), bool(legal)) for i, share, legal in zip(best, shares, allowed, strict=True)
+        TokenAlternative(int(i), float(share), bool(legal))
+        for i, share, legal in zip(best, shares, allowed, strict=True)
     )
     return TokenLogprobs(int(token_id), logprob, mask_logprob, removed, forced, named)
 

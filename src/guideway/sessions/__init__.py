@@ -15,12 +15,13 @@ from guideway.sessions.batch_step import feed_all, infer_all
 from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.model import ModelBase
 from guideway.sessions.prefix_cache import PrefixCache, PrefixStatistics
-from guideway.sessions.session import LOGITS_BYTES, Change, Counts, Session
+from guideway.sessions.session import LOGITS_BYTES, Change, Counts, Divergence, Session
 
 __all__ = [
     "LOGITS_BYTES",
     "Change",
     "Counts",
+    "Divergence",
     "KVCache",
     "ModelBase",
     "PrefixCache",

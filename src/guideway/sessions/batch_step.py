@@ -48,7 +48,7 @@ def catch_up(session: Session) -> Cache:
     if covered < len(session):
         _run([(session, cache, session.tokens[covered:])])
     if session._cache is None:
-        raise EngineError("the engine gave no cache")
+        raise EngineError("the engine returned no cache for a sequence")
     return session._cache
 
 
@@ -95,16 +95,19 @@ def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) ->
         raise ValueError("duplicate session in the list; use session.fork()")
     for session in sessions:
         session.need_room(1)
-    ids = [session.only_legal(tokens_left) for session in sessions]
+    ids = [session.only_legal(tokens_left, compare=True) for session in sessions]
     feed_all([session for session, token_id in zip(sessions, ids, strict=True) if token_id is None])
-    drawn = [s.draw() if token_id is None else token_id for s, token_id in zip(sessions, ids, strict=True)]
+    before = [session.divergence for session in sessions]
     taken: list[Session] = []
     try:
+        drawn = [s.draw() if token_id is None else token_id for s, token_id in zip(sessions, ids, strict=True)]
         for session, token_id in zip(sessions, drawn, strict=True):
             session.take([token_id])
             taken.append(session)
     except BaseException:
         for session in taken:
             session.rewind(1)
+        for session, divergence in zip(sessions, before, strict=True):
+            session.divergence = divergence
         raise
     return drawn

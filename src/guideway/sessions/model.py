@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from guideway.engines.base import Arrays, StepEngine
 from guideway.errors import EngineError, KVCacheFullError
 from guideway.sampling import Sampler
+from guideway.sessions import snapshot
 from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
 from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
@@ -151,9 +152,7 @@ class ModelBase:
             SnapshotError: The file is damaged, or of another model, tokenizer or format.
             ConstraintError: `constraint` is not a valid constraint.
         """
-        from guideway.sessions.snapshot import load
-
-        return load(self, Path(path), constraint)
+        return snapshot.load(self, Path(path), constraint, Session)
 
     def close(self) -> None:
         """Close the engine. Its sessions can only be inspected afterwards. A second call does nothing."""

@@ -27,8 +27,9 @@ from guideway.errors import (
     InvalidTokenError,
     UnsatisfiableError,
 )
-from guideway.matcher import Matcher
+from guideway.matcher import Fit, Matcher
 from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
+from guideway.sessions import snapshot
 from guideway.sessions.batch_step import catch_up, feed_all, infer_all
 from guideway.sessions.history import Checkpoints, LogitsRing
 from guideway.sessions.kv_cache import KVCache
@@ -37,10 +38,13 @@ from guideway.sessions.prefix_cache import common_length
 if TYPE_CHECKING:
     from guideway.sessions.model import ModelBase
 
-__all__ = ["Change", "Counts", "Parts", "Session"]
+__all__ = ["Change", "Counts", "Divergence", "Parts", "Session"]
 
 LOGITS_BYTES = 8 << 20
 """The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again."""
+
+SHOWN_TOKENS = 16
+"""The number of last tokens whose text the repr shows."""
 
 CHECKPOINT_BYTES = 64 << 20
 """The number of bytes of earlier states that a session keeps, if the engine cannot truncate states."""
@@ -58,6 +62,20 @@ class Change(NamedTuple):
     kept: int
     removed: list[int]
     fed: list[int]
+
+
+class Divergence(NamedTuple):
+    """The first position at which the mask without the token budget would have given another token.
+
+    The same logits and the same random number are used for both masks.
+
+    Attributes:
+        position: The number of the session's tokens before it.
+        token_id: The token that the mask without the budget would have given.
+    """
+
+    position: int
+    token_id: int
 
 
 @dataclass(frozen=True)
@@ -90,6 +108,8 @@ class Session:
         seed: The seed of the random numbers.
         row: The stream of the random numbers.
         sampler: How tokens are drawn.
+        divergence: The first position at which a token budget (`tokens_left`, `max_tokens`) changed the token; None:
+            there is none. `rewind` to a position before it removes it.
         model_seconds: The time spent in the model.
         mask_seconds: The time spent on masks.
         sample_seconds: The time spent on drawing tokens.
@@ -137,6 +157,9 @@ class Session:
         self._width = len(self.tokenizer.vocabulary)
         self._mask = masks.new_rows(1, self._width)[0]
         self._masked = False
+        self._whole: masks.Row | None = None  # the mask without the budget, if `_narrowed`
+        self._narrowed = False  # whether the budget removed tokens from the mask, and this is to be compared
+        self.divergence: Divergence | None = None
         self.seed = integer("seed", seed)
         self.row = integer("row", row)
         self.sampler = sampler or Sampler()
@@ -178,11 +201,18 @@ class Session:
     def __len__(self) -> int:
         return len(self._tokens)
 
+    def __repr__(self) -> str:
+        end = self.tokenizer.decode(self._tokens[-SHOWN_TOKENS:])
+        more = "…" if len(self._tokens) > SHOWN_TOKENS else ""
+        matcher = "" if self.matcher is None else f", matcher={self.matcher!r}"
+        return f"Session({self.model.name!r}, {len(self._tokens)} tokens, text={more + end!r}{matcher})"
+
     def feed(self, text: str | Iterable[int]) -> list[int]:
         """Append text or token ids. The model runs over them when logits are needed.
 
         Args:
-            text: A text, or token ids. At the start, ids may begin with `Model.bos_ids`; these are not appended again.
+            text: A text, or token ids. At the start, both may begin with `Model.bos_ids` (a text with the name of the
+                BOS token); these are not appended again.
 
         Returns:
             The appended ids.
@@ -194,24 +224,24 @@ class Session:
         """
         if not isinstance(text, Iterable):
             raise TypeError(f"text must be a string or token ids, got {text!r}")
-        if isinstance(text, str):
-            ids = self.tokenizer.encode(text)
-        else:
-            ids = self.tokenizer.vocabulary.checked(text)
-            opening = self._tokens[: self._floor]
-            if self._floor and len(self) == self._floor and ids[: self._floor] == opening:
-                ids = ids[self._floor :]
+        ids = self.tokenizer.encode(text) if isinstance(text, str) else self.tokenizer.vocabulary.checked(text)
+        if len(self) == self._floor:
+            ids = self._without_opening(ids)
         self.check(ids, len(self))
         self.take(ids)
         return ids
 
-    def set_text(self, text: str) -> Change:
-        """Replace the whole text. The tokens that both texts begin with do not run again.
+    def _without_opening(self, ids: list[int]) -> list[int]:
+        """Return ids without the BOS ids at their beginning."""
+        opening = self._tokens[: self._floor]
+        return ids[self._floor :] if ids[: self._floor] == opening else ids
 
-        A constraint that began after the first change is removed.
+    def set_text(self, text: str, *, release: bool = False) -> Change:
+        """Replace the whole text. The tokens that both texts begin with do not run again.
 
         Args:
             text: The new text.
+            release: Remove a constraint that began after the first change.
 
         Returns:
             The number of tokens kept, the removed ids and the appended ids.
@@ -220,12 +250,13 @@ class Session:
             InvalidTokenError: As in `feed`.
             ContextOverflowError: As in `feed`.
             RejectedTokenError: As in `feed`.
+            ValueError: The constraint began after the first change, and `release` is False.
         """
-        ids = [*self._tokens[: self._floor], *self.tokenizer.encode(text)]
+        ids = [*self._tokens[: self._floor], *self._without_opening(self.tokenizer.encode(text))]
         kept = common_length(ids, self._tokens)
         self.check(ids[kept:], kept)
         before = self._mark()
-        removed = self.rewind(len(self) - kept)
+        removed = self.rewind(len(self) - kept, release=release)
         try:
             self.take(ids[kept:])
         except BaseException:
@@ -323,12 +354,22 @@ class Session:
     ) -> None:
         self.close()
 
-    def only_legal(self, tokens_left: int | None = None, *, without: Collection[int] = ()) -> int | None:
+    def only_legal(
+        self,
+        tokens_left: int | None = None,
+        *,
+        without: Collection[int] = (),
+        avoid: Collection[int] = (),
+        compare: bool = False,
+    ) -> int | None:
         """Fill the mask for the next token, which `draw` uses.
 
         Args:
             tokens_left: As in `infer`.
             without: Ids that are excluded at this position, legal or not.
+            avoid: Ids that are excluded unless the constraint allows nothing else.
+            compare: `draw` sets `divergence`. A token that is the only one because of `tokens_left` is then not
+                returned, because the comparison needs the logits.
 
         Returns:
             The legal token if there is exactly one; else None.
@@ -338,7 +379,8 @@ class Session:
             UnsatisfiableError: `without` excludes all legal tokens.
         """
         matcher = self.matcher
-        self._masked = matcher is not None or bool(without)
+        self._masked = matcher is not None or bool(without) or bool(avoid)
+        self._narrowed = False
         if not self._masked:
             return None
         start = perf_counter()
@@ -347,37 +389,65 @@ class Session:
             mask[:] = masks.all_of(self._width)
         elif tokens_left is None:
             matcher.fill_mask(mask)
-        else:
+        elif not compare or self.divergence is not None:
             fits = matcher.fill_mask_within(mask, tokens_left)
-        for token_id in without:
-            mask[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))
+        else:
+            if self._whole is None:
+                self._whole = np.empty_like(mask)
+            fit = matcher.fill_masks_within(mask, self._whole, tokens_left)
+            fits, self._narrowed = fit is not Fit.NONE, fit is Fit.SOME
+        for row in (mask, self._whole) if self._narrowed and self._whole is not None else (mask,):
+            _exclude(row, without)
+            if avoid:
+                kept = row.copy()
+                _exclude(row, avoid)
+                if matcher is not None and not row.any():
+                    row[:] = kept
         one = masks.only(mask)
         self.mask_seconds += perf_counter() - start
         if matcher is not None and not fits:
             raise BudgetTooSmallError(
                 f"{matcher.min_tokens_to_complete()} tokens are needed to finish, {tokens_left} are left"
             )
-        if without and one is None and not mask.any():
-            raise UnsatisfiableError("every token that could come here was excluded")
-        return one
+        if (without or avoid) and one is None and not mask.any():
+            raise UnsatisfiableError("every token that the constraint allows here was excluded")
+        return None if self._narrowed else one
+
+    @property
+    def budget_excludes_all(self) -> bool:
+        """Whether `only_legal` found no token, but would have found one without the budget."""
+        return self._narrowed and self._whole is not None and bool(self._whole.any()) and not self._mask.any()
 
     @property
     def mask(self) -> masks.Row | None:
         """The mask that `only_legal` filled, uint32 [words]; None: every token is legal. Must not be modified."""
         return self._mask if self._masked else None
 
-    def draw(self, *, attempt: int = 0) -> int:
+    def draw(self, *, attempt: int = 0, unbudgeted: int | None = None) -> int:
         """Draw a token from the logits at this position, under the mask that `only_legal` filled.
 
-        The session is unchanged.
+        The session is unchanged, except for `divergence`.
 
         Args:
             attempt: The number of draws at this position that were undone. Each attempt has its own random number.
+            unbudgeted: The token that comes here without the budget, if it is known; None: it is drawn.
         """
         logits = self._here()
         start = perf_counter()
-        token_id = self.draw_from(logits, self._mask if self._masked else None, attempt)
+        token_id = self.draw_masked(logits, attempt, unbudgeted)
         self.sample_seconds += perf_counter() - start
+        return token_id
+
+    def draw_masked(self, logits: Any, attempt: int = 0, unbudgeted: int | None = None) -> int:
+        """As `draw`, for these logits."""
+        mask = self._mask if self._masked else None
+        if self.divergence is not None or not (self._narrowed or unbudgeted is not None):
+            return self.draw_from(logits, mask, attempt)
+        if unbudgeted is None:  # the memory of this draw is dropped by the next one
+            unbudgeted = self.draw_from(logits, self._whole, attempt)
+        token_id = self.draw_from(logits, mask, attempt)
+        if token_id != unbudgeted:
+            self.divergence = Divergence(len(self._tokens), unbudgeted)
         return token_id
 
     def draw_from(self, logits: Any, mask: masks.Row | None, attempt: int = 0) -> int:
@@ -416,7 +486,7 @@ class Session:
             feed_all([self])
             found = self._ring.at(len(self._tokens))
         if found is None:
-            raise EngineError("the engine gave no logits")
+            raise EngineError("the engine returned no logits")
         return found
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
@@ -433,19 +503,19 @@ class Session:
         order = np.argsort(-share, kind="stable")[:count]
         return [(int(i), float(share[i])) for i in order]
 
-    def rewind(self, count: int) -> list[int]:
+    def rewind(self, count: int, *, release: bool = False) -> list[int]:
         """Remove the last tokens. The session is then as it was before them.
-
-        A constraint that began within the removed tokens is removed, too.
 
         Args:
             count: The number of tokens.
+            release: Remove a constraint that began within the removed tokens.
 
         Returns:
             The removed ids.
 
         Raises:
             EmptySequenceError: The session has fewer tokens after `Model.bos_ids`.
+            ValueError: The constraint began within the removed tokens, and `release` is False.
         """
         count = integer("count", count, 0)
         kept = len(self._tokens) - count
@@ -455,11 +525,19 @@ class Session:
         if self.matcher is not None and kept >= self._constrained_from:
             self.matcher.rollback(count)
         elif self.matcher is not None:
+            if not release:
+                raise ValueError(
+                    f"the constraint began after token {self._constrained_from}, and {kept} tokens would remain: rewind"
+                    f" at most {len(self._tokens) - self._constrained_from} tokens, or pass release=True to remove the"
+                    " constraint"
+                )
             self.matcher = None
         removed = self._tokens[kept:]
         del self._tokens[kept:]
         while self._memory and self._memory[-1].at >= kept:
             self._memory.pop()
+        if self.divergence is not None and self.divergence.position >= kept:
+            self.divergence = None
         self._cache = self._kept(kept)
         self._ring.rewind(kept)
         if self._checkpoints is not None:
@@ -557,9 +635,7 @@ class Session:
             OSError: The file cannot be written.
             SnapshotError: The sampler has stages that are functions.
         """
-        from guideway.sessions.snapshot import save
-
-        save(self, Path(path))
+        snapshot.save(self, Path(path))
 
     # -- for `batch_step` and `multi_step` ---------------------------------------------------------------
 
@@ -643,11 +719,12 @@ class Session:
             list(self._memory),
             None if self.matcher is None else self.matcher.fork(),
             self._constrained_from,
+            self.divergence,
         )
 
     def _return_to(self, mark: _Mark) -> None:
         self._tokens, self._cache, self._ran, self._ring, self._checkpoints, self._memory = mark[:6]
-        self.matcher, self._constrained_from = mark[6:]
+        self.matcher, self._constrained_from, self.divergence = mark[6:]
 
 
 class Parts(NamedTuple):
@@ -679,3 +756,9 @@ class _Mark(NamedTuple):
     memory: list[_Memory]
     matcher: Matcher | None
     constrained_from: int
+    divergence: Divergence | None
+
+
+def _exclude(row: masks.Row, ids: Collection[int]) -> None:
+    for token_id in ids:
+        row[token_id >> 5] &= ~np.uint32(1 << (token_id & 31))

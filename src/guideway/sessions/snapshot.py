@@ -29,13 +29,15 @@ from numpy.typing import NDArray
 from guideway.compiler import Automaton, compile
 from guideway.engines.base import Arrays
 from guideway.errors import GuidewayError, SnapshotError
+from guideway.jsontext.decoder import loads
 from guideway.sampling import Dry, Mirostat, Sampler
 from guideway.sessions.kv_cache import KVCache
-from guideway.sessions.session import Session
+from guideway.sessions.session import Divergence, Session
 from guideway.tokenizers import Tokenizer
 
 if TYPE_CHECKING:
     from guideway.sessions.model import ModelBase
+    from guideway.sessions.session import Session
 
 __all__ = ["load", "save", "tokenizer_digest"]
 
@@ -66,6 +68,7 @@ def save(session: Session, path: Path) -> None:
         "sampler": _sampler(session, path),
         "memory": session.memory,
         "constrained_from": parts.constrained_from,
+        "divergence": session.divergence,
         "arrays": [[name, array.dtype.name, list(array.shape)] for name, array in arrays.items()],
     }
     text = json.dumps(meta, default=_plain).encode()
@@ -83,8 +86,8 @@ def save(session: Session, path: Path) -> None:
             temporary.unlink()
 
 
-def load(model: ModelBase, path: Path, constraint: object) -> Session:
-    """See `Model.load_session`."""
+def load(model: ModelBase, path: Path, constraint: object, session_class: type[Session]) -> Session:
+    """See `Model.load_session`. `session_class`: creates the session."""
     if constraint is not None and not isinstance(constraint, Automaton):
         constraint = compile(constraint, model.vocabulary)
     engine = model.engine
@@ -100,12 +103,15 @@ def load(model: ModelBase, path: Path, constraint: object) -> Session:
         arrays = _arrays(meta["arrays"], packed, size)
         sampler = _sampler_of(meta["sampler"])
         kv = _kv(model, tokens, arrays)
-        session = Session(
+        session = session_class(
             model, seed=int(meta["seed"]), row=int(meta["row"]), sampler=sampler, kv_cache=kv, tokens=tokens
         )
         session.check(tokens, 0)
         session.memory = meta["memory"]
         _constrain(session, meta["constrained_from"], constraint, path)
+        if (divergence := meta.get("divergence")) is not None:
+            position, token_id = divergence
+            session.divergence = Divergence(int(position), int(token_id))
     except SnapshotError:
         raise
     except (GuidewayError, ValueError, TypeError, KeyError, AttributeError, OverflowError, zlib.error) as error:
@@ -206,8 +212,8 @@ def _opened(path: Path) -> tuple[dict[str, Any], bytes, int]:
     if text_size > _MAX_JSON_BYTES:
         raise SnapshotError(f"{path.name} has {text_size} bytes of JSON; the limit is {_MAX_JSON_BYTES}")
     try:
-        meta = json.loads(bytes(body[:text_size]))
-    except (ValueError, RecursionError) as error:
+        meta = loads(bytes(body[:text_size]).decode())
+    except (ValueError, GuidewayError) as error:
         raise SnapshotError(f"{path.name} is damaged: {error}") from error
     if not isinstance(meta, dict):
         raise SnapshotError(f"{path.name} is damaged: the JSON header is not an object")

@@ -3,6 +3,7 @@
 engines.py    `step_engine_contract`: the contract of every step engine, also for engines of other packages
 processors.py  `processor_contract`: the same for logits processors
 checking.py   `check`: whether your tokenizer, constraint and engine agree
+respelling.py  how a JSON value is written under a constraint
 constant.py   a model that gives the same logits after every text
 toy.py        an exactly reproducible engine, with or without rollback
 tiny_models.py  random models of every architecture, as folders of the Hub

@@ -11,6 +11,8 @@ import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from time import perf_counter
 from typing import Any
 
@@ -21,11 +23,13 @@ from guideway._kernel import Automaton as ByteAutomaton
 from guideway.compiler import compile
 from guideway.constraints.base import Constraint
 from guideway.constraints.json_schema import JsonSchema
+from guideway.constraints.python_types import PythonType
 from guideway.errors import GuidewayError, InvalidTextError
 from guideway.grammar.recognizer import byte_automaton
 from guideway.sampling import Sampler
 from guideway.sessions import ModelBase
 from guideway.testing.engines import step_engine_contract
+from guideway.testing.respelling import respelled
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["CheckReport", "Finding", "check"]
@@ -91,7 +95,7 @@ def check(
     Raises:
         ConstraintError: As `guideway.compile` does.
     """
-    checks = _Checks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
+    checks = _ConstraintChecks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
     every: list[tuple[str, Callable[[], Iterator[str | None]]]] = [
         ("soundness: texts drawn under the masks fit", checks.drawn_texts),
         ("both: tokens of masks, against the constraint over bytes", checks.masks_against_bytes),
@@ -108,20 +112,28 @@ def check(
     return CheckReport(tuple(found))
 
 
+class _Note(str):
+    """A remark about a case that is not a failure."""
+
+
 def _finding(what: str, cases: Callable[[], Iterator[str | None]]) -> Finding:
-    """Count cases: None is a success, a string describes a failure."""
-    start, count, wrong = perf_counter(), 0, list[str]()
+    """Count cases: None is a success, a `_Note` a remark, another string describes a failure."""
+    start, count, wrong, notes = perf_counter(), 0, list[str](), list[str]()
     for case in cases():
+        if isinstance(case, _Note):
+            notes.append(case)
+            continue
         count += 1
         if case is not None:
             wrong.append(case)
     seconds = perf_counter() - start
+    told = (*wrong[:MOST_TOLD], *notes)
     if not count:
-        return Finding(what, seconds=seconds, skipped="no text of this kind was found within the bounds")
-    return Finding(what, count, len(wrong), tuple(wrong[:MOST_TOLD]), seconds)
+        return Finding(what, 0, 0, told, seconds, "no text of this kind was found within the bounds")
+    return Finding(what, count, len(wrong), told, seconds)
 
 
-def _engine(model: ModelBase, checks: _Checks) -> Iterator[str | None]:
+def _engine(model: ModelBase, checks: _ConstraintChecks) -> Iterator[str | None]:
     ids = list(dict.fromkeys(i for i in checks.long_tokens if i < model.engine.vocab_size))[:8]
     try:
         step_engine_contract(model.engine, ids)
@@ -131,7 +143,7 @@ def _engine(model: ModelBase, checks: _Checks) -> Iterator[str | None]:
         yield None
 
 
-class _Checks:
+class _ConstraintChecks:
     def __init__(self, constraint: object, table: Tokenizer, walks: int, max_tokens: int, seed: int) -> None:
         self.source: Constraint[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
@@ -248,7 +260,18 @@ class _Checks:
             yield bytes(text)
 
     def spelled(self, valid: Sequence[str], *, own: bool) -> Iterator[str | None]:
-        for text in [*(one.encode() for one in valid), *self.texts()]:
+        given = list[bytes]()
+        for one in valid:
+            other = None if self.fits(one.encode()) else self.other_spelling(one)
+            if other is not None and own:  # once, not for each tokenization
+                yield _Note(
+                    f"{one!r} was given as valid: the value fits; it is written {other!r} under this profile"
+                    if other
+                    else f"{one!r} was given as valid: the value fits; it is written otherwise under this profile"
+                )
+            if other != "":
+                given.append((one if other is None else other).encode())
+        for text in [*given, *self.texts()]:
             ids = self.table.encode(text.decode()) if own else self._cut(text)
             if ids is None or self.vocabulary.bytes_of(ids) != text:
                 continue  # the tokenizer changes this text, or has no token for a part of it
@@ -263,6 +286,25 @@ class _Checks:
             for token_id in ids:
                 matcher.advance(token_id)
             yield None if matcher.is_accepting else f"{text!r} fits, and may not end"
+
+    def other_spelling(self, text: str) -> str | None:
+        """Return how the value of a text that does not fit is written, if the value itself fits.
+
+        Returns:
+            The text; "" if it was not found within the bounds; None if the value does not fit either.
+        """
+        if not isinstance(self.source, (JsonSchema, PythonType)):
+            return None
+        try:
+            self.source.parse(text)
+            value = json.loads(text, parse_float=Decimal)
+        except (InvalidTextError, ValueError, RecursionError):
+            return None
+        return respelled(value, lambda start: self._begins(start.encode()), lambda whole: self.fits(whole.encode()))
+
+    def _begins(self, text: bytes) -> bool:
+        matcher = self.bytes.matcher()
+        return matcher.validate([*text]) == len(text)
 
     def _cut(self, text: bytes) -> list[int] | None:
         """Return a random tokenization of a text; None if a part of it has no token."""
@@ -317,18 +359,34 @@ class _Checks:
 
 
 def _json_validator(source: Constraint[Any]) -> Callable[[str], bool] | None:
-    """Return a validator by `jsonschema` if it is installed and the constraint is a JSON Schema; else None."""
+    """Return a validator by `jsonschema` if it is installed and the constraint is a JSON Schema; else None.
+
+    Numbers are exact: `jsonschema` itself divides floats for `multipleOf`, so that 0.3 is no multiple of 0.1.
+    """
     if not isinstance(source, JsonSchema):
         return None
     try:
-        from jsonschema.validators import validator_for
+        from jsonschema import ValidationError
+        from jsonschema.validators import extend, validator_for
     except ImportError:
         return None
-    made = validator_for(source.schema)(source.schema)
+    schema = json.loads(source._text, parse_float=Decimal)
+    plain: Any = validator_for(schema)
+
+    def multiple_of(_: Any, divisor: Any, value: Any, __: Any) -> Iterator[Any]:
+        if isinstance(value, (int, Decimal)) and not isinstance(value, bool) and Fraction(value) % Fraction(divisor):
+            yield ValidationError(f"{value} is not a multiple of {divisor}")
+
+    def is_integer(_: Any, value: object) -> bool:
+        whole = isinstance(value, Decimal) and value == value.to_integral_value()
+        return whole or (isinstance(value, int) and not isinstance(value, bool))
+
+    kinds = plain.TYPE_CHECKER.redefine("integer", is_integer)
+    made = extend(plain, {"multipleOf": multiple_of}, type_checker=kinds)(schema)
 
     def valid(text: str) -> bool:
         try:
-            return bool(made.is_valid(json.loads(text)))
+            return bool(made.is_valid(json.loads(text, parse_float=Decimal)))
         except ValueError:
             return False
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from guideway.engines.base import Arrays, Cache, Logits, check_rows, check_truncation
+from guideway.engines.kv_cache import closed_model
 from guideway.errors import EngineError
 from guideway.generation import Model
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -53,7 +54,7 @@ class ConstantEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`."""
         if self._closed:
-            raise EngineError("the model is closed")
+            raise closed_model()
         check_rows(self, rows, caches)
         lengths = [cache.length if cache is not None else 0 for cache in caches]
         made: list[Cache] = [_Count(n + len(row)) for n, row in zip(lengths, rows, strict=True)]

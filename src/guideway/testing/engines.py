@@ -29,7 +29,7 @@ def step_engine_contract(
     """
     if len(set(ids)) < 4:
         raise ValueError("at least four different ids are needed")
-    checks = _Checks(engine, list(ids), tolerance)
+    checks = _EngineChecks(engine, list(ids), tolerance)
     for check in (
         checks.steps,
         checks.content,
@@ -47,7 +47,7 @@ def step_engine_contract(
         _refused(lambda: engine.forward([list(ids)], [None]), EngineError, "a closed engine runs")
 
 
-class _Checks:
+class _EngineChecks:
     def __init__(self, engine: StepEngine, ids: list[int], tolerance: float) -> None:
         self.engine, self.ids, self.tolerance = engine, ids, tolerance
         self.at_once, self.whole = self.one(ids, None)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway.engines.base import Arrays, Cache, Logits, check_rows, check_truncation
+from guideway.engines.kv_cache import closed_model, foreign_cache, state_not_truncated
 from guideway.errors import EngineError
 
 __all__ = ["ToyEngine"]
@@ -31,7 +32,7 @@ class _States:
 
     def truncated(self, length: int) -> _States:
         if not self.supports_rollback:
-            raise ValueError("a state of a recurrent model cannot be truncated")
+            raise state_not_truncated()
         check_truncation(self, length)
         return _States(self.states[:length], length, True)
 
@@ -60,7 +61,7 @@ class ToyEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`."""
         if self._closed:
-            raise EngineError("the model is closed")
+            raise closed_model()
         check_rows(self, rows, caches)
         made: list[Cache] = []
         logits = np.empty((len(rows), self.vocab_size), dtype=np.float32)
@@ -92,5 +93,5 @@ class ToyEngine:
 
     def _own(self, cache: Cache) -> _States:
         if not isinstance(cache, _States):
-            raise EngineError(f"a cache of another engine: {type(cache).__name__}")
+            raise foreign_cache(cache)
         return cache

@@ -76,7 +76,7 @@ def _inside(folder: Path) -> Path | None:
 
 def _is_tekken(file: Path) -> bool:
     try:
-        document = json.loads(huggingface.read_text(file))
+        document = json.loads(huggingface.read_json(file))
     except (ValueError, RecursionError):
         return False  # the reader of tokenizer.json reports the error
     return isinstance(document, dict) and isinstance(document.get("config"), dict) and "pattern" in document["config"]

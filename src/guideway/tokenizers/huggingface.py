@@ -15,14 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
-from guideway.tokenizers.special_tokens import by_custom, ids_of
+from guideway.jsontext.tokens import is_deeper
+from guideway.tokenizers.special_tokens import by_custom, ids_of, named_in
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
 from guideway.tokenizers.vocabulary import Vocabulary
 
-__all__ = ["MAX_TOKENS", "HuggingFace", "backend_of", "byte_level", "of_file", "read_text", "template_of"]
+__all__ = ["MAX_TOKENS", "HuggingFace", "backend_of", "byte_level", "of_file", "read_json", "read_text", "template_of"]
 
 _MAX_JSON_BYTES = 256 << 20
 """Maximum size of a JSON file, in bytes. Real files have at most 40 MB."""
+
+_MAX_DEPTH = 100
+"""Maximum nesting depth of a JSON file. Its parsers are recursive; real files have at most 15 levels."""
 
 MAX_TOKENS = 4 << 20
 """Maximum number of tokens. Real vocabularies have at most 300,000."""
@@ -110,7 +114,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         eos = attributes.eos_token_id
         specials = SpecialTokens(
             attributes.bos_token_id, () if eos is None else ids_of(eos), attributes.pad_token_id,
-            template_of(getattr(attributes, "chat_template", None)),
+            template_of(getattr(attributes, "chat_template", None)), named_in(getattr(attributes, "special_tokens_map", {})),
         )  # fmt: skip
         return HuggingFace(_private_copy(inner), specials)
     if _is_fast_tokenizer(source):
@@ -143,7 +147,7 @@ def of_file(file: Path) -> HuggingFace:
     """
     import tokenizers
 
-    text = read_text(file)
+    text = read_json(file)
     try:
         # An added token can hide a token of the model with the same text, so both tables are checked.
         largest = max([*_id_by_name(text).values(), *_model_ids(text).values(), 0])
@@ -159,8 +163,8 @@ def of_file(file: Path) -> HuggingFace:
 
 def _beside(folder: Path, serialized: str) -> SpecialTokens:
     """Return the special tokens that the other files give; if they give none, guess from names."""
-    config = {**_read_json(folder / "special_tokens_map.json"), **_read_json(folder / "tokenizer_config.json")}
-    model = {**_read_json(folder / "config.json"), **_read_json(folder / "generation_config.json")}
+    config = {**_read_object(folder / "special_tokens_map.json"), **_read_object(folder / "tokenizer_config.json")}
+    model = {**_read_object(folder / "config.json"), **_read_object(folder / "generation_config.json")}
     custom, named = _by_custom(serialized), _id_by_name(serialized)
     there = set(named.values())
 
@@ -182,6 +186,7 @@ def _beside(folder: Path, serialized: str) -> SpecialTokens:
         eos_ids=tuple(sorted(eos)) or custom.eos_ids,
         pad_id=custom.pad_id if pad is None else pad,
         chat_template=template,
+        named=named_in(config),
     )
 
 
@@ -222,12 +227,20 @@ def read_text(file: Path) -> str:
         raise InvalidFileError(f"cannot read {file}: {error}") from error
 
 
-def _read_json(file: Path) -> dict[str, Any]:
+def read_json(file: Path) -> str:
+    """Return the text of a JSON file. Raises `InvalidFileError` as `read_text`, and if it is nested too deeply."""
+    text = read_text(file)
+    if is_deeper(text, _MAX_DEPTH):
+        raise InvalidFileError(f"{file} is nested deeper than {_MAX_DEPTH} levels")
+    return text
+
+
+def _read_object(file: Path) -> dict[str, Any]:
     """Return the object in a JSON file; empty if the file does not exist."""
     if not file.is_file():
         return {}
     try:
-        document = json.loads(read_text(file))
+        document = json.loads(read_json(file))
     except (ValueError, RecursionError) as error:
         raise InvalidFileError(f"{file} is not JSON: {error}") from error
     if not isinstance(document, dict):

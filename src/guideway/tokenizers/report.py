@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from guideway.tokenizers.vocabulary import Vocabulary
+if TYPE_CHECKING:
+    from guideway.tokenizers.vocabulary import Vocabulary
 
 __all__ = ["VocabularyReport", "report"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from guideway.tokenizers.tokenizer import SpecialTokens
 
-__all__ = ["by_custom", "ids_of"]
+__all__ = ["by_custom", "ids_of", "named_in"]
 
 _EOS_NAMES = (
     "</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>",
@@ -30,3 +30,19 @@ def ids_of(value: object) -> tuple[int, ...]:
     """Return the ids in a configuration value: an id, a list of ids, or None. Other items are ignored."""
     values = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
     return tuple(sorted({v for v in values if isinstance(v, int) and not isinstance(v, bool) and v >= 0}))
+
+
+def named_in(config: Mapping[str, object]) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
+    """Return the texts of special tokens in a tokenizer's configuration, by their names in chat templates."""
+
+    def text(value: object) -> str | None:
+        value = value.get("content") if isinstance(value, Mapping) else getattr(value, "content", value)
+        return value if isinstance(value, str) else None
+
+    found: list[tuple[str, str | tuple[str, ...]]] = []
+    for name, value in sorted(config.items()):
+        if name.endswith("_token") and (one := text(value)) is not None:
+            found.append((name, one))
+        elif name.endswith("_special_tokens") and isinstance(value, (list, tuple)):
+            found.append((name, tuple(filter(None, map(text, value)))))
+    return tuple(found)

@@ -43,12 +43,14 @@ class SpecialTokens:
         eos_ids: Ids that end a text.
         pad_id: Padding.
         chat_template: A Jinja template.
+        named: Texts of special tokens by the names that chat templates use, such as "unk_token".
     """
 
     bos_id: int | None = None
     eos_ids: tuple[int, ...] = ()
     pad_id: int | None = None
     chat_template: str | None = None
+    named: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
 
 
 class Batch(NamedTuple):
@@ -160,7 +162,8 @@ class Tokenizer:
 
         Args:
             text: The text.
-            special: Add the tokens that the tokenizer adds to a text (BOS).
+            special: Add the tokens that the tokenizer adds to a text (BOS). A text that begins with the name of BOS
+                gets no second one.
 
         Raises:
             InvalidTokenError: The text cannot be encoded, for example because of a lone surrogate.
@@ -169,9 +172,11 @@ class Tokenizer:
             raise TypeError(f"encode needs a str, got {type(text).__name__}")
         try:
             text.encode("utf-8")  # some backends accept lone surrogates silently
-            return self._backend.encode(text, special=special)
+            ids = self._backend.encode(text, special=special)
         except UnicodeEncodeError as error:
             raise InvalidTokenError(f"the text cannot be encoded: {error.reason} at character {error.start}") from None
+        bos = self.bos_id
+        return ids[1:] if special and bos is not None and ids[:2] == [bos, bos] else ids
 
     def encode_batch(
         self,
@@ -224,11 +229,19 @@ class Tokenizer:
         """Like `decode`, but omit an incomplete character at the end."""
         return TextStream().push(self._text_bytes(ids))
 
-    def render_chat(self, messages: Sequence[Mapping[str, object]]) -> str:
+    def render_chat(
+        self,
+        messages: Sequence[Mapping[str, object]],
+        *,
+        tools: Sequence[object] | None = None,
+        documents: Sequence[object] | None = None,
+    ) -> str:
         """Return the prompt of a conversation, by the chat template. Encode it without `special`.
 
         Args:
             messages: Messages with the keys "role" and "content".
+            tools: Tools for the template, as JSON values.
+            documents: Documents for the template, as JSON values.
 
         Raises:
             ChatTemplateError: There is no template, or it raised an error.
@@ -236,7 +249,11 @@ class Tokenizer:
         """
         bos = "" if self.bos_id is None else self._backend.spelled(self.bos_id)
         eos = self._backend.spelled(self.eos_ids[0]) if self.eos_ids else ""
-        return render_template(self._specials.chat_template, messages, bos_token=bos, eos_token=eos)
+        named = {name: list(text) if isinstance(text, tuple) else text for name, text in self._specials.named}
+        special_tokens = {"bos_token": bos, "eos_token": eos, **named}
+        return render_template(
+            self._specials.chat_template, messages, special_tokens=special_tokens, tools=tools, documents=documents
+        )
 
     def _text_bytes(self, ids: Iterable[int]) -> bytes:
         data = self.vocabulary.bytes_of(ids)

@@ -11,7 +11,7 @@ from typing import Any
 
 from guideway.errors import UnsupportedTokenizerError
 from guideway.tokenizers import huggingface, sentencepiece
-from guideway.tokenizers.special_tokens import ids_of
+from guideway.tokenizers.special_tokens import ids_of, named_in
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library
 from guideway.tokenizers.vocabulary import Vocabulary
 
@@ -54,7 +54,11 @@ def backend_of(source: object) -> TokenizerBackend | None:
         for i, token in slow.added_tokens_decoder.items()
     )
     specials = SpecialTokens(
-        slow.bos_token_id, ids_of(slow.eos_token_id), slow.pad_token_id, huggingface.template_of(slow.chat_template)
+        slow.bos_token_id,
+        ids_of(slow.eos_token_id),
+        slow.pad_token_id,
+        huggingface.template_of(slow.chat_template),
+        named_in(slow.special_tokens_map),
     )
     if any(base.__name__ == "ByT5Tokenizer" for base in classes):
         named = tuple((token.text, token.id) for token in sorted(added, key=lambda token: token.id))

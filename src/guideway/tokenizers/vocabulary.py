@@ -13,10 +13,10 @@ import numpy as np
 
 from guideway import _kernel, disk
 from guideway.errors import InvalidTokenError, LimitExceededError
+from guideway.tokenizers.report import VocabularyReport, report
 
 if TYPE_CHECKING:
-    from guideway._kernel import Vocabulary as KernelVocabulary
-    from guideway.tokenizers.report import VocabularyReport
+    from guideway._kernel import KernelVocabulary
 
 __all__ = ["Vocabulary"]
 
@@ -131,13 +131,13 @@ class Vocabulary:
         files = disk.cache() if len(self) >= _STORE_TOKENS else None
         if files is not None and (found := files.get(_KIND, self.fingerprint)) is not None:
             try:
-                return _kernel.Vocabulary.load(
+                return _kernel.KernelVocabulary.load(
                     *self._fields(), np.frombuffer(found, dtype=np.uint8), max_states=max_states, max_work=max_work
                 )
             except ValueError:  # the file has other tokens or another format
                 files.drop(_KIND, self.fingerprint)
         try:
-            made = _kernel.Vocabulary.of_block(*self._fields(), max_states=max_states, max_work=max_work)
+            made = _kernel.KernelVocabulary.of_block(*self._fields(), max_states=max_states, max_work=max_work)
         except ValueError as error:
             raise LimitExceededError(f"the vocabulary exceeds a limit of the kernel: {error}") from None
         if files is not None:
@@ -193,8 +193,6 @@ class Vocabulary:
 
     def report(self) -> VocabularyReport:
         """Return a report on usable and unusable ids. `print(vocabulary.report())` shows it."""
-        from guideway.tokenizers.report import report
-
         return report(self)
 
     def __len__(self) -> int:

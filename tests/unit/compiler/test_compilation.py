@@ -9,23 +9,17 @@ import pytest
 
 import guideway as gw
 from guideway.errors import UnsatisfiableError
+from tests.helpers.byte_tokens import BYTES, accepts
 from tests.helpers.reference_grammar import matches
 from tests.unit.frontends.json_schema.test_json_schema import SCHEMAS, VALUES, closed, valid, written
 from tests.unit.frontends.regex.test_regex import EXACT, TEXTS
-
-BYTES = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[256])
-
-
-def allows(automaton: gw.Automaton, text: str) -> bool:
-    tokens = [*text.encode(), 256]
-    return automaton.matcher().validate(tokens) == len(tokens)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: json.dumps(schema)[:70])
 def test_generation_profile(schema: Any) -> None:
     automaton = gw.compile(gw.JsonSchema(schema), BYTES)
     for value in VALUES:
-        assert allows(automaton, written(value)) == valid(closed(schema), value), value
+        assert accepts(automaton, written(value)) == valid(closed(schema), value), value
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: json.dumps(schema)[:70])
@@ -36,7 +30,7 @@ def test_exact_profile(schema: Any) -> None:
         return
     for value in VALUES:
         for text in (written(value), "\n" + json.dumps(value, indent=1).replace("/", "\\/") + " "):
-            assert allows(automaton, text) == valid(schema, value), text
+            assert accepts(automaton, text) == valid(schema, value), text
 
 
 @pytest.mark.parametrize("pattern", EXACT)
@@ -44,7 +38,7 @@ def test_patterns(pattern: str) -> None:
     source = gw.Regex(pattern)
     automaton = gw.compile(source, BYTES)
     for text in TEXTS:
-        assert allows(automaton, text) == matches(source.regular(), text), text
+        assert accepts(automaton, text) == matches(source.regular(), text), text
 
 
 @pytest.mark.parametrize(

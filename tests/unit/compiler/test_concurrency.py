@@ -19,8 +19,9 @@ import pytest
 
 import guideway as gw
 from guideway import constraints
-from guideway._kernel import Automaton, Vocabulary, fill_masks
+from guideway._kernel import Automaton, KernelVocabulary, fill_masks
 from guideway.compiler.compilation import encode
+from tests.helpers.byte_tokens import legal
 
 WORKERS = 2
 DELAY = 10e-3  # seconds that a step may take longer beside others
@@ -29,12 +30,12 @@ TURN = 300_000
 numbers = itertools.count()
 
 
-def vocabulary() -> Vocabulary:
+def vocabulary() -> KernelVocabulary:
     """Every byte, and 20,000 tokens of up to eight letters, quotes and digits."""
     rng = random.Random(3)
     some = {bytes(rng.choices(b'abcdefghinorstu ",:{}[]0123', k=rng.randrange(2, 9))) for _ in range(20_000)}
     tokens = [bytes([b]) for b in range(256)] + sorted(some) + [b"<end>"]
-    return Vocabulary(tokens, [len(tokens) - 1], [])
+    return KernelVocabulary(tokens, [len(tokens) - 1], [])
 
 
 def program(constraint: object) -> bytes:
@@ -64,10 +65,6 @@ FRIENDLY = {
     },
     "required": ["name", "age", "tags"],
 }
-
-
-def legal(row: np.ndarray) -> np.ndarray:
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
 
 
 def walked(automaton: Automaton, seed: int, steps: int, took: list[float] | None = None) -> list[tuple[int, bytes]]:
@@ -112,7 +109,7 @@ def beside(work: Callable[[], object]) -> Iterator[None]:
     assert not errors
 
 
-def times(table: Vocabulary, steps: int) -> np.ndarray:
+def times(table: KernelVocabulary, steps: int) -> np.ndarray:
     took: list[float] = []
     compiled = Automaton.compile(table, program(gw.JsonSchema(FRIENDLY)))
     for seed in itertools.count():
@@ -260,9 +257,9 @@ def limited(setup: str) -> subprocess.CompletedProcess[str]:
         import numpy as np
         import guideway as gw
         from guideway import constraints
-        from guideway._kernel import Automaton, Vocabulary, fill_masks
+        from guideway._kernel import Automaton, KernelVocabulary, fill_masks
         from guideway.compiler.compilation import encode
-        table = Vocabulary([bytes([b]) for b in range(256)] + [b"<end>"], [256], [])
+        table = KernelVocabulary([bytes([b]) for b in range(256)] + [b"<end>"], [256], [])
         matcher = Automaton.compile(table, encode(constraints.of(gw.JsonSchema({{"type": "object"}})).grammar())).matcher()
         rows, row = np.zeros((4000, matcher.words), np.uint32), np.zeros(matcher.words, np.uint32)
         matchers = [matcher.fork() for _ in range(4000)]

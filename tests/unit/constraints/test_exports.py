@@ -12,6 +12,7 @@ from guideway import constraints as c
 from guideway.constraints import Constraint
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.grammar.recognizer import accepts, byte_automaton
+from tests.helpers.byte_tokenizer import ByteTokenizer
 
 ITEM = {"type": "array", "items": {"$ref": "#"}, "minItems": 1, "maxItems": 3}
 NESTED = {
@@ -113,8 +114,7 @@ def test_regex_has_the_same_texts(one: Constraint[Any]) -> None:
 @pytest.mark.parametrize("one", REGULAR + RECURSIVE, ids=lambda one: repr(one)[:50])
 def test_lark_has_the_same_texts(one: Constraint[Any]) -> None:
     llguidance = pytest.importorskip("llguidance", reason="the notation's own parser judges")
-    tokens = [bytes([byte]) for byte in range(256)]
-    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(_Bytes(tokens)))
+    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(ByteTokenizer()))
     matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", one.to_lark()))
     assert not matcher.get_error(), matcher.get_error()
     automaton = byte_automaton(one.grammar())
@@ -123,18 +123,6 @@ def test_lark_has_the_same_texts(one: Constraint[Any]) -> None:
         fits = matcher.deep_copy()
         taken = fits.try_consume_tokens(data) == len(data) and fits.is_accepting()
         assert accepts(automaton, text) == taken, text
-
-
-class _Bytes:
-    """A tokenizer of single bytes, in the form that llguidance wraps."""
-
-    def __init__(self, tokens: list[bytes]) -> None:
-        self.eos_token_id, self.bos_token_id = 256, None
-        self.tokens = [*tokens, b"<eos>"]
-        self.special_token_ids = [256]
-
-    def __call__(self, text: str | bytes) -> list[int]:
-        return list(text if isinstance(text, bytes) else text.encode())
 
 
 def test_what_cannot_be_exported_is_refused() -> None:

@@ -7,22 +7,15 @@ import random
 import pytest
 
 import guideway as gw
-
-
-def takes(source: gw.Regex | gw.constraints.Substring, text: str) -> bool:
-    try:
-        source.parse(text)
-    except gw.errors.InvalidTextError:
-        return False
-    return True
+from tests.helpers.byte_tokens import BYTES, parses
 
 
 def test_regular_sources_repeat() -> None:
     some = gw.Regex("[ab]").repeat(2, 3, separator=", ")
     texts = ("a, b", "a, b, a", "a", "a, b, a, b", "a,b", "", "a, ")
-    assert [takes(some, text) for text in texts] == [True, True, False, False, False, False, False]  # type: ignore[arg-type]  # sources all
+    assert [parses(some, text) for text in texts] == [True, True, False, False, False, False, False]  # type: ignore[arg-type]  # sources all
     assert some.regular() is not None
-    assert [takes(gw.Choice(["x"]).repeat(0, 0), text) for text in ("", "x")] == [True, False]  # type: ignore[arg-type]  # as above
+    assert [parses(gw.Choice(["x"]).repeat(0, 0), text) for text in ("", "x")] == [True, False]  # type: ignore[arg-type]  # as above
 
 
 def test_other_sources_repeat() -> None:
@@ -52,14 +45,13 @@ def test_quotations(seed: int) -> None:
     rng = random.Random(seed)
     text = "".join(rng.choice("abé\n") for _ in range(rng.randrange(1, 30)))
     source = gw.constraints.Substring(text, least=1, most=6)
-    vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[])
-    matcher = gw.compile(source, vocabulary, cache=False).matcher()
+    matcher = gw.compile(source, BYTES, cache=False).matcher()
     for _ in range(60):
         quoted = "".join(rng.choice("abé\n") for _ in range(rng.randrange(5)))
         expected = quoted != "" and quoted in text
         ids = [*quoted.encode(), 256]
         assert (matcher.validate(ids) == len(ids)) is expected
-        assert takes(source, quoted) is expected
+        assert parses(source, quoted) is expected
     for start in range(len(text)):
         ids = [*text[start : start + 7].encode(), 256]
         assert (matcher.validate(ids) == len(ids)) is (len(text) - start <= 6)
@@ -70,8 +62,7 @@ def test_a_long_text() -> None:
     text = " ".join("".join(rng.choice("abcdefgh") for _ in range(6)) for _ in range(1000))
     source = gw.constraints.Substring(text)
     assert source.parse(text[1234:2345])
-    vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[])
-    matcher = gw.compile(source, vocabulary, cache=False).matcher()
+    matcher = gw.compile(source, BYTES, cache=False).matcher()
     ids = [*text[1234:2345].encode(), 256]
     assert matcher.validate(ids) == len(ids)
     assert matcher.validate([*b"aaaaaaaa"]) < 8

@@ -12,7 +12,7 @@ import pytest
 import guideway as gw
 from guideway.generation import complete
 from guideway.grammar import nodes as ir
-from guideway.grammar.regular import Both, Cat, Either, Literals, Regular, Repeat, Special
+from guideway.grammar.regular import Concat, Intersection, Literals, Regular, Repeat, Special, Union
 from guideway.testing import ConstantModel
 from tests.oracle.grammars import GrammarWorld
 from tests.oracle.matcher import SlowMatcher, Tokens
@@ -45,7 +45,7 @@ def in_private(part: Regular) -> Regular:
     match part:
         case Special(name):
             return Literals((private(name),))
-        case Cat(parts) | Either(parts) | Both(parts):
+        case Concat(parts) | Union(parts) | Intersection(parts):
             return type(part)(tuple(map(in_private, parts)))
         case Repeat(inner, least, most):
             return Repeat(in_private(inner), least, most)

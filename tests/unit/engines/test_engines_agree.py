@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -16,14 +15,11 @@ from guideway.generation import Model, complete
 from guideway.testing import ARCHITECTURES, tiny_model
 from tests.helpers.engines import greedy
 from tests.helpers.exports import export_folder
+from tests.helpers.loops import installed
 
 pytestmark = pytest.mark.engine("torch", "transformers", "onnx")
 TINY = Path(gw.__file__).parent / "tiny"
 EXAMPLES = Path(__file__).parents[3] / "examples"
-
-
-def installed(*libraries: str) -> bool:
-    return all(importlib.util.find_spec(library) for library in libraries)
 
 
 def models(folder: Path, architecture: str) -> dict[str, Model]:

@@ -98,8 +98,9 @@ def test_moved_model_is_reported(tmp_path: Path) -> None:
 
 
 def test_caches_grow_in_place_and_stay_what_they_were(tmp_path: Path) -> None:
+    from guideway.engines.kv_cache import own_rows
     from guideway.engines.transformers import TransformersEngine
-    from guideway.engines.transformers.cache import own_cache
+    from guideway.engines.transformers.cache import TORCH
 
     engine = TransformersEngine(tiny_model("llama", tmp_path))
     rng = np.random.default_rng(5)
@@ -109,9 +110,9 @@ def test_caches_grow_in_place_and_stay_what_they_were(tmp_path: Path) -> None:
     places, caches = set[int](), held
     for at in range(10, 90):  # beyond the room that there is at first
         answers, caches = engine.forward([[row[at]] for row in rows], caches)
-        places.add(own_cache(caches[0]).layers[0][0].data_ptr())
+        places.add(own_rows(caches[0], TORCH).batch.arrays[0].data_ptr())
     assert len(places) == 2
-    kept = [part.untyped_storage().nbytes() for pair in own_cache(caches[0]).layers for part in pair]
+    kept = [part.untyped_storage().nbytes() for part in own_rows(caches[0], TORCH).batch.arrays]
     assert caches[0].nbytes == sum(kept) // 3  # what it keeps alive, room included
     assert all(
         np.array_equal(was[name], now)

@@ -13,7 +13,7 @@ import pytest
 import guideway as gw
 from guideway.constraints.tools import ToolCalls
 from guideway.frontends.cfg.lark import statements
-from guideway.frontends.regex.lookaround import minimal_automaton
+from guideway.grammar.automata.minimize import minimal_automaton
 
 TOOLS = [gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})]
 REPLY = ToolCalls(TOOLS, family="hermes")

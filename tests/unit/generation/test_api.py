@@ -113,7 +113,7 @@ def test_every_budget_gives_a_whole_text_or_none(model: gw.Model, pattern: str) 
         details = complete(model, "Ada", source, max_tokens=budget, temperature=3.0, seed=budget)
         assert re.fullmatch(pattern, details.text)
         assert len(details.tokens) <= budget
-        assert details.finish_reason == "stop"
+        assert (details.finish_reason == "stop") == (details.truncation is None)
 
 
 def test_the_context_is_a_budget_too(tmp_path: Path) -> None:
@@ -122,7 +122,8 @@ def test_the_context_is_a_budget_too(tmp_path: Path) -> None:
     room = 30 - len(model.tokenizer.encode(prompt))
     assert len(complete(model, prompt, temperature=2.0).tokens) <= room == 4
     details = complete(model, prompt, gw.Regex("[xyz]+"), temperature=2.0)
-    assert details.finish_reason == "stop"
+    assert details.truncation is not None
+    assert details.truncation[:2] == ("completed_early", "context")
     assert len(details.tokens) <= room
     with pytest.raises(gw.errors.BudgetTooSmallError, match="room for 4 after"):
         gw.generate(model, prompt, gw.Regex("[xyz]{40}"))

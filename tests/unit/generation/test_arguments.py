@@ -202,14 +202,18 @@ def test_rows_draw_as_they_say() -> None:
 def test_a_text_that_was_cut_says_where() -> None:
     endless = ConstantModel(Vocabulary([b"a", b"\xc3", b""], eos_ids=[2]), [0.5, 1.0, -9.0], context_size=40)
     cut = complete(endless, "a", max_tokens=3)
-    assert (cut.finish_reason, cut.text, cut.cut) == ("length", "\ufffd\ufffd\ufffd", ("max_tokens", 3, 2))
+    assert (cut.finish_reason, cut.text, cut.truncation) == (
+        "length",
+        "\ufffd\ufffd\ufffd",
+        ("cut", "max_tokens", 3, None, None, 2),
+    )
     full = complete(endless, "a")
-    assert full.cut == ("context", 39, 38)
+    assert full.truncation == ("cut", "context", 39, None, None, 38)
     whole = complete(MODEL, "a", AB)
-    assert (whole.finish_reason, whole.cut) == ("stop", None)
+    assert (whole.finish_reason, whole.truncation) == ("stop", None)
     part = complete(MODEL, "a", AB, max_tokens=2, allow_truncation=True)
-    assert (part.value, part.cut) == (None, ("max_tokens", 2, 2))
-    assert gw.resume(MODEL, part.state, max_tokens=9).cut is None
+    assert (part.value, part.truncation) == (None, ("cut", "max_tokens", 2, None, None, 2))
+    assert gw.resume(MODEL, part.state, max_tokens=9).truncation is None
     stream = gw.stream(MODEL, "a", max_tokens=4)
     assert "".join(stream) == stream.results.text
-    assert stream.results.cut == ("max_tokens", 4, 4)
+    assert stream.results.truncation == ("cut", "max_tokens", 4, None, None, 4)

@@ -20,6 +20,7 @@ from guideway.generation import Generation, Model, TextChunk, acomplete, complet
 from guideway.testing import ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
 from tests.helpers.small_model import write_model
+from tests.helpers.toy_models import toy_model
 
 
 @dataclass
@@ -44,11 +45,11 @@ VOCABULARY = Vocabulary(BYTES, eos_ids=[0], special_ids=[0])
 
 
 def toy(folder: Path) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 5)
 
 
 def recurrent(folder: Path) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5, supports_rollback=False), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 5, supports_rollback=False)
 
 
 def onnx(folder: Path) -> Model:

@@ -18,13 +18,14 @@ from guideway.generation import Model, complete
 from guideway.sampling import ORDER
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
+from tests.helpers.toy_models import toy_model
 
 VOCABULARY = Vocabulary([b"", b"a", b"b", b" ", b"x", b""], eos_ids=[0], special_ids=[0, 5])
 
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    return Model(ToyEngine(len(VOCABULARY), seed=1), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 1)
 
 
 def test_empty_prompt_fails_only_its_caller(model: Model) -> None:

@@ -20,6 +20,7 @@ from guideway.sessions import Session
 from guideway.testing import FailingEngine, ToyEngine, tiny_model
 from guideway.tokenizers import Tokenizer, Vocabulary
 from tests.helpers.engines import model_of
+from tests.helpers.toy_models import toy_model
 
 VOCABULARY = Vocabulary([b"", b"a", b"b", b" ", b"x", b"\xc3", b"\xa4", b""], eos_ids=[0], special_ids=[0, 7])
 SEED = 5  # some rows end early, some go on
@@ -57,7 +58,7 @@ class Passes(ToyEngine):
 
 
 def toy(**named: Any) -> Model:
-    return Model(Passes(len(VOCABULARY), seed=SEED, **named), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, SEED, Passes, **named)
 
 
 def step_by_step(model: Model, prompts: Any, output: Any = None, **options: Any) -> Any:

@@ -16,8 +16,9 @@ from pydantic import BaseModel, Field
 
 import guideway as gw
 from guideway.generation import Generation, Model, PartialValue, astream_values, complete
-from guideway.testing import ConstantModel, ToyEngine
-from guideway.tokenizers import Tokenizer, Vocabulary
+from guideway.testing import ConstantModel
+from guideway.tokenizers import Vocabulary
+from tests.helpers.toy_models import toy_model
 
 BYTES = [
     b"",
@@ -37,7 +38,7 @@ SCHEMA = gw.JsonSchema({"type": "object", "properties": {"a": {"type": "string",
 
 @pytest.fixture(params=[True, False], ids=["supports_rollback", "recurrent"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5, supports_rollback=request.param), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 5, supports_rollback=request.param)
 
 
 HOT: dict[str, Any] = {"temperature": 1.2, "seed": 8}
@@ -243,11 +244,17 @@ def test_only_json_grows(model: Model) -> None:
         gw.stream_values(model, ["the "], int)  # type: ignore[call-overload]  # the mistake under test
 
 
-def test_generate_progress_bar(model: Model, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generate_progress_bar(
+    model: Model, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert gw.generate(model, ["a", "b"], gw.Regex("ab"), progress=True) == ["ab", "ab"]
+    assert capsys.readouterr() == ("", "")  # standard error is not a terminal
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, it now is
     assert gw.generate(model, ["a", "b"], gw.Regex("ab"), progress=True) == ["ab", "ab"]
     out, err = capsys.readouterr()
     assert out == ""
     assert "generating" in err
+    assert "100%" in err
 
 
 def test_results_compare_and_states_say_little_without_being_asked(model: Model) -> None:

@@ -16,6 +16,7 @@ from guideway.generation.sequential_monte_carlo import rejection
 from guideway.sampling import uniform
 from guideway.testing import ConstantModel, ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
+from tests.helpers.toy_models import toy_model
 
 VOCABULARY = Vocabulary([b"", b"a", b"b", b"c", b"ab", b"ca"], eos_ids=[0], special_ids=[0])
 LONGEST = 5
@@ -23,7 +24,7 @@ LONGEST = 5
 
 @pytest.fixture(scope="module", params=[True, False], ids=["supports_rollback", "recurrent"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model(ToyEngine(len(VOCABULARY), seed=4, supports_rollback=request.param), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 4, supports_rollback=request.param)
 
 
 def every_text(model: Model, prompt: str, heat: float = 1.0, longest: int = LONGEST) -> dict[tuple[int, ...], float]:
@@ -170,7 +171,7 @@ HEAT = 3.0  # the toy's logits are steep: at 1 a few texts hold nearly all
 
 @pytest.fixture(scope="module")
 def toy() -> Model:
-    return Model(ToyEngine(len(VOCABULARY), seed=4), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 4)
 
 
 def accepts(text: str) -> bool:

@@ -12,8 +12,9 @@ from hypothesis import given, strategies as st
 import guideway as gw
 from guideway.generation import Generation, Model, complete
 from guideway.generation.stop_checker import Watch
-from guideway.testing import ConstantModel, ToyEngine
-from guideway.tokenizers import Tokenizer, Vocabulary
+from guideway.testing import ConstantModel
+from guideway.tokenizers import Vocabulary
+from tests.helpers.toy_models import toy_model
 
 BYTES = [
     b"",
@@ -32,7 +33,7 @@ HOT: dict[str, Any] = {"temperature": 2.0, "max_tokens": 40, "min_tokens": 40}
 
 @pytest.fixture(scope="module", params=[True, False], ids=["supports_rollback", "recurrent"])
 def model(request: pytest.FixtureRequest) -> Model:
-    return Model(ToyEngine(len(BYTES), seed=5, supports_rollback=request.param), Tokenizer.of(VOCABULARY))
+    return toy_model(VOCABULARY, 5, supports_rollback=request.param)
 
 
 def details(model: Model, output: Any = None, **options: Any) -> Generation[Any]:

@@ -12,6 +12,7 @@ import pytest
 import guideway as gw
 from guideway.constraints import Constraint
 from guideway.grammar.nodes import Cell, Grammar, Number
+from tests.helpers.byte_tokens import BYTES
 
 JSON_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 LETTERS = [bytes([b]) for b in b"-+.e0123456789"]
@@ -156,7 +157,6 @@ FAR = "1" + "0" * 30
 )
 def test_different_items_with_far_exponents(kind: str, text: str, taken: bool) -> None:
     schema = {"type": "array", "uniqueItems": True, "items": {"type": kind}}
-    vocabulary = gw.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], eos_ids=[256])
-    matcher = gw.compile(gw.JsonSchema(schema, profile="exact"), vocabulary).matcher()
+    matcher = gw.compile(gw.JsonSchema(schema, profile="exact"), BYTES).matcher()
     ids = [*text.encode(), 256]
     assert (matcher.validate(ids) == len(ids)) is taken

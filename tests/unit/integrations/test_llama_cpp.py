@@ -110,7 +110,7 @@ def test_errors_surface(llm: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         llm("a", max_tokens=90, logits_processor=[processor], stopping_criteria=processor.check)
     nothing = logits_processor(gw.Regex("[a-z]{9}"), llm, before=[lambda ids, scores: np.full_like(scores, -np.inf)])
-    with pytest.raises(NoAllowedTokenError, match="nothing is left"), nothing:
+    with pytest.raises(NoAllowedTokenError, match="no token is left"), nothing:
         llm("a", logits_processor=[nothing])
     processor = logits_processor(gw.Regex("[a-z]{3}"), llm)
     llm(PROMPTS[0], logits_processor=[processor], stopping_criteria=processor.check)

@@ -117,7 +117,7 @@ def test_functions_run_before_and_errors_surface(loaded: Any) -> None:
     found = generated(loaded, "a", [processor])
     assert re.fullmatch("[a-z]777", loaded[1].vocabulary.bytes_of(found[:-1]).decode())
     nothing = [lambda tokens, logits: logits * 0 - mx.array(np.inf)]
-    with pytest.raises(NoAllowedTokenError, match="illegal token"):
+    with pytest.raises(NoAllowedTokenError, match="no token is left"):
         generated(loaded, "a", [logits_processor(gw.Regex("[a-z]{9}"), loaded[1], before=nothing)])
     used = logits_processor(gw.Regex("[a-z]{3}"), loaded[1])
     generated(loaded, PROMPTS[0], [used])

@@ -10,8 +10,9 @@ import pytest
 
 import guideway as gw
 from guideway.errors import GuidewayError, InvalidConstraintError, LimitExceededError
-from guideway.jsontext import decoder as reader
-from guideway.jsontext.decoder import copy_schema, copy_value, read_json
+from guideway.jsontext import copying
+from guideway.jsontext.copying import copy_schema, copy_value
+from guideway.jsontext.decoder import read_json
 
 DEEP = '{"a": [' * 1500 + "1" + "]}" * 1500
 
@@ -103,6 +104,6 @@ def test_large_schemas_are_copied_as_small_ones(monkeypatch: pytest.MonkeyPatch)
     schema = {f"p{i}": {"type": "object", "enum": [1, 0.5, None]} for i in range(40_000)}
     assert copy_schema(schema) == (copy_value(schema), False)  # False: no identifiers to look for
     assert copy_schema({**schema, "p0": {"$id": "urn:a"}})[1]
-    monkeypatch.setattr(reader, "MAX_VALUES", 200_000)
+    monkeypatch.setattr(copying, "MAX_VALUES", 200_000)
     with pytest.raises(LimitExceededError, match="more than 200,000 values"):
         copy_schema(schema)

@@ -166,7 +166,7 @@ def test_errors(kind: str, answer: Answer, error: type[Exception]) -> None:
         assert type(found.value) is error
         shown = f"{found.value} {found.value!r} {found.value.__cause__} {vars(found.value)}"
         assert SECRET not in shown
-        if isinstance(found.value, (RemoteError, InvalidTextError)):
+        if isinstance(found.value, (RemoteError, InvalidTextError, TruncatedError)):
             assert found.value.usage.requests == len(provider.requests) == len(found.value.attempts)
         if error is RateLimitError:
             assert isinstance(found.value, RateLimitError)

@@ -234,7 +234,14 @@ def test_a_constraint_moves_with_the_session(model: Model) -> None:
     session.rewind(2)
     assert session.matcher is not None
     assert session.matcher.position == 0
-    session.rewind(1)  # to before the constraint: it is gone, as it was
+    before = session.tokens
+    with pytest.raises(ValueError, match=r"the constraint began after token \d+, .* release=True"):
+        session.rewind(1)
+    with pytest.raises(ValueError, match="release=True"):
+        session.set_text("a")
+    assert session.tokens == before
+    assert session.matcher is not None
+    session.rewind(1, release=True)
     assert session.matcher is None
     session.feed("xyz")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from time import process_time
 
 import pytest
 
@@ -15,9 +14,7 @@ from guideway.tokenizers import Tokenizer
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_models_follow_from_their_seed(architecture: str, tmp_path: Path) -> None:
-    start = process_time()
     one = tiny_model(architecture, tmp_path / "one", seed=1)
-    assert process_time() - start < 2
     again, other = (tiny_model(architecture, tmp_path / str(seed), seed=seed) for seed in (1, 2))
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         assert (one / name).read_bytes() == (again / name).read_bytes()

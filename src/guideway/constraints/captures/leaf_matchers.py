@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from guideway.constraints.base import leaf
 from guideway.errors import RejectedTokenError, UnsatisfiableError
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import byte_automaton
-from guideway.grammar.regular import Cat, Chars, Literals, Regular, Repeat
+from guideway.grammar.regular import Chars, Concat, Literals, Regular, Repeat
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -98,7 +97,7 @@ Piece = Fixed | Texts | Characters | Walked
 
 def piece_of(language: Regular) -> Piece:
     """Return a matcher for a regular language."""
-    if isinstance(language, Cat) and not language.parts:
+    if isinstance(language, Concat) and not language.parts:
         return Fixed("")
     if isinstance(language, Literals):
         if len(language.texts) == 1:

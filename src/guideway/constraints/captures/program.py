@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from guideway.caching import cached
 from guideway.constraints.captures.leaf_matchers import Characters, Fixed, Piece, Walked, piece_of
 from guideway.constraints.captures.shapes import IGNORED, Pattern, Reading, Rules, Shape
 from guideway.errors import LimitExceededError
@@ -148,7 +148,7 @@ class Program:
     """Programs of patterns with assertions, by identity; filled on demand."""
 
 
-@lru_cache(maxsize=32)
+@cached(32)
 def program_of(source: Constraint[Any]) -> Program | None:
     """Return the program of a constraint, or None if it has nothing to capture by rules."""
     shape = source.shape()

@@ -5,6 +5,7 @@ tool.py          `Tool`: a callable function
 arguments.py     arguments that are not JSON
 calls.py         `ToolCalls`: the grammar of replies
 reply_parser.py  parser of replies
+python_calls.py  parser of calls in Python notation
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any
 
 from guideway.constraints.embed import term_of
 from guideway.constraints.json_schema import JsonSchema
+from guideway.constraints.python_types import PythonType
 from guideway.constraints.special_token import marker
 from guideway.constraints.tags import without
 from guideway.constraints.tools.families import Family
@@ -15,7 +16,7 @@ from guideway.constraints.tools.tool import NAME, Tool
 from guideway.errors import UnsupportedError
 from guideway.grammar.cfg import Concatenation, Embedded, Repetition, Term, Text
 from guideway.grammar.nodes import Grammar, Leaf, Object, Property, Punctuation, renumbered
-from guideway.grammar.regular import Either, Literals, Regular
+from guideway.grammar.regular import Literals, Regular, Union
 
 __all__ = ["is_text", "pairs", "properties", "python"]
 
@@ -26,7 +27,7 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
     """Return name, schema and whether it is required, per argument. Raises `UnsupportedError` for other schemas."""
-    schema = tool.schema
+    schema = tool.object_schema
     known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
     if schema is None or schema.get("type") != "object" or schema.keys() - known:
         raise UnsupportedError(
@@ -45,8 +46,9 @@ def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
 
 
 def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
-    definitions = (tool.schema or {}).get("$defs")
-    return JsonSchema(dict(schema) if definitions is None else {**schema, "$defs": definitions})
+    definitions = (tool.object_schema or {}).get("$defs")
+    made = dict(schema) if definitions is None else {**schema, "$defs": definitions}
+    return JsonSchema(made, formats="strict" if isinstance(tool.parameters, PythonType) else "known")
 
 
 # Keys and values between tags: texts are written raw, other values as JSON.
@@ -54,14 +56,40 @@ def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
 
 def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
     """Return whether the values are texts. Raises `UnsupportedError` if they may be texts or something else."""
-    kind = schema.get("type")
-    if kind == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
+    if schema.get("type") == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
         return True
-    if isinstance(kind, str) and kind != "string":
+    if _is_never_text(tool, schema):
         return False
     raise UnsupportedError(
         f"tool {tool.name!r}: this family supports only arguments that are always text or never text"
     )
+
+
+def _is_never_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
+    """Return whether no value of a schema is a string, as far as its types, alternatives and references say."""
+    definitions = (tool.object_schema or {}).get("$defs", {})
+    pending: list[object] = [schema]
+    seen: set[str] = set()
+    while pending:
+        one = pending.pop()
+        if not isinstance(one, Mapping):
+            return False
+        kinds = one.get("type")
+        if kinds is not None:
+            if "string" in ([kinds] if isinstance(kinds, str) else kinds):
+                return False
+        elif "const" in one or "enum" in one:
+            if any(isinstance(value, str) for value in one.get("enum", [one.get("const")])):
+                return False
+        elif alternatives := one.get("anyOf") or one.get("oneOf"):
+            pending.extend(alternatives)
+        elif isinstance(reference := one.get("$ref"), str) and reference.startswith("#/$defs/"):
+            if reference not in seen:
+                pending.append(definitions.get(reference.removeprefix("#/$defs/")))
+            seen.add(reference)
+        else:
+            return False
+    return True
 
 
 def pairs(tool: Tool, family: Family) -> Term:
@@ -109,6 +137,6 @@ def _in_python(text: Regular) -> Regular:
     match text:
         case Literals(texts):
             return Literals(tuple(_WORDS.sub(lambda found: _PYTHON.get(found[0], found[0]), one) for one in texts))
-        case Either(parts):
-            return Either(tuple(map(_in_python, parts)))
+        case Union(parts):
+            return Union(tuple(map(_in_python, parts)))
     return text

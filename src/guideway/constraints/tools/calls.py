@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -19,7 +20,7 @@ from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.regular import ANY_TEXT, Cat, Not, Repeat, chars
+from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Repeat, chars
 from guideway.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["Reply", "ToolCall", "ToolCalls"]
@@ -63,6 +64,37 @@ class Reply:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     reasoning: str = ""
+
+    def as_message(self, *, arguments: Literal["object", "json"] = "object") -> dict[str, Any]:
+        """Return the reply as a message, to append to the messages of the next prompt.
+
+        Args:
+            arguments: How the arguments of calls are given: "object" (JSON values, as chat templates expect), or
+                "json" (a JSON text, as the OpenAI API expects).
+
+        Returns:
+            A dict with "role" and "content", and "reasoning_content" and "tool_calls" if there are any.
+
+        Raises:
+            ValueError: `arguments` has another value.
+        """
+        from pydantic_core import to_jsonable_python
+
+        if arguments not in ("object", "json"):
+            raise ValueError(f'arguments must be "object" or "json", got {arguments!r}')
+        message: dict[str, Any] = {"role": "assistant", "content": self.text}
+        if self.reasoning:
+            message["reasoning_content"] = self.reasoning
+        if self.calls:
+            message["tool_calls"] = calls = []
+            for call in self.calls:
+                values = to_jsonable_python(call.arguments)
+                function = {
+                    "name": call.name,
+                    "arguments": values if arguments == "object" else json.dumps(values, ensure_ascii=False),
+                }
+                calls.append({**({"id": call.id} if call.id else {}), "type": "function", "function": function})
+        return message
 
 
 class ToolCalls(Constraint[Reply]):
@@ -133,7 +165,7 @@ class ToolCalls(Constraint[Reply]):
         if family.trigger:
             text: Term = Text(without(family.trigger))
         else:
-            text = Text(Not(Cat((parse_pattern(family.begins, "python"), ANY_TEXT))))
+            text = Text(Complement(Concat((parse_pattern(family.begins, "python"), ANY_TEXT))))
         text = Concatenation((self._marker(family.answer), text))
         if self.choice == "none":
             return text

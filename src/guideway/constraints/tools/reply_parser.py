@@ -7,15 +7,13 @@ markers.
 
 from __future__ import annotations
 
-import ast
 import re
-import threading
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from guideway.constraints.tools.families import NAME_KEY, Family
+from guideway.constraints.tools.python_calls import read_calls
 from guideway.errors import ConstraintError, InvalidTextError
 from guideway.jsontext.decoder import decode_prefix, loads
 
@@ -24,9 +22,6 @@ __all__ = ["Found", "read"]
 _SPACE = re.compile(r"\s*")
 _ARGUMENTS = ("arguments", "parameters")
 _NAME = r"(?:functions\.)?([A-Za-z_][A-Za-z0-9_.-]*)"
-_WORDS = {"true": True, "false": False, "null": None}
-_MAX_PYTHON = 1_000_000  # maximum number of characters for Python's parser
-_PARSING = threading.Lock()  # warning filters are global
 _ID = re.compile(r"[A-Za-z0-9]+")
 _END_MARKERS = (
     *(f"<|{name}|>" for name in ("im_end", "eot_id", "eom_id", "eot", "endoftext", "observation", "python_end")),
@@ -170,7 +165,7 @@ class _Calls:
                 self._skip(tail)
             if not self._skip(self.family.separator.strip() or "\0"):
                 break
-            if self.text[_space(self.text, self.at) :][:1] not in ("{", "["):
+            if not self.text.startswith(("{", "["), _space(self.text, self.at)):
                 _fail(self.text, self.at, "a call")
 
     def _object(self, value: Any) -> None:
@@ -245,37 +240,13 @@ class _Calls:
 
     def _python(self) -> None:
         text = _without_end_markers(self.text[self.at :]).strip()
-        if len(text) > _MAX_PYTHON:
-            _fail(self.text, self.at, f"at most {_MAX_PYTHON:,} characters of Python calls")
         try:
-            with _PARSING, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # SyntaxWarnings about text of the model
-                tree = ast.parse(text, mode="eval").body
-            for one in tree.elts if isinstance(tree, (ast.List, ast.Tuple)) else [tree]:
-                if not isinstance(one, ast.Call) or one.args or any(word.arg is None for word in one.keywords):
-                    _fail(self.text, self.at, "calls with keyword arguments only")
-                self._call(ast.unparse(one.func), {str(word.arg): _value(word.value) for word in one.keywords})
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            _fail(self.text, self.at, "calls in Python notation")
+            calls = read_calls(text)
+        except ValueError:
+            _fail(self.text, self.at, "calls in Python notation with keyword arguments only")
+        for name, arguments in calls:
+            self._call(name, arguments)
         self.at = len(self.text)
-
-
-def _value(node: ast.expr) -> Any:
-    """Return a constant in Python or JSON notation."""
-    match node:
-        case ast.Constant(value) if value is None or isinstance(value, (bool, int, float, str)):
-            return value
-        case ast.Name(name) if name in _WORDS:
-            return _WORDS[name]
-        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)):
-            return -value
-        case ast.List(parts) | ast.Tuple(parts):
-            return [_value(part) for part in parts]
-        case ast.Dict(keys, values) if all(
-            isinstance(key, ast.Constant) and isinstance(key.value, str) for key in keys
-        ):
-            return {key.value: _value(value) for key, value in zip(keys, values, strict=True)}  # type: ignore[union-attr]  # as `if` says
-    raise ValueError(node)
 
 
 def _no_number(text: str) -> NoReturn:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from guideway.constraints.base import Constraint
 from guideway.constraints.coerce import of
 from guideway.constraints.json_schema import JsonSchema
+from guideway.constraints.python_types import PythonType
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.recognizer import accepts, byte_automaton
 
@@ -73,6 +74,14 @@ class Tool:
         if not callable(thing) or not hasattr(thing, "__name__"):
             raise InvalidConstraintError(f"a tool must be a Tool, a function or a dict, got {thing!r}")
         return cls(thing.__name__, thing, (thing.__doc__ or "").strip())
+
+    @property
+    def object_schema(self) -> Mapping[str, Any] | None:
+        """The JSON Schema of the arguments: `schema`, or that of a function, a type or a `JsonSchema`; else None."""
+        if self.schema is not None:
+            return self.schema
+        found = self.parameters.schema if isinstance(self.parameters, (JsonSchema, PythonType)) else None
+        return found if isinstance(found, Mapping) else None
 
     @cached_property
     def _any_spelling(self) -> Automaton | None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import llama_cpp as llama
 
-__all__ = ["Batch", "Begun", "laid_out"]
+__all__ = ["Begun", "DecodeBatch", "laid_out"]
 
 Columns = tuple[list[int], list[int], list[int], list[int]]
 """Tokens, positions, sequence numbers, and whether logits are needed (0 or 1)."""
@@ -21,7 +21,7 @@ class Begun(Protocol):
     tip: int
 
 
-class Batch:
+class DecodeBatch:
     """Input of up to `size` tokens. `struct` is the `llama_batch` of the library."""
 
     def __init__(self, size: int) -> None:

@@ -1,6 +1,6 @@
 """Sequences of llama.cpp as immutable values, with copy on write.
 
-A `Sequence` owns a sequence number in llama.cpp's memory, and releases it when it is garbage-collected. A `Held` is a
+A `CellSequence` owns a sequence number in llama.cpp's memory, and releases it when it is garbage-collected. A `Held` is a
 cache value: the first `length` tokens of a sequence. Running more tokens after a `Held` extends the sequence in place
 if no other `Held` has more of its tokens. Otherwise a new sequence is made that shares the cells of the prefix.
 """
@@ -36,16 +36,16 @@ class Pool:
             self.context.remove(number, -1)
             self.free.append(number)
 
-    def take(self) -> Sequence:
+    def take(self) -> CellSequence:
         self.reclaim()
         if not self.free:
             raise KVCacheFullError(
                 f"all {self.context.rows} sequences are in use; close sessions, forks or KV caches, or raise rows="
             )
-        return Sequence(self, self.free.pop())
+        return CellSequence(self, self.free.pop())
 
 
-class Sequence:
+class CellSequence:
     """A sequence in llama.cpp's memory.
 
     Attributes:
@@ -70,7 +70,7 @@ class Sequence:
         self.crowd = 2 * len(self.held) + 64
         return longest
 
-    def copy(self, length: int | None = None) -> Sequence:
+    def copy(self, length: int | None = None) -> CellSequence:
         """Return a new sequence with the same first tokens; the cells are shared."""
         new = self.pool.take()
         new.tip = self.tip if length is None else length
@@ -86,7 +86,7 @@ class Held:
 
     __slots__ = ("__weakref__", "length", "sequence")
 
-    def __init__(self, sequence: Sequence, length: int) -> None:
+    def __init__(self, sequence: CellSequence, length: int) -> None:
         self.sequence, self.length = sequence, length
         sequence.held.append(ref(self))
 
@@ -98,7 +98,7 @@ class Held:
         check_truncation(self, length)
         return Held(self.sequence, length)
 
-    def to_go_on(self) -> Sequence:
+    def to_go_on(self) -> CellSequence:
         """Return a sequence of exactly these tokens that may be extended."""
         own = self.sequence
         if self.length == own.tip:  # no other value can be longer: the common case

@@ -10,9 +10,10 @@ import numpy as np
 
 from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
-from guideway.engines.llama_cpp.cache import Held, Pool, Sequence as Cells
+from guideway.engines.kv_cache import StateCache, closed_model, export_cache, foreign_cache
+from guideway.engines.llama_cpp.cache import CellSequence, Held, Pool
 from guideway.engines.llama_cpp.context import Context
-from guideway.engines.llama_cpp.state import State, run_state
+from guideway.engines.llama_cpp.state import LLAMA, run_state
 from guideway.errors import EngineError
 
 __all__ = ["LlamaCppEngine"]
@@ -86,7 +87,7 @@ class LlamaCppEngine:
         if self._pool.dropped:
             self._pool.reclaim()
         check_rows(self, rows, caches)
-        taken: dict[int, Cells] = {}
+        taken: dict[int, CellSequence] = {}
         try:
             for cache in caches:
                 sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
@@ -102,8 +103,8 @@ class LlamaCppEngine:
 
     def export(self, cache: Cache) -> Arrays:
         self._check_open()
-        if isinstance(cache, State):
-            return {"state": cache.data, "length": np.array([cache.length])}
+        if isinstance(cache, StateCache):
+            return export_cache(cache, LLAMA)
         sequence = self._own(cache).to_go_on()  # keep it alive until its state is copied
         return {"state": self._context.state(sequence.number), "length": np.array([cache.length])}
 
@@ -115,24 +116,22 @@ class LlamaCppEngine:
         sequence = self._pool.take()
         self._context.put_state(sequence.number, arrays["state"], length)
         sequence.tip = length
-        return (
-            Held(sequence, length)
-            if self.supports_rollback
-            else State(np.array(arrays["state"], dtype=np.uint8), length)
-        )
+        if self.supports_rollback:
+            return Held(sequence, length)
+        return StateCache(LLAMA, np.array(arrays["state"], dtype=np.uint8), length)
 
     def close(self) -> None:
         self._context.close()
 
-    def _cut(self, sequences: Iterable[Cells]) -> None:
+    def _cut(self, sequences: Iterable[CellSequence]) -> None:
         for sequence in sequences:  # remove the cells that a failed pass left after the tip
             self._context.remove(sequence.number, sequence.tip)
 
     def _own(self, cache: Cache) -> Held:
         if not isinstance(cache, Held) or cache.sequence.pool is not self._pool:
-            raise EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
+            raise foreign_cache(cache)
         return cache
 
     def _check_open(self) -> None:
         if self._context.handle is None:
-            raise EngineError("the model is closed; load it again")
+            raise closed_model()

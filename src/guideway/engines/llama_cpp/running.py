@@ -9,7 +9,7 @@ import llama_cpp as llama
 import numpy as np
 
 from guideway.engines.base import Draw, Logits
-from guideway.engines.llama_cpp.batch import Batch, Begun, laid_out
+from guideway.engines.llama_cpp.batch import Begun, DecodeBatch, laid_out
 from guideway.engines.llama_cpp.log import reason
 from guideway.engines.llama_cpp.logits import Outputs
 from guideway.errors import EngineError, KVCacheFullError
@@ -25,7 +25,7 @@ class Running:
 
     def __init__(self, handle: Any, size: int, width: int) -> None:
         self._handle, self._size = handle, size
-        self._batch = Batch(size)
+        self._batch = DecodeBatch(size)
         self._outputs = Outputs(width)
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> Logits:

@@ -1,8 +1,7 @@
 """The MLX engine: models of mlx-lm, on Apple GPUs or any CPU.
 
-model.py   `MlxEngine`
-cache.py   mlx-lm's caches as values
-arrays.py  caches <-> NumPy arrays
+model.py  `MlxEngine`
+cache.py  mlx-lm's caches as values
 """
 
 from __future__ import annotations

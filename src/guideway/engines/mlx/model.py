@@ -15,8 +15,8 @@ from mlx_lm.utils import hf_repo_to_path, load_model
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import by_length
-from guideway.engines.mlx.arrays import from_arrays, to_arrays
-from guideway.engines.mlx.cache import gather, given_out
+from guideway.engines.kv_cache import closed_model, export_cache
+from guideway.engines.mlx.cache import MLX, gather, made_caches, restore
 from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["MlxEngine", "folder_of"]
@@ -63,7 +63,7 @@ class MlxEngine:
         self.supports_rollback = all(type(one) is KVCache for one in make_prompt_cache(self._model))
         logits, cache = self._run([[0]], make_prompt_cache(self._model))
         self.vocab_size = int(logits.shape[-1])
-        self._like: Any = given_out(cache, 1, 1, supports_rollback=self.supports_rollback)[0]
+        self._like: Any = made_caches(cache, 1, supports_rollback=self.supports_rollback)[0]
         self.context_size = configs.context_size(configs.read_config(self._folder / "model"), context_size)
 
     @cached_property
@@ -73,7 +73,7 @@ class MlxEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`. Rows of equal lengths run as one batch; rows without rollback run one at a time."""
         if self._model is None:
-            raise EngineError("the model is closed; load it again")
+            raise closed_model()
         check_rows(self, rows, caches)
         return by_length(rows, caches, self._batch, alone=not self.supports_rollback)
 
@@ -81,13 +81,13 @@ class MlxEngine:
         """Run rows of equal cached and new lengths."""
         cached = caches[0].length if caches[0] is not None else 0
         logits, past = self._run(rows, gather(caches, make_prompt_cache(self._model)))
-        return logits, given_out(past, len(rows), cached + len(rows[0]), supports_rollback=self.supports_rollback)
+        return logits, made_caches(past, cached + len(rows[0]), supports_rollback=self.supports_rollback)
 
     def export(self, cache: Cache) -> Arrays:
-        return to_arrays(cache)
+        return export_cache(cache, MLX)
 
     def restore(self, arrays: Arrays) -> Cache:
-        return from_arrays(arrays, self._like)
+        return restore(arrays, self._like)
 
     def close(self) -> None:
         self._model = None

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import by_length
-from guideway.engines.onnx.cache import Batch, RowCache, export, gather, restore
+from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows, row_caches
+from guideway.engines.onnx.cache import NUMPY, gather
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
 from guideway.engines.onnx.runtime import open_session
@@ -66,6 +67,7 @@ class OnnxEngine:
         self.context_size = configs.context_size(config, context_size)
         logits, arrays = self._run(np.zeros((1, 1), dtype=np.int64), gather(self._graph, [None], 0), 0)
         self.vocab_size = check_probe(self._graph, logits, arrays)
+        self._like = RowCache(ArrayBatch(NUMPY, arrays), 0, 1)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -83,21 +85,24 @@ class OnnxEngine:
         past = gather(self._graph, caches, cached)
         for start in range(0, new, _PREFILL):
             logits, past = self._run(ids[:, start : start + _PREFILL], past, cached + start)
-        return logits, [RowCache(past, place, cached + new) for place in range(len(rows))]
+        return logits, row_caches(ArrayBatch(NUMPY, past), cached + new)
 
     def export(self, cache: Cache) -> Arrays:
-        return export(self._graph, cache)
+        return export_cache(cache, NUMPY, self._graph.pasts)
 
     def restore(self, arrays: Arrays) -> Cache:
-        return restore(self._graph, arrays)
+        made, length = restore_rows(arrays, self._like, self._graph.pasts)
+        return RowCache(ArrayBatch(NUMPY, made), 0, length)
 
     def close(self) -> None:
         self._session = None
 
-    def _run(self, ids: NDArray[np.int64], past: Batch, cached: int) -> tuple[Logits, Batch]:
+    def _run(
+        self, ids: NDArray[np.int64], past: tuple[NDArray[Any], ...], cached: int
+    ) -> tuple[Logits, tuple[NDArray[Any], ...]]:
         """Run ids of shape [rows, new] after `cached` tokens. Returns the last logits and the new arrays."""
         if self._session is None:
-            raise EngineError("the model is closed; load it again")
+            raise closed_model()
         feeds = {**self._graph.feeds(ids, cached), **dict(zip(self._graph.pasts, past, strict=True))}
         try:
             logits, *presents = self._session.run(self._outputs, feeds)

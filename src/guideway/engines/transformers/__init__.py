@@ -3,7 +3,6 @@
 model.py    `TransformersEngine`
 loading.py  loading models and tokenizers
 cache.py    transformers' caches as values
-arrays.py   caches <-> NumPy arrays
 batch.py    rows that run together
 logits.py   the logits of the last positions
 """

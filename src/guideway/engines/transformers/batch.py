@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-__all__ = ["Batch"]
+from guideway.engines.kv_cache import ArrayOps
+
+__all__ = ["BatchCache"]
 
 _ROOM = 64
 """Minimum spare capacity in tokens; an eighth of the length if that is more."""
@@ -45,26 +47,27 @@ def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
     return room
 
 
-class Batch(DynamicCache):  # type: ignore[misc]  # the library has no types
-    """The cache of a batch. `tip`: number of tokens that have run successfully."""
+class BatchCache(DynamicCache):  # type: ignore[misc]  # the library has no types
+    """The cache of a batch, a `RowBatch`. `tip`: number of tokens that have run successfully."""
 
-    def __init__(self, layers: Iterable[tuple[Any, Any]] = (), length: int = 0) -> None:
+    def __init__(self, ops: ArrayOps, arrays: Sequence[Any] = (), length: int = 0) -> None:
         super().__init__()
         self.layer_class_to_replicate = _Roomy
-        self.tip = length
-        for index, (keys, values) in enumerate(layers):
-            self.update(keys, values, index)
+        self.ops, self.tip = ops, length
+        for index in range(len(arrays) // 2):
+            self.update(arrays[2 * index], arrays[2 * index + 1], index)
 
-    def pairs(self) -> list[tuple[Any, Any]]:
-        """Return keys and values per layer."""
-        return [(layer.keys, layer.values) for layer in self.layers]
+    @property
+    def arrays(self) -> list[Any]:
+        """Keys and values of all layers in turn, without the spare capacity."""
+        return [part for layer in self.layers for part in (layer.keys, layer.values)]
 
     @property
     def row_bytes(self) -> int:
         """Size per row, including spare capacity, in bytes."""
         return sum(room.nbytes // room.shape[0] for layer in self.layers for room in layer.rooms)
 
-    def go_on(self) -> Batch:
+    def go_on(self) -> BatchCache:
         """Return this batch for the next run, without tokens of a run that failed."""
         for layer in self.layers:
             if (beyond := layer.get_seq_length() - self.tip) > 0:

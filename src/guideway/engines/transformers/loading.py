@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from guideway.errors import EngineError, ModelNotFoundError
+from guideway.errors import EngineError, GuidewayError, ModelNotFoundError
+from guideway.tokenizers import Tokenizer
 
 __all__ = ["load", "slides", "tokenizer"]
 
@@ -30,11 +32,20 @@ def load(name: str, dtype: str | None) -> Any:
         raise ModelNotFoundError(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
 
 
-def tokenizer(name: str) -> Any:
-    """Return the tokenizer of a model name or folder. Raises `ModelNotFoundError`."""
+def tokenizer(name: str, eos_ids: Iterable[int] = ()) -> Tokenizer:
+    """Return the tokenizer of a model name or folder. Raises `ModelNotFoundError`.
+
+    Args:
+        name: The name or folder.
+        eos_ids: Ids that end a text, in addition to that of the tokenizer.
+    """
     offline = _offline(name)
     try:
-        return AutoTokenizer.from_pretrained(name, local_files_only=offline)
+        table = Tokenizer.of(AutoTokenizer.from_pretrained(name, local_files_only=offline))
+        known = (one for one in eos_ids if one < len(table.vocabulary))
+        return Tokenizer.of(table, eos_ids={*table.eos_ids, *known})
+    except GuidewayError:
+        raise
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(
             f"transformers found no tokenizer for {name!r}: {str(error).splitlines()[0]}"

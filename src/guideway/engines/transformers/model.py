@@ -13,12 +13,13 @@ import torch
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import by_length
-from guideway.engines.transformers.arrays import fill_states, from_arrays, to_arrays
-from guideway.engines.transformers.batch import Batch
-from guideway.engines.transformers.cache import States, gather, given_out
+from guideway.engines.kv_cache import closed_model, export_cache
+from guideway.engines.transformers.batch import BatchCache
+from guideway.engines.transformers.cache import TORCH, gather, made_caches, restore
 from guideway.engines.transformers.loading import load, slides
 from guideway.engines.transformers.logits import check_place, last_logits, stacked
 from guideway.errors import EngineError
+from guideway.tokenizers.special_tokens import ids_of
 
 __all__ = ["TransformersEngine"]
 
@@ -60,14 +61,17 @@ class TransformersEngine:
         self._device = loaded.device  # cached, because the property iterates over the model
         self.on_device = loaded.device.type != "cpu"
         self._past = "cache_params" if "cache_params" in loaded.forward.__code__.co_varnames else "past_key_values"
+        self.eos_ids = ids_of(getattr(getattr(loaded, "generation_config", None), "eos_token_id", None))
+        """The ids that end a text, by generation_config.json or config.json."""
         config = loaded.config.get_text_config().to_dict()
         found = self._run([[0]], None)
         self._answers = found.logits.device
         self.vocab_size = int(found.logits.shape[-1])
         cache = _cache_of(found)
         self.supports_rollback = bool(getattr(cache, "is_croppable", False)) and not slides(config)
-        like = Batch([(layer.keys, layer.values) for layer in cache.layers], 1) if self.supports_rollback else cache
-        self._like: Any = given_out(like, 1, 1, supports_rollback=self.supports_rollback)[0]
+        if self.supports_rollback:
+            cache = BatchCache(TORCH, [part for layer in cache.layers for part in (layer.keys, layer.values)], 1)
+        self._like: Any = made_caches(cache, 1, supports_rollback=self.supports_rollback)[0]
         endless = not self.supports_rollback and "max_position_embeddings" not in config
         self.context_size = configs.context_size(config, context_size or (_ENDLESS if endless else None))
 
@@ -82,7 +86,7 @@ class TransformersEngine:
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """See `StepEngine`. Rows of equal lengths run as one batch; rows without rollback run one at a time."""
         if self._model is None:
-            raise EngineError("the model is closed; load it again")
+            raise closed_model()
         check_rows(self, rows, caches)
         return by_length(rows, caches, self._batch, alone=not self.supports_rollback, stack=stacked)
 
@@ -94,14 +98,14 @@ class TransformersEngine:
             found = self._run(part, past)
             past = _cache_of(found)
         check_place(found.logits.device, self._answers)
-        made = given_out(past, len(rows), cached + len(rows[0]), supports_rollback=self.supports_rollback)
+        made = made_caches(past, cached + len(rows[0]), supports_rollback=self.supports_rollback)
         return last_logits(found.logits, on_device=self.on_device), made
 
     def export(self, cache: Cache) -> Arrays:
-        return to_arrays(cache)
+        return export_cache(cache, TORCH)
 
     def restore(self, arrays: Arrays) -> Cache:
-        return fill_states(arrays, self._like) if isinstance(self._like, States) else from_arrays(arrays, self._like)
+        return restore(arrays, self._like)
 
     def close(self) -> None:
         self._model = None

@@ -1,32 +1,53 @@
-"""Parser of GBNF, the grammar notation of llama.cpp."""
+"""Parser of GBNF, the grammar notation of llama.cpp, with the notation of xgrammar's EBNF.
+
+A grammar that llama.cpp accepts has llama.cpp's meaning. The additions are texts that llama.cpp refuses: names with
+underscores, names with dots that a rule defines, rules that continue on the next line, `[^]` (any character), further
+escapes, and `{2,-1}` for a repetition without a maximum.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 
 from guideway.errors import UnsupportedError
-from guideway.frontends.cfg.scanner import Groups, Reader, special_of
+from guideway.frontends.cfg.scanner import Groups, Reader
 from guideway.grammar.cfg import Ref, Rule, Text
 from guideway.grammar.regular import (
     ANY_CHAR,
     ANY_TEXT,
     NEVER,
-    Both,
-    Cat,
     Chars,
+    Complement,
+    Concat,
+    Intersection,
     Literals,
-    Not,
     Regular,
     Repeat,
+    Special,
     literal,
 )
 
 __all__ = ["GbnfReader"]
 
-_NAME = re.compile(r"[A-Za-z0-9-]+")
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_DOTTED = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+")
+_HEAD = re.compile(r"([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)[ \t]*(?:::=|\[[^\]\r\n]*\][ \t]*::=)")
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_ESCAPES = {"t": "\t", "r": "\r", "n": "\n", "\\": "\\", '"': '"', "[": "[", "]": "]", "-": "-"}
+_ESCAPES = {
+    "t": "\t",
+    "r": "\r",
+    "n": "\n",
+    "f": "\f",
+    "v": "\v",
+    "b": "\b",
+    "a": "\a",
+    "e": "\x1b",
+    "0": "\0",
+    **{char: char for char in "\\\"[]-'?/"},
+}
+_ESCAPES_IN_CLASSES = {**_ESCAPES, **{char: char for char in "^$.*+(){}|"}}
 _TOKEN = re.compile(r"<[^<>\s]+>")
 _HEX = {"x": 2, "u": 4, "U": 8}
 
@@ -37,6 +58,18 @@ class GbnfReader(Reader):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
+        # Names with dots are read as one name only if a rule defines them: in llama.cpp a dot is any character.
+        self._dotted = {name for name in map(self._head, _lines(text)) if name is not None and "." in name}
+
+    def _head(self, at: int) -> str | None:
+        """Return the name of the rule whose definition begins at a position, or None."""
+        found = _HEAD.match(self.text, at)
+        return None if found is None else found[1]
+
+    def _name(self) -> str | None:
+        """Parse a name, if there is one."""
+        dotted = _DOTTED.match(self.text, self.at) if self._dotted else None
+        return self.match(_DOTTED if dotted is not None and dotted[0] in self._dotted else _NAME)
 
     def rules(self) -> list[Rule]:
         """Parse all rules, in order."""
@@ -44,20 +77,25 @@ class GbnfReader(Reader):
         self.match(_SPACE_AND_LINES)
         while self.next:
             at = self.at
-            name = self.match(_NAME) or self.expected("a rule name")
+            name = self._name() or self.expected("a rule name")
             if name in made:
                 self.fail(f"the rule {name!r} is defined twice", at)
             self.match(_SPACE)
+            if self.next == "[":
+                self.fail("options of a rule are not supported", self.at, UnsupportedError)
             self.need("::=", f" after the name {name!r}")
             self.match(_SPACE_AND_LINES)
             groups = Groups(self)
             while self._element(groups):
-                self.match(_SPACE_AND_LINES if groups.inside else _SPACE)
+                self.match(_SPACE)
+                before = self.at
+                self.match(_SPACE_AND_LINES)
+                if not groups.inside and self.at > before and self._head(self.at) is not None:
+                    break  # the next line defines a rule
             term = groups.done()
-            if self.next and self.next not in "\r\n":
-                self.expected("'|', an element, or the end of the line")
+            if self.next and self._head(self.at) is None:
+                self.expected("'|', an element, or the next rule")
             made[name] = Rule(name, term, self.place(at))
-            self.match(_SPACE_AND_LINES)
         return list(made.values())
 
     def _element(self, groups: Groups) -> bool:
@@ -85,7 +123,7 @@ class GbnfReader(Reader):
         elif self.next and self.next in "*+?{":
             self._count(groups)
         else:
-            name = self.match(_NAME)
+            name = self._name()
             if name is None:
                 return False
             self.mentioned.setdefault(name, at)
@@ -96,7 +134,7 @@ class GbnfReader(Reader):
         """Parse a token by name or id, or a repetition of other text (`!<name>*`)."""
         others = self.skip("!")
         written = self.match(_TOKEN) or self.expected("a token: '<name>' or '<[id]>'")
-        token = special_of(written)
+        token = self.special(written, at)
         if not others:
             return token
         if self.next not in ("*", "+"):
@@ -107,8 +145,8 @@ class GbnfReader(Reader):
             )
         least = 0 if self.next == "*" else 1
         self.at += 1
-        found = Literals((token.name,)) if isinstance(token.name, str) else NEVER
-        return Both((Repeat(ANY_CHAR, least, None), Not(Cat((ANY_TEXT, found, ANY_TEXT)))))
+        found = Literals((token.name,)) if isinstance(token, Special) and isinstance(token.name, str) else NEVER
+        return Intersection((Repeat(ANY_CHAR, least, None), Complement(Concat((ANY_TEXT, found, ANY_TEXT)))))
 
     def _count(self, groups: Groups) -> None:
         at = self.at
@@ -120,7 +158,7 @@ class GbnfReader(Reader):
             self.match(space)
             if self.skip(","):
                 self.match(space)
-                most = self.number() if self.next and self.next in "0123456789" else None
+                most = self.number() if not self.skip("-1") and self.next and self.next in "0123456789" else None
                 self.match(space)
             self.need("}", " or ',' in a count")
         else:
@@ -143,16 +181,16 @@ class GbnfReader(Reader):
             if not self.next:
                 self.fail("expected ']' at the end of this class", at)
             here = self.at
-            low = high = ord(self._char())
+            low = high = ord(self._char(_ESCAPES_IN_CLASSES))
             if self.next == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
-                high = ord(self._char())
+                high = ord(self._char(_ESCAPES_IN_CLASSES))
             if high < low:
                 self.fail("the start of this range is greater than its end", here)
             ranges.append((low, high))
-        return self.set_of(ranges, negated, at)
+        return ANY_CHAR if negated and not ranges else self.set_of(ranges, negated, at)
 
-    def _char(self) -> str:
+    def _char(self, escapes: Mapping[str, str] = _ESCAPES) -> str:
         at, char = self.at, self.next
         self.at += 1
         if char != "\\":
@@ -161,6 +199,11 @@ class GbnfReader(Reader):
         self.at += 1
         if letter in _HEX:
             return chr(self.hex(_HEX[letter]))
-        if letter not in _ESCAPES or not letter:
-            self.fail(f"unknown escape; known escapes: {', '.join(chr(92) + one for one in [*_ESCAPES, *_HEX])}", at)
-        return _ESCAPES[letter]
+        if letter not in escapes or not letter:
+            self.fail(f"unknown escape; known escapes: {', '.join(chr(92) + one for one in [*escapes, *_HEX])}", at)
+        return escapes[letter]
+
+
+def _lines(text: str) -> Iterator[int]:
+    """Yield the positions of the first characters of lines that are not white space."""
+    return (found.end() for found in re.finditer(r"(?:^|\n)[ \t\r]*", text))

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Term
-from guideway.grammar.regular import Chars, Special, chars
+from guideway.grammar.regular import Chars, Regular, Special, Union, chars
 
-__all__ = ["MAX_COUNT", "MAX_NESTING", "Groups", "Reader", "special_of"]
+__all__ = ["MAX_COUNT", "MAX_IDS", "MAX_NESTING", "Groups", "Reader", "special_of"]
 
 MAX_NESTING = 1000
 """Maximum nesting depth of groups."""
@@ -18,13 +18,34 @@ MAX_NESTING = 1000
 MAX_COUNT = 1_000_000
 """Maximum repetition count."""
 
+MAX_IDS = 10_000
+"""Maximum number of token ids in one `<[…]>`."""
+
 _WINDOW = 70  # number of characters shown on each side of the caret
 
 
-def special_of(written: str) -> Special:
-    """Return the special token of `<name>` (the name includes the brackets) or `<[id]>`."""
-    number = re.fullmatch(r"<\[(\d{1,9})\]>", written)
-    return Special(written if number is None else int(number[1]))
+def special_of(written: str) -> Regular:
+    """Return the special tokens of `<name>` (the name includes the brackets), `<[id]>` or `<[id-id,id]>`.
+
+    Raises:
+        ValueError: The text in square brackets is not a list of ids and ranges of ids.
+        OverflowError: The ranges have more than `MAX_IDS` ids.
+    """
+    if not (written.startswith("<[") and written.endswith("]>")):
+        return Special(written)
+    found: dict[int, None] = {}
+    for one in written[2:-2].split(","):
+        ends = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", one)
+        low, high = (0, -1) if ends is None else (int(ends[1]), int(ends[2] or ends[1]))
+        if high < low:
+            raise ValueError(
+                f"{written!r} is no list of token ids; expected ids and ranges of ids, such as <[7]> or <[3-5,9]>"
+            )
+        if high - low + len(found) >= MAX_IDS:
+            raise OverflowError(f"{written!r} has more than {MAX_IDS:,} token ids")
+        found.update(dict.fromkeys(range(low, high + 1)))
+    tokens = tuple(map(Special, found))
+    return tokens[0] if len(tokens) == 1 else Union(tokens)
 
 
 class Reader:
@@ -95,6 +116,15 @@ class Reader:
         if point > 0x10FFFF or 0xD800 <= point <= 0xDFFF:
             self.fail(f"{point:#x} is not a character", start)
         return point
+
+    def special(self, written: str, at: int) -> Regular:
+        """Return the special tokens of `<name>` or `<[ids]>`, as `special_of` does."""
+        try:
+            return special_of(written)
+        except ValueError as error:
+            self.fail(str(error), at)
+        except OverflowError as error:
+            self.fail(str(error), at, LimitExceededError)
 
     def number(self) -> int:
         """Read a decimal count."""

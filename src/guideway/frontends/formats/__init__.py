@@ -14,8 +14,8 @@ language contains a text that the specification excludes, except for one length 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 
+from guideway.caching import cached
 from guideway.frontends.formats import (
     date_time as clock,
     identifiers,
@@ -56,7 +56,7 @@ FORMATS: dict[str, Callable[[], Regular]] = {
 """The function that builds each language."""
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def format_language(name: str) -> Regular:
     """Return the language of a format. Raises `KeyError` for a name that is not in `FORMATS`."""
     return FORMATS[name]()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from guideway.caching import cached
 from guideway.frontends.formats.network import ipv6
 from guideway.frontends.formats.rules import spelled
 from guideway.grammar.regular import EMPTY, Regular, cat, chars, either, literal, optional, repeat
@@ -36,7 +35,7 @@ _PRIVATE = ((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
 Ranges = tuple[tuple[int, int], ...]
 
 
-@lru_cache(maxsize=4)
+@cached(4)
 def _resource(ucs: Ranges, private: Ranges) -> tuple[Regular, Regular]:
     """Return absolute and relative references of RFC 3986, appendix A, with the additional characters of RFC 3987."""
     encoded = spelled(_ENCODED)

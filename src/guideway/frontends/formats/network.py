@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from guideway.caching import cached
 from guideway.frontends.formats.rules import limited, spelled
 from guideway.grammar.regular import EMPTY, Regular, cat, chars, either, literal, optional, repeat
 
@@ -16,13 +15,13 @@ _LETTER_DIGIT_HYPHEN = chars("az", "AZ", "09", "--")
 _MOST_IN_LABEL, MOST_IN_NAME, _MOST_BEFORE_AT = 63, 253, 64
 
 
-@lru_cache(maxsize=1)
+@cached(1)
 def ipv4() -> Regular:
     """Return IPv4 addresses: four decimal octets without leading zeros (RFC 2673, section 3.2)."""
     return spelled(rf"{_OCTET}(\.{_OCTET}){{3}}")
 
 
-@lru_cache(maxsize=1)
+@cached(1)
 def ipv6() -> Regular:
     """Return IPv6 addresses without zone and prefix length (RFC 4291, section 2.2).
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from guideway.caching import cached
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.lengths import of_length
 from guideway.grammar.regular import Regular, both
@@ -11,7 +10,7 @@ from guideway.grammar.regular import Regular, both
 __all__ = ["limited", "spelled"]
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def spelled(pattern: str) -> Regular:
     """Return the texts that a pattern matches completely."""
     return parse_pattern(pattern, "ecma")

@@ -12,7 +12,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from guideway.jsontext.decoder import identity
+from guideway.jsontext.encoder import identity
 
 __all__ = [
     "ALL",
@@ -34,6 +34,7 @@ __all__ = [
     "NumberPart",
     "ObjectPart",
     "StringPart",
+    "Tally",
     "Want",
     "box_key",
     "is_void",
@@ -140,10 +141,29 @@ class Demand:
 
 
 @dataclass(slots=True, eq=False)
+class Tally:
+    """A disjunction of several sets of conditions on the values of keys, called branches.
+
+    Bit i of `marks` means that branch i fails. A branch holds if no entry and no missing key makes it fail.
+
+    Attributes:
+        branches: The number of branches.
+        most: The maximum number of branches that hold. At least one must hold.
+        ways: For each key, disjoint conditions on its value, each with the marks of the branches that it makes fail.
+        missing: For keys whose absence makes branches fail, the marks of these branches.
+    """
+
+    branches: int
+    most: int
+    ways: dict[str, list[tuple[int, Want]]]
+    missing: dict[str, int]
+
+
+@dataclass(slots=True, eq=False)
 class ObjectPart:
     """Assertions about objects.
 
-    All groups (property rules) must hold. Every key, as a string, must meet `keys`.
+    All groups (property rules) and all tallies (disjunctions) must hold. Every key, as a string, must meet `keys`.
     """
 
     groups: tuple[Group, ...] = ()
@@ -153,6 +173,7 @@ class ObjectPart:
     most: int | None = None
     keys: Want = ANYTHING
     demands: tuple[Demand, ...] = ()
+    tallies: tuple[Tally, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -241,7 +262,7 @@ def says(bundle: Bundle, other: Bundle) -> bool:
     part, asked = bundle.object, other.object
     if asked is None or not bundle.types & OBJECT:
         return True
-    if part is None or asked.fewest or asked.most is not None or asked.keys or asked.demands:
+    if part is None or asked.fewest or asked.most is not None or asked.keys or asked.demands or asked.tallies:
         return False
     if not (asked.banned <= part.banned and asked.required.keys() <= part.required.keys()):
         return False
@@ -389,17 +410,24 @@ def tidy_array(part: ArrayPart) -> ArrayPart | None:
 
 
 def _objects(left: ObjectPart, right: ObjectPart) -> ObjectPart | None:
-    required = {**left.required, **right.required}
-    banned = left.banned | right.banned
+    required, banned, groups = left.required, left.banned, left.groups
+    if right.required:
+        if banned and not banned.isdisjoint(right.required):
+            return None
+        required = {**required, **right.required}
+    if right.banned:
+        if not right.banned.isdisjoint(required):
+            return None
+        banned = banned | right.banned
+    if right.groups:
+        groups += tuple([group for group in right.groups if group not in groups])
     most = _highest(left.most, right.most)
-    if banned and not banned.isdisjoint(required):
-        return None
-    fewest = max(left.fewest, right.fewest)
+    fewest = left.fewest if left.fewest > right.fewest else right.fewest
     if most is not None and max(fewest, len(required)) > most:
         return None
-    groups = left.groups + tuple(group for group in right.groups if group not in left.groups)
     keys = join(left.keys, right.keys)
-    return ObjectPart(groups, required, banned, fewest, most, keys, left.demands + right.demands)
+    demands, tallies = left.demands + right.demands, left.tallies + right.tallies
+    return ObjectPart(groups, required, banned, fewest, most, keys, demands, tallies)
 
 
 def box_key(value: object) -> str:

@@ -7,6 +7,12 @@ variable that leaves the smallest formulas. Therefore a discriminator, required 
 are multiplied. Classes that leave the same formula are not separated. A negated conjunction that requires some entry is
 kept as a demand (an existential property).
 
+A disjunction of many conjunctions of conditions on keys is not expanded if few of the conjunctions (branches) share keys:
+it becomes a tally. While the object is read, each entry marks the branches that it makes fail, and an absent key those
+that require it. The object may end if the number of marks is within limits. So the state is the set of branches that
+can still hold, and it is built during the parse. "Exactly one" of many cubes over the same keys (closed objects) is
+divided into these cubes; the negations of the others depend only on the keys that the one cube allows.
+
 This is Shannon expansion into a multi-valued decision diagram. Each of its paths is one alternative (Bryant,
 "Graph-based algorithms for Boolean function manipulation", 1986).
 """
@@ -30,6 +36,7 @@ from guideway.frontends.json_schema.bundles import (
     Group,
     ObjectPart,
     StringPart,
+    Tally,
     Want,
     box_key,
     join,
@@ -54,7 +61,10 @@ from guideway.frontends.json_schema.limits import (
     MAX_DEMANDS,
     MAX_FORMULA,
     MAX_OPENED,
+    MAX_SHARED,
+    MAX_TALLY,
     MAX_TRIED,
+    MIN_TALLY,
 )
 from guideway.frontends.json_schema.opposites import bundle_of_value
 from guideway.frontends.json_schema.reading import KEYWORD_NAMES
@@ -75,7 +85,7 @@ _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 class _Key:
     """A key: the literals that some schema asserts of its value, and the classes that these literals distinguish."""
 
-    __slots__ = ("classes", "full", "literals", "masks", "name")
+    __slots__ = ("classes", "full", "literals", "masks", "name", "signed", "wants")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -83,6 +93,8 @@ class _Key:
         self.classes: list[Want] = []
         self.masks: dict[int, int] = {}  # by literal, the bits of the classes in which it holds
         self.full = 0
+        self.signed: list[tuple[int, int]] = []  # (classes, literal) of all literals and negations, few classes first
+        self.wants: dict[int, Want] = {}  # by classes
 
 
 def objects_by_cases(expander: Expander, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
@@ -112,6 +124,9 @@ class _Cases(Formulas):
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
         self._open: list[Group] = []  # groups with a condition on all keys that they do not name
         self._apart: dict[tuple[int, int], bool] = {}
+        self._absent: Cube = {}
+        self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
+        self._tallied: dict[int, tuple[Formula, bool]] = {}  # by identity of disjunctions, whether they can be tallies
 
     def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
         order = self._collect(wanted)
@@ -298,15 +313,18 @@ class _Cases(Formulas):
         return self._atom(("count", least), ObjectPart(fewest=least), ObjectPart(most=least - 1))
 
     def _group(self, group: Group) -> Formula:
-        cube: Cube = {}
+        extra = group.extra
+        closed = extra == NOTHING and not group.patterns
+        cube: Cube = self._all_absent() if closed else {}
         for name, one in group.names.items():
+            if closed:
+                cube.pop(self._var(name), None)
             self._bound(cube, name, one)
         for pattern, at, one in group.patterns:
             if one:
                 holds = ObjectPart((Group({}, ((pattern, at, one),)),))
                 fails = ObjectPart(demands=(Demand(_opposite(one), inside=((pattern, at),)),))
                 cube[self._atom(("pattern", pattern, self._same_wants(one)), holds, fails)] = 2
-        extra = group.extra
         if extra and group.patterns:
             names = dict.fromkeys(group.names, ANYTHING)
             passed = tuple((pattern, at, ANYTHING) for pattern, at, _ in group.patterns)
@@ -316,7 +334,7 @@ class _Cases(Formulas):
             key = ("rest", frozenset(names), frozenset(one[0] for one in outside), self._same_wants(extra))
             cube[self._atom(key, holds, fails)] = 2
         elif extra:
-            for name in self._keys:
+            for name in self._keys if not closed else ():
                 if name not in group.names:
                     self._bound(cube, name, extra)
             fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(self._keys)),))
@@ -324,6 +342,12 @@ class _Cases(Formulas):
         if any(not bits for bits in cube.values()):
             return False
         return All(cube) if cube else True
+
+    def _all_absent(self) -> Cube:
+        """The cube in which all keys are absent."""
+        if not self._absent:
+            self._absent = {self._var(name): ABSENT for name in self._keys}
+        return dict(self._absent)
 
     def _same_wants(self, wanted: Want) -> Want:
         return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in wanted)
@@ -395,6 +419,11 @@ class _Cases(Formulas):
                 for one in group.extra or ():
                     key.literals[self._canonical(one)] = None
         literals = list(key.literals)
+        same = self._divided.setdefault(tuple(literals), key)
+        if same is not key:
+            key.classes, key.full, key.masks, key.signed = same.classes, same.full, same.masks, same.signed
+            key.wants = same.wants
+            return
         classes: list[tuple[Want, frozenset[int]]] = [(ANYTHING, frozenset())]
         finite = {one: values for one in literals if (values := self._finite(one)) is not None}
         if len(finite) > 1:
@@ -493,15 +522,23 @@ class _Cases(Formulas):
         if key is None:
             raise TooHard
         bits &= ~ABSENT
+        found = key.wants.get(bits)
+        if found is None:
+            found = key.wants[bits] = self._found_want(key, bits)
+        return found
+
+    def _found_want(self, key: _Key, bits: int) -> Want:
         left = key.full & ~ABSENT
         if bits == left:
             return ANYTHING
         if not bits:
             return NOTHING
         made = ANYTHING
-        signed = [(mask, one) for one, mask in key.masks.items()]
-        signed += [(left & ~mask, one ^ 1) for mask, one in signed]
-        for mask, one in sorted(signed, key=lambda both: both[0].bit_count()):
+        if not key.signed:
+            signed = [(mask, one) for one, mask in key.masks.items()]
+            signed += [(left & ~mask, one ^ 1) for mask, one in signed]
+            key.signed = sorted(signed, key=lambda both: both[0].bit_count())
+        for mask, one in key.signed:
             if not bits & ~mask and left & ~mask:
                 made = join(made, want(one))
                 left &= mask
@@ -527,7 +564,12 @@ class _Cases(Formulas):
                 one = All({})
             if not isinstance(one, All):
                 one = All({}, (one,))
-            if self._is_simple(one.rest):
+            tally = None if self._is_simple(one.rest) else self._tally(one)
+            if tally is not None:
+                made = self._emitted(*tally)
+                if made is not None:
+                    found.append(made)
+            elif self._is_simple(one.rest):
                 made = self._emitted(one)
                 if made is not None:
                     found.append(made)
@@ -542,9 +584,95 @@ class _Cases(Formulas):
         """Whether every remaining formula can be written as a demand."""
         return len(rest) <= MAX_DEMANDS and all(isinstance(one, Negated) and self._is_demand(one) for one in rest)
 
+    def _tally(self, one: All) -> tuple[All, Tally] | None:
+        """Write a disjunction of many conditions on the values of keys as a tally.
+
+        Returns:
+            The rest of the formula, and the tally. None if the formula has another form, or if more than `MAX_SHARED`
+            branches share keys, directly or through other branches.
+        """
+        if not self._may_tally(one):
+            return None
+        (part,) = one.rest
+        branches: list[All] = list(part.parts)  # type: ignore[union-attr,arg-type]  # as `_may_tally` says
+        cube, holders = dict(one.cube), _holders(branches)
+        for var, owners in holders.items():
+            if len(owners) == len(branches):  # one of the branches must hold
+                union = 0
+                for branch in branches:
+                    union |= branch.cube[var]
+                cube[var] = cube.get(var, self._full[var]) & union
+        made = Tally(len(branches), 1 if isinstance(part, One) else len(branches), {}, {})
+        for var, owners in holders.items():
+            if not self._add_ways(made, cube, branches, var, owners):
+                return None
+        return All(cube), made
+
+    def _may_tally(self, one: All | One | AnyOf) -> bool:
+        """Whether a formula can be written as a tally."""
+        rest: tuple[Formula, ...] = one.rest if isinstance(one, All) else (one,)
+        part = rest[0] if len(rest) == 1 else None
+        if not isinstance(part, (AnyOf, One)) or not MIN_TALLY <= len(part.parts) <= MAX_TALLY:
+            return False
+        known = self._tallied.get(id(part))
+        if known is None:
+            known = self._tallied[id(part)] = part, self._is_divisible(part)
+        return known[1]
+
+    def _is_divisible(self, part: One | AnyOf) -> bool:
+        """Whether all parts are cubes of keys, and few parts share keys."""
+        branches = [each for each in part.parts if isinstance(each, All) and not each.rest]
+        if (isinstance(part, One) and not part.holds) or len(branches) < len(part.parts):
+            return False
+        groups = list(range(len(branches)))
+        for var, owners in _holders(branches).items():
+            if self._vars[var] is None:
+                return False
+            if len(owners) == len(branches) and all(one.cube[var] == branches[0].cube[var] for one in branches):
+                continue
+            if len(owners) > MAX_SHARED:
+                return False
+            first = _root(groups, owners[0])
+            for i in owners[1:]:
+                groups[_root(groups, i)] = first
+        sizes: dict[int, int] = {}
+        for i in range(len(branches)):
+            root = _root(groups, i)
+            sizes[root] = sizes.get(root, 0) + 1
+        return max(sizes.values()) <= MAX_SHARED
+
+    def _add_ways(self, tally: Tally, cube: Cube, branches: list[All], var: int, owners: list[int]) -> bool:
+        """Add a key to a tally. Returns False if the key allows no value and must not be absent."""
+        key = self._vars[var]
+        if key is None:
+            return False
+        allowed = cube.get(var, self._full[var])
+        cells: dict[int, int] = {}  # by marks, the classes
+        for bit in (1 << n for n in range(allowed.bit_length())):
+            if allowed & bit:
+                marks = sum(1 << i for i in owners if not branches[i].cube[var] & bit)
+                cells[marks] = cells.get(marks, 0) | bit
+        every = (1 << tally.branches) - 1
+        touched = 0
+        for marks, bits in cells.items():
+            if marks == every:  # no branch holds
+                cube[var] = cube.get(var, self._full[var]) & ~bits
+                continue
+            touched |= marks
+            if bits & ABSENT and marks:
+                tally.missing[key.name] = marks
+            if bits & ~ABSENT:
+                tally.ways.setdefault(key.name, []).append((marks, self._wanted(var, bits)))
+        if not touched:
+            tally.ways.pop(key.name, None)
+        return bool(cube.get(var, 1))
+
     def _cases(self, one: All) -> list[Formula]:
         """Split the formula by a variable, or by the branches of its first disjunction."""
-        best: list[Formula] | None = None
+        best: list[Formula] | None = self._by_cubes(one)
+        if best is not None and sum(map(self._weight, best)) <= 2 * len(best):
+            return best
+        best = None
         least = float("inf")
         counts: dict[int, int] = {}
         masks: dict[int, set[int]] = {}
@@ -553,7 +681,7 @@ class _Cases(Formulas):
         order = sorted(counts, key=lambda var: -counts[var] * len(masks[var]))[:_CANDIDATES]
         for var in order:
             made = self._by_variable(one, var, masks[var])
-            weight = sum(map(self._weight, made))
+            weight = sum(map(self._parts_weight, made))
             if weight < least:
                 best, least = made, weight
         # an estimate of what a split by branches gives
@@ -561,6 +689,10 @@ class _Cases(Formulas):
             return best
         branches = self._by_branches(one)
         return branches if best is None or sum(map(self._weight, branches)) <= least else best
+
+    def _parts_weight(self, one: Formula) -> float:
+        """An estimate of the number of alternatives that the division of a formula makes."""
+        return 1.0 if isinstance(one, (All, One, AnyOf)) and self._may_tally(one) else self._weight(one)
 
     def _by_variable(self, one: All, var: int, masks: set[int]) -> list[Formula]:
         allowed = one.cube.get(var, self._full[var])
@@ -581,6 +713,37 @@ class _Cases(Formulas):
             for shape, cell in same.items()
             if (made := self._all([All({**one.cube, var: cell}), *(left[shape] or ())])) is not False
         ]
+
+    def _by_cubes(self, one: All) -> list[Formula] | None:
+        """Split "exactly one" by its parts, if these are cubes of the same variables. None if they are not.
+
+        The negation of another part, where one part holds, depends on few variables: those that need not be absent.
+        """
+        part = one.rest[0]
+        if len(one.rest) > 1 or not isinstance(part, One) or not part.holds or len(part.parts) < MIN_TALLY:
+            return None
+        cubes = [each.cube for each in part.parts if isinstance(each, All) and not each.rest]
+        if len(cubes) < len(part.parts) or self._values_at or any(cube.keys() != cubes[0].keys() for cube in cubes):
+            return None
+        needed = [[var for var, bits in cube.items() if not bits & ABSENT] for cube in cubes]
+        made: list[Formula] = []
+        for i, cube in enumerate(cubes):
+            whole = self._all([All(one.cube), All(cube)])
+            if not isinstance(whole, All):
+                continue
+            held = whole.cube
+            open_vars = [(var, bits) for var, bits in held.items() if bits != ABSENT and var in cube]
+            others: dict[frozenset[tuple[int, int]], Formula] = {}
+            self._spend(len(cubes) * (1 + len(open_vars) // 8))
+            for j, other in enumerate(cubes):
+                if j == i or any(held[var] == ABSENT for var in needed[j]):
+                    continue
+                left = {var: other[var] & bits for var, bits in open_vars if bits & ~other[var]}
+                if all(left.values()):  # else the other part cannot hold
+                    others[frozenset(left.items())] = Negated(left) if left else False
+            if False not in others.values():
+                made.append(All(held, tuple(others.values())))
+        return made
 
     def _by_branches(self, one: All) -> list[Formula]:
         """Split by the options of the part that has the fewest."""
@@ -611,10 +774,11 @@ class _Cases(Formulas):
 
     # -- alternatives
 
-    def _emitted(self, one: All) -> ObjectPart | None:
-        """The objects of a cube with demands. None if the conjunction is contradictory."""
+    def _emitted(self, one: All, tally: Tally | None = None) -> ObjectPart | None:
+        """The objects of a cube with demands or a tally. None if the conjunction is contradictory."""
         cube = one.cube
-        part = ObjectPart()
+        part = ObjectPart(tallies=() if tally is None else (tally,))
+        counted = tally.ways if tally else {}
         names: dict[str, Want] = {}
         banned = []
         groups: list[Group] = []
@@ -639,7 +803,7 @@ class _Cases(Formulas):
             if bits == ABSENT:
                 banned.append(key.name)
                 continue
-            names[key.name] = self._wanted(var, bits)
+            names[key.name] = ANYTHING if key.name in counted else self._wanted(var, bits)
             if not bits & ABSENT:
                 part.required[key.name] = None
         for var, bits in cube.items():
@@ -657,18 +821,23 @@ class _Cases(Formulas):
         part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, Negated))
         if part.most is not None and max(part.fewest, len(part.required)) > part.most:
             return None
+        names.update(dict.fromkeys((name for name in counted if name not in names), ANYTHING))
         told = dict.fromkeys(names)
         if closed is None:
             part.banned = frozenset(banned)
         else:
-            told = dict.fromkeys(name for name in self._keys if name not in banned)
+            absent = frozenset(banned)
+            told = dict.fromkeys(name for name in self._keys if name not in absent)
             if 1 not in closed:
                 names.update(dict.fromkeys(banned, NOTHING))
                 told.update(dict.fromkeys(banned))
         if told or closed is not None:
             ordered = {name: names.get(name, ANYTHING) for name in self._in_order(told)}
             groups.insert(0, Group(ordered, (), closed))
+        present = [(var, bits) for var, bits in cube.items() if bits != ABSENT]
         for held, group in self._listed:
+            if any(bits & ~held.get(var, bits) for var, bits in present):
+                continue
             if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
                 groups.append(Group(dict.fromkeys(group.names, ANYTHING), (), None, True))
         part.groups = tuple(groups)
@@ -677,7 +846,7 @@ class _Cases(Formulas):
     def _in_order(self, told: dict[str, None]) -> dict[str, None]:
         """Order the keys: first by the schemas whose keys are all in `told`, then by the order of first occurrence."""
         lists = [names for names in self._orders if all(name in told for name in names)]
-        return dict.fromkeys((*(name for names in lists for name in names), *(n for n in self._keys if n in told)))
+        return dict.fromkeys((*(name for names in lists for name in names), *sorted(told, key=self._keys.__getitem__)))
 
     def _demand(self, clause: Negated, cube: Cube) -> Demand:
         ways: dict[str, list[Want]] = {}
@@ -701,6 +870,23 @@ class _Cases(Formulas):
             one = each[0] if len(each) == 1 else expander.any_of(place, tuple(expander.all_of(place, x) for x in each))
             named.append((name, one))
         return Demand(value, names, named=tuple(named))
+
+
+def _holders(branches: list[All]) -> dict[int, list[int]]:
+    """For each variable, the branches that have a condition on it."""
+    made: dict[int, list[int]] = {}
+    for i, branch in enumerate(branches):
+        for var in branch.cube:
+            made.setdefault(var, []).append(i)
+    return made
+
+
+def _root(groups: list[int], i: int) -> int:
+    """The representative of an element of a union-find forest."""
+    while groups[i] != i:
+        groups[i] = groups[groups[i]]
+        i = groups[i]
+    return i
 
 
 def _opposite(one: Want) -> Want:

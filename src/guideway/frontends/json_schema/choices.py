@@ -33,9 +33,10 @@ from guideway.frontends.json_schema.evaluated import Evaluated, left_over, misse
 from guideway.frontends.json_schema.limits import MAX_OPENED, MAX_TOLD_APART
 from guideway.frontends.json_schema.opposites import bundle_of_value, opposites
 from guideway.frontends.json_schema.places import Places
-from guideway.frontends.json_schema.rivals import discriminator, rivals_of
+from guideway.frontends.json_schema.rivals import Tags, discriminator, rivals_of, tags_of
 from guideway.frontends.json_schema.scalars import tested
 from guideway.frontends.json_schema.terms import Fork, Place, Term, want
+from guideway.jsontext.pointer import shown
 
 __all__ = ["Choice", "Choices", "Marks", "marks_of"]
 
@@ -123,9 +124,10 @@ class Choices(Places):
         rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place, self.spend_pairs)
         self.spend_pairs(sum(map(len, rivals)))
         made: list[Choice] = []
+        tags = tags_of(faces, self._term_of) if any(len(row) > 2 for row in rivals) else {}
         for i, one in enumerate(literals):
             marks = marks_of((one,), tracked)
-            made += self._none_of(rivals[i], literals, faces, FREE, marks)
+            made += self._none_of(rivals[i], literals, tags, FREE, marks)
         return made if tracked else self._values_joined(made)
 
     def _values_joined(self, choices: list[Choice]) -> list[Choice]:
@@ -160,13 +162,13 @@ class Choices(Places):
         return not own.types & STRING or (string is not None and string.given is not None and not string.tests)
 
     def _none_of(
-        self, among: Sequence[int], literals: Sequence[int], faces: list[list[Bundle]], beside: Bundle, marks: Marks
+        self, among: Sequence[int], literals: Sequence[int], tags: Tags, beside: Bundle, marks: Marks
     ) -> list[Choice]:
         """The choices for the marks and the negation of some branches.
 
         If a discriminator separates these branches, then its value leaves at most one branch to negate.
         """
-        name, told = discriminator(among, faces, self._term_of) if len(among) > 2 else ("", {})
+        name, told = discriminator(among, tags) if len(among) > 2 else ("", {})
         marks = (*marks, *(literals[j] ^ 1 for j in among if j not in told))
         bundle = None if beside is FREE else beside
         if len(told) < 2:
@@ -209,7 +211,9 @@ class Choices(Places):
         others = [one for one in fork.literals if one not in telling]
         if len(telling) > MAX_TOLD_APART:
             raise LimitExceededError(
-                f"at {fork.place!r}: more than {MAX_TOLD_APART} branches decide what is evaluated", fork.place
+                f"at {shown(fork.place)}: more than {MAX_TOLD_APART} branches determine which properties or "
+                f"items are evaluated; use fewer branches beside unevaluatedProperties or unevaluatedItems",
+                fork.place,
             )
         made: list[Choice] = []
         for bits in range(1 << len(telling)):
@@ -260,7 +264,8 @@ class Choices(Places):
             pairs = [(a, b) for i, a in enumerate(literals) for b in literals[:i]]
             return made + [(None, pair, None) for pair in pairs if fork.kind == "one"]
         faces = [self._face(one, fork.beside) for one in literals]
-        made = self._none_of(range(len(literals)), literals, faces, fork.beside, ())
+        tags = tags_of(faces, self._term_of)
+        made = self._none_of(range(len(literals)), literals, tags, fork.beside, ())
         if fork.kind == "one":
             rivals = rivals_of(literals, faces, self._term_of, self.has_no_value, fork.place, self.spend_pairs)
             bundle = None if fork.beside is FREE else fork.beside

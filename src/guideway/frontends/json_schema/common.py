@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache, lru_cache
 
+from guideway.caching import CacheInfo, cached, local_cache, register
 from guideway.frontends.json_schema.bundles import WHOLE_DIGITS, NumberPart, StringPart
 from guideway.frontends.json_schema.reading import PLAIN_TERMS, listed_texts
 from guideway.frontends.json_schema.scalars import any_key, any_scalar, number, plain_scalar, string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
-from guideway.grammar.program import shared
-from guideway.grammar.regular import Cat, Literals, Regular, Spelled, chars, either, repeat
+from guideway.grammar.program import constant, recently_shared
+from guideway.grammar.regular import Concat, JsonEscaped, Literals, Regular, chars, either, repeat
 
 __all__ = ["DIGITS", "SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "common_of", "joined", "punctuation"]
 
-SPACE = shared(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
+SPACE = constant(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 SPACE_LEAF = Leaf(SPACE)
 DIGITS = "digits"  # the integers of draft 4, as a kind of value
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
 
 
-@cache
+@cached(64)
 def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
     """The punctuation of arrays and of objects, by level."""
     levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
@@ -40,14 +40,14 @@ class Common:
         self.ordered = style.key_order == "schema"
         self.spaced = style.whitespace == "any"
         self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
-        self.string = lru_cache(maxsize=1024)(self._string)
-        self.several = lru_cache(maxsize=256)(self._several)
-        self.anything = lru_cache(maxsize=256)(self._anything)
+        self.string = local_cache(1024, self._string)
+        self.several = local_cache(256, self._several)
+        self.anything = local_cache(256, self._anything)
         self.scalars = {term: plain_scalar(term.own.types, term.own.number, style) for term in PLAIN_TERMS}
 
     def quoted(self, language: Regular) -> Regular:
         """`Style.quoted`, inlined for speed."""
-        return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
+        return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
 
     def _new_key(self, name: str) -> Regular:
         return self.quoted(Literals((name,)))
@@ -68,7 +68,7 @@ class Common:
                     part.given, left = listed, tuple(one for one in tests if one is not test)
         part.tests = tuple((True, kind, text, "") for kind, text in left)
         made = string(part, self.style)
-        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else shared(made))
+        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else recently_shared(made))
 
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
         """Null, booleans, numbers and strings, restricted to the given kinds of values."""
@@ -91,6 +91,9 @@ def joined(kinds: Collection[str], scalars: list[Leaf | Number]) -> tuple[Leaf |
 
 
 _COMMON: dict[int, Common] = {}  # by identity of the style, which the entry keeps alive: hashing its content is slower
+
+
+register(f"{__name__}.common_of", _COMMON.clear, lambda: CacheInfo(len(_COMMON), _MAX_STYLES))
 
 
 def common_of(style: Style) -> Common:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS, name_of
-from guideway.jsontext.pointer import pointer
+from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_LISTS, SCHEMA_MAPS, SCHEMAS
+from guideway.jsontext.pointer import pointer, unescape
 
-__all__ = ["MAX_PLACES", "MAX_TRIALS", "conflict"]
+__all__ = ["MAX_PLACES", "MAX_TRIALS", "conflict", "value_at"]
 
 MAX_TRIALS = 60
 """The maximum number of trial deletions."""
@@ -33,7 +33,7 @@ def conflict(document: Any, place: str, is_empty: Callable[[], bool]) -> list[st
         place: The JSON Pointer of the unsatisfiable schema.
         is_empty: Whether the document in its current state has no instance.
     """
-    schema = _at(document, place)
+    schema = value_at(document, place)
     if not isinstance(schema, dict):
         return [place] if schema is False else []
     named: list[str] = []
@@ -62,9 +62,10 @@ def _keywords(schema: dict[str, Any]) -> list[str]:
     return [name for name in schema if name in KEYWORDS]
 
 
-def _at(document: Any, place: str) -> Any:
+def value_at(document: Any, place: str) -> Any:
+    """Return the value at a JSON Pointer, or None."""
     for part in place.split("/")[1:]:
-        name = name_of(part)
+        name = unescape(part)
         if isinstance(document, dict):
             document = document.get(name)
         elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):

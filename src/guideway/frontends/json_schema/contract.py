@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import cache
 
+from guideway.caching import cached
 from guideway.frontends.json_schema.expand import Expander
 from guideway.frontends.json_schema.keywords import ALL_TYPES, KEYWORDS, NOTES, Dialect, check_keyword
 from guideway.frontends.json_schema.scalars import is_asserted
@@ -46,7 +46,7 @@ def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
     return [(where, name, status) for (where, name), status in found.items()]
 
 
-@cache
+@cached(4096, characters=1 << 20, size=lambda name, _: len(name))
 def _note(name: str, dialect: Dialect) -> str:
     """The status of a name that asserts nothing, with a note if the name resembles a keyword."""
     if name in dialect.unknown:

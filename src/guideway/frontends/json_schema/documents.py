@@ -7,10 +7,10 @@ downloaded: documents are supplied by the caller, and the package contains the m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from urllib.parse import unquote, urldefrag, urljoin
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.json_schema.keywords import (
     DEFAULT_DIALECT,
@@ -19,11 +19,10 @@ from guideway.frontends.json_schema.keywords import (
     SCHEMA_MAPS,
     SCHEMAS,
     Dialect,
-    name_of,
     without_vocabularies,
 )
 from guideway.jsontext.decoder import read_json
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import MISSING, child, pointer, shown, unescape
 
 __all__ = ["Documents", "Resource", "simple_dialect"]
 
@@ -129,7 +128,7 @@ class Documents:
             return outer
         at = pointer(place, "$schema")
         if not isinstance(name, str):
-            raise InvalidConstraintError(f"at {at!r}: expected a string", at)
+            raise InvalidConstraintError(f"at {shown(at)}: $schema must be a string", at)
         found = DIALECTS.get(name.partition("://")[2].rstrip("#"))
         if found is not None:
             return found
@@ -139,7 +138,9 @@ class Documents:
             words = meta.get("$vocabulary")
             return without_vocabularies(base, words) if isinstance(words, dict) else base
         known = ", ".join(dict.fromkeys(dialect.name for dialect in DIALECTS.values()))
-        raise UnsupportedError(f"at {at!r}: the dialect {name!r} is not supported; these are: {known}", at)
+        raise UnsupportedError(
+            f"at {shown(at)}: the dialect {name!r} is not supported; supported dialects: {known}", at
+        )
 
     # -- references
 
@@ -160,14 +161,16 @@ class Documents:
         resource = home if uri is None or uri == home.uri else self.resource(uri)
         if resource is None:
             raise UnsupportedError(
-                f"{reference!r} leads out of the document, and nothing is fetched (pass it in resources=)", place
+                f"the reference {reference!r} is to another document, and nothing is fetched; pass that document in resources=",
+                place,
             )
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
             named = resource.anchors.get(fragment)
             if named is None:
                 raise InvalidConstraintError(
-                    f"at {place!r}: {reference!r} leads nowhere: no anchor {fragment!r}", place
+                    f"at {shown(place)}: the reference {reference!r} leads nowhere: there is no anchor {fragment!r}",
+                    place,
                 )
             return (*named, resource)
         return self._walk(resource, fragment, reference, place)
@@ -175,19 +178,20 @@ class Documents:
     def _walk(self, resource: Resource, fragment: str, reference: str, place: str) -> tuple[object, str, Resource]:
         found, target = resource.root, resource.place
         for part in fragment.split("/")[1:]:
-            name = name_of(part)
-            if isinstance(found, dict) and name in found:
-                found = found[name]
-            elif isinstance(found, list) and _is_index(name) and int(name) < len(found):
-                found = found[int(name)]
-            else:
+            name = unescape(part)
+            found = child(found, name)
+            if found is MISSING:
                 raise InvalidConstraintError(
-                    f"at {place!r}: {reference!r} leads nowhere: no {name!r} in {target or 'the document'!r}", place
+                    f"at {shown(place)}: the reference {reference!r} leads nowhere: {target or 'the document'!r} has no {name!r}",
+                    place,
                 )
             target = pointer(target, name)
             resource = self.owners.get(id(found), resource)
         if not isinstance(found, (dict, bool)):
-            raise InvalidConstraintError(f"at {place!r}: {reference!r} leads to what is no schema", place)
+            raise InvalidConstraintError(
+                f"at {shown(place)}: the reference {reference!r} leads to a value that is not a schema (an object, true or false)",
+                place,
+            )
         return found, target, resource
 
 
@@ -209,12 +213,10 @@ def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
     try:
         uri, fragment = urldefrag(urljoin(base, reference))
     except ValueError as problem:  # invalid brackets in the host
-        raise InvalidConstraintError(f"at {place!r}: {reference!r} is no URI reference: {problem}", place) from None
+        raise InvalidConstraintError(
+            f"at {shown(place)}: {reference!r} is not a URI reference: {problem}", place
+        ) from None
     return uri, fragment
-
-
-def _is_index(name: str) -> bool:
-    return name.isascii() and name.isdecimal() and len(name) < 10
 
 
 def _id_of(schema: object, dialect: Dialect) -> str:
@@ -224,7 +226,7 @@ def _id_of(schema: object, dialect: Dialect) -> str:
     return own
 
 
-@cache
+@cached(1)
 def _metaschemas() -> dict[str, str]:
     """Maps the URI of a metaschema to its file name."""
     folder = files(__package__).joinpath("metaschemas")

@@ -26,8 +26,10 @@ from guideway.frontends.json_schema.limits import (
     MAX_WIDE,
     MAX_WORK,
     MAX_WORK_FIRST,
+    MIN_TALLY,
 )
 from guideway.frontends.json_schema.rivals import plainly_said
+from guideway.jsontext.pointer import shown
 
 __all__ = ["Expander"]
 
@@ -107,6 +109,12 @@ class Expander(Choices):
         problem: LimitExceededError | None = None
         work = self._work
         self._most = work + MAX_WORK_FIRST
+        if self._prefers_cases(wanted):
+            try:
+                return self._by_cases(wanted)
+            except (TooHard, LimitExceededError):
+                self._depth, self._work = depth, work
+                self._steps, self._limit = 0, MAX_STEPS_FIRST
         try:
             found = [bundle for bundle, _ in self.search(wanted, None)]
             if sum(1 for bundle in found if bundle.types & OBJECT) <= MAX_WIDE:
@@ -131,6 +139,24 @@ class Expander(Choices):
         if self._work > self._most_work() and problem is not None:
             raise problem
         return [bundle for bundle, _ in self.search(wanted, None)]
+
+    def _prefers_cases(self, wanted: Want) -> bool:
+        """Whether a schema is `oneOf` with many objects that have no required key in common."""
+        literal = min(wanted)
+        if len(wanted) > 1 or literal & 1:
+            return False
+        term = self.term(self.places[literal >> 1])
+        fork = next((fork for fork in term.forks if fork.kind == "one" and len(fork.literals) >= MIN_TALLY), None)
+        if fork is None or len(term.forks) > 1 or term.also or term.left is not None:
+            return False
+        required: set[str] | None = None
+        for one in fork.literals:
+            branch = self.term(self.places[one >> 1])
+            part = branch.own.object
+            if one & 1 or one < 2 or part is None or branch.forks or branch.also or branch.left is not None:
+                return False
+            required = set(part.required) if required is None else required & part.required.keys()
+        return not required
 
     def _by_cases(self, wanted: Want) -> list[Bundle]:
         """Expand the other types by search, and objects by cases."""
@@ -157,7 +183,10 @@ class Expander(Choices):
             following = waiting.pop()
             if following in entered:
                 place = self.places[following].pointer
-                raise InvalidConstraintError(f"at {place!r}: the references lead back here without any text", place)
+                raise InvalidConstraintError(
+                    f"at {shown(place)}: this $ref leads back to itself without consuming text, so it describes no value",
+                    place,
+                )
             if following not in self._sound:
                 entered.add(following)
                 path.append((following, self._leads(following)))
@@ -176,7 +205,10 @@ class Expander(Choices):
         place = self.places[min(wanted) >> 1].pointer
         self._depth += 1
         if self._depth > MAX_NESTED:
-            raise LimitExceededError(f"at {place!r}: more than {MAX_NESTED} choices stand in one another", place)
+            raise LimitExceededError(
+                f"at {shown(place)}: choices (anyOf, oneOf, if) are nested more than {MAX_NESTED} deep; nest fewer of them",
+                place,
+            )
         waiting = [~one if tracked is not None else one for one in sorted(wanted)]
         found: list[tuple[Bundle, Evaluated]] = []
         stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], set())]
@@ -187,7 +219,8 @@ class Expander(Choices):
             self._spend(1 + len(state.forks), place)
             if len(found) > MAX_ALTERNATIVES or self._steps > self._limit:
                 raise LimitExceededError(
-                    f"at {place!r}: comes down to more than {MAX_ALTERNATIVES} alternatives", place
+                    f"at {shown(place)}: the schema expands to more than {MAX_ALTERNATIVES:,} alternatives; use fewer nested branches",
+                    place,
                 )
             if not self._settle(state, tracked):
                 continue
@@ -203,13 +236,19 @@ class Expander(Choices):
         if self._limit < MAX_STEPS:
             self._steps += count
             if self._steps > self._limit:
-                raise LimitExceededError(f"at {self._at!r}: too many pairs of alternatives to compare", self._at)
+                raise LimitExceededError(
+                    f"at {shown(self._at)}: more than the allowed pairs of alternatives must be compared; use fewer branches",
+                    self._at,
+                )
 
     def _spend(self, work: int, place: str) -> None:
         """Count the work on the whole document. The work on a single place is counted separately."""
         self._work += work
         if self._work > (self._most or self._most_work()):
-            raise LimitExceededError(f"at {place!r}: too many alternatives in all, up to here", place)
+            raise LimitExceededError(
+                f"at {shown(place)}: the schema up to here expands to too many alternatives; use fewer nested branches",
+                place,
+            )
 
     def _most_work(self) -> int:
         return MAX_WORK + 20 * len(self.places)
@@ -323,6 +362,10 @@ class Expander(Choices):
         """Whether no value can meet a want. The search is bounded; False may mean that it was not decided."""
         if self._depth > MAX_LOOKAHEAD or wanted in self._undecided:
             return False
+        known = self._known.get(wanted)
+        if known is not None:
+            self._steps += MAX_STEPS_AHEAD // 50
+            return not known
         before = self._depth, self._steps, self._limit, self._ahead
         self._steps, self._limit, self._ahead = 0, MAX_STEPS_AHEAD, True
         try:

@@ -90,7 +90,13 @@ class Formulas:
         self._spend(1)
         cube: Cube = {}
         rest: list[Formula] = []
-        todo = list(parts)
+        todo: list[Formula] = []
+        for part in parts:
+            empty = isinstance(part, All) and not part.cube and not part.rest
+            if part is not True and not empty:
+                todo.append(part)
+        if len(todo) == 1 and isinstance(todo[0], (All, bool)) and not self._values_at:
+            return todo[0]
         while todo:
             news: Cube = {}
             for part in todo:
@@ -189,13 +195,17 @@ class Formulas:
         true = 0
         seen: dict[Any, int] = {}
         never: list[Formula] = []  # parts that occur twice: neither may hold
+        parts = list(parts)
+        sizes = [(len(one.cube), sum(one.cube.values())) for one in parts if isinstance(one, All) and not one.rest]
+        differ = len(set(sizes)) == len(sizes)  # so that no two cubes are equal
         for part in parts:
             if part is False:
                 continue
             if part is True:
                 true += 1
                 continue
-            shape = frozenset(part.cube.items()) if isinstance(part, All) and not part.rest else id(part)
+            cube = not differ and isinstance(part, All) and not part.rest
+            shape = frozenset(part.cube.items()) if cube else id(part)  # type: ignore[union-attr]  # as above
             if shape not in seen:
                 made.append(part)
             seen[shape] = seen.get(shape, 0) + 1

@@ -10,24 +10,23 @@ arrays. Arrays with unique items do not accept this bracket.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from guideway.errors import InvalidTextError, UnsatisfiableError
 from guideway.grammar.nodes import Alternative, Array, Grammar
 from guideway.grammar.recognizer import END, byte_automaton
 from guideway.jsontext.pointer import pointer
+from guideway.jsontext.tokens import located, tokens
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
 __all__ = ["Judge"]
 
-_TOKEN = re.compile(r'[ \t\r\n]*([{}\[\],:]|"(?:[^"\\]|\\.)*"|[^\s{}\[\],:"]+)')
 _REPEATING = "\x01"  # a control character, which no JSON text contains
 _SHOWN = 60
 
@@ -80,7 +79,7 @@ class Judge:
     def _problem(self, text: str, at: int) -> InvalidTextError:
         """Describe the violation at a rejected character."""
         here = before = None
-        for here in _tokens(text):
+        for here in tokens(text):
             if here.end > at:
                 break
             before = here
@@ -138,43 +137,11 @@ def _told_apart(grammar: Grammar) -> Grammar:
     return made
 
 
-class _Token(NamedTuple):
-    """A token of a JSON text. `key` says whether it is an object key."""
-
-    start: int
-    end: int
-    text: str
-    key: bool
-
-
-def _tokens(text: str) -> Iterator[_Token]:
-    """The tokens of a text that is JSON."""
-    opened: list[bool] = []  # for each open container, whether it is an object
-    last = ""
-    for found in _TOKEN.finditer(text):
-        piece, (start, end) = found[1], found.span(1)
-        yield _Token(start, end, piece, bool(opened) and opened[-1] and last in ("{", ",") and piece not in "}]")
-        if piece in "{[":
-            opened.append(piece == "{")
-        elif piece in "}]":
-            opened.pop()
-        last = piece
-
-
 def _pointer_at(text: str, at: int) -> str:
     """The JSON Pointer of the value that begins or ends at the token there. For a comma, that of its container."""
-    path: list[str | int] = []  # the current key or index in each open container
-    for token in _tokens(text):
-        if token.key:
-            path[-1] = json.loads(token.text)
-        elif token.text in "}]":
-            path.pop()
+    for token, path in located(text):
         if token.end > at:
-            return pointer("", *(path[:-1] if token.text == "," else path))
-        if token.text in "{[":
-            path.append(0)
-        elif token.text == "," and isinstance(path[-1], int):
-            path[-1] += 1
+            return pointer("", *(path[:-1] if token.kind == "," else path))
     return ""
 
 
@@ -188,7 +155,7 @@ def _repeating(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
     opened: list[tuple[int, list[Any]]] = []  # the offset of each open container, and its parts
     key: str | None = None
     keys: list[str | None] = []  # the key of each open container
-    for token in _tokens(text):
+    for token in tokens(text):
         piece, start = token.text, token.start
         if piece in ",:":
             continue

@@ -6,13 +6,14 @@ A key class is the set of keys that match the same patterns.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from guideway.caching import cached
 from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import accepts, byte_automaton, is_empty, single_bytes
-from guideway.grammar.regular import ANY_TEXT, Cat, Chars, Either, Literals, Not, Regular, both
+from guideway.grammar.regular import ANY_TEXT, Chars, Complement, Concat, Literals, Regular, Union, both
+from guideway.jsontext.pointer import shown
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -63,13 +64,13 @@ def matches(test: Test, text: str) -> bool:
     return _matches(_Same(test), text)
 
 
-@lru_cache(maxsize=4096)
+@cached(4096, characters=1 << 20, size=lambda _, text: len(text))
 def _matches(test: _Same, text: str) -> bool:
     automaton = _automaton(test)
     return automaton is not None and accepts(automaton, text)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _automaton(test: _Same) -> Automaton | None:
     try:
         return byte_automaton(_leaf(test.language))
@@ -78,7 +79,7 @@ def _automaton(test: _Same) -> Automaton | None:
 
 
 def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
-    parts = [test.language if holds else Not(test.language) for holds, test in tests]
+    parts = [test.language if holds else Complement(test.language) for holds, test in tests]
     return both(*parts) if parts else ANY_TEXT
 
 
@@ -89,16 +90,21 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
         LimitExceededError: If there are too many classes, or if they need too many states.
     """
     if len(tests) > MAX_TESTS:
-        raise LimitExceededError(f"at {place!r}: more than {MAX_TESTS} patterns for the keys of one object", place)
+        raise LimitExceededError(
+            f"at {shown(place)}: one object has more than {MAX_TESTS} patterns for its keys; use fewer patternProperties",
+            place,
+        )
     try:
         return _classes(tuple(map(_Same, tests)))
     except LimitExceededError as problem:
         raise LimitExceededError(
-            f"at {place!r}: the classes into which patterns part the keys: {problem}", place
+            f"at {shown(place)}: the patterns divide the keys into too many classes: {problem}; "
+            f"use fewer patternProperties that match the same keys",
+            place,
         ) from None
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
     found: list[tuple[tuple[bool, _Same], ...]] = [()]
     searched = single_bytes(MAX_STATES)  # a new instance, so that the cost does not depend on earlier calls
@@ -155,13 +161,13 @@ def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] 
         if sum(high - low + 1 for low, high in language.ranges) > MAX_TEXTS:
             return None
         return tuple(chr(code) for low, high in language.ranges for code in range(low, high + 1))
-    if isinstance(language, Either):
+    if isinstance(language, Union):
         lists = [finite_texts(part, deepest - 1) for part in language.parts[: MAX_TEXTS + 1]]
         if len(language.parts) > MAX_TEXTS or any(one is None for one in lists):
             return None
         joined = tuple(dict.fromkeys(text for one in lists for text in one or ()))
         return joined if len(joined) <= MAX_TEXTS else None
-    if isinstance(language, Cat):
+    if isinstance(language, Concat):
         texts: tuple[str, ...] = ("",)
         for part in language.parts[: MAX_TEXTS + 1]:
             ends = finite_texts(part, deepest - 1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from guideway.errors import InvalidConstraintError
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = [
     "ALL_TYPES",
@@ -23,7 +24,6 @@ __all__ = [
     "Keyword",
     "check_keyword",
     "dialect_named",
-    "name_of",
     "without_vocabularies",
 ]
 
@@ -285,13 +285,39 @@ def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Key
     elif dialect.bool_limits and name.startswith("exclusive"):
         row = _BOOL_LIMIT
     if not row.fits(value):
-        hint = "; a list of schemas is called prefixItems" if name == "items" and isinstance(value, list) else ""
+        hint = _hint(name, value)
         raise InvalidConstraintError(
-            f"at {pointer(place, name)!r}: the value of {name!r} must be {row.expected}{hint}", pointer(place, name)
+            f"at {shown(pointer(place, name))}: the value of {name!r} must be {row.expected}{hint}",
+            pointer(place, name),
         )
     return row
 
 
-def name_of(part: str) -> str:
-    """The key that a part of a JSON Pointer encodes."""
-    return part.replace("~1", "/").replace("~0", "~")
+_OTHER_NAMES = {
+    "integer": ("int", "int32", "int64", "long", "uint"),
+    "number": ("float", "double", "decimal", "real", "num", "numeric"),
+    "string": ("str", "text", "char", "varchar"),
+    "boolean": ("bool",),
+    "object": ("dict", "map", "struct", "record", "mapping"),
+    "array": ("list", "tuple", "set", "sequence"),
+    "null": ("none", "nil", "nonetype", "undefined"),
+}
+_TYPE_OF = {other: name for name, others in _OTHER_NAMES.items() for other in (name, *others)}
+
+
+def _hint(name: str, value: object) -> str:
+    """Return what the author of a schema may have meant."""
+    if name == "items" and isinstance(value, list):
+        return (
+            '; a list of schemas is called prefixItems, or give dialect="draft-07" (or "$schema") for a schema of a '
+            "draft before 2020-12, where items may be a list"
+        )
+    if name != "type":
+        return ""
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str) and one not in TYPE_NAMES:
+            if one.lower() == "any":
+                return f"; for {one!r}, leave the keyword out"
+            close = _TYPE_OF.get(one.lower()) or next(iter(difflib.get_close_matches(one.lower(), TYPE_NAMES, 1)), None)
+            return f"; got {one!r}" + ("" if close is None else f", did you mean {close!r}?")
+    return f"; got {value!r:.60}"

@@ -11,15 +11,18 @@ __all__ = [
     "MAX_LOOKAHEAD",
     "MAX_NESTED",
     "MAX_OPENED",
+    "MAX_SHARED",
     "MAX_SPLITS",
     "MAX_STEPS",
     "MAX_STEPS_AHEAD",
     "MAX_STEPS_FIRST",
+    "MAX_TALLY",
     "MAX_TOLD_APART",
     "MAX_TRIED",
     "MAX_WIDE",
     "MAX_WORK",
     "MAX_WORK_FIRST",
+    "MIN_TALLY",
 ]
 
 MAX_ALTERNATIVES = 10_000
@@ -72,3 +75,12 @@ MAX_SPLITS = 100_000
 
 MAX_TRIED = 4
 """The maximum number of assertions about the value of one key that are combined with each other."""
+
+MIN_TALLY = 8
+"""The minimum number of branches of a disjunction that is counted while an object is read, instead of divided."""
+
+MAX_TALLY = 64
+"""The maximum number of branches of such a disjunction."""
+
+MAX_SHARED = 6
+"""The maximum number of such branches that share keys, directly or through other branches."""

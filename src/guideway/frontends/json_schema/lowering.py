@@ -52,8 +52,8 @@ from guideway.grammar.nodes import (
     pointer_of,
 )
 from guideway.grammar.regular import NEVER, Literals, Regular, either
-from guideway.jsontext.decoder import write_json
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.encoder import write_json
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = ["MAX_NODES", "Lowering"]
 
@@ -153,7 +153,8 @@ class Lowering:
                 if new & wide:
                     place = self._grammar.place(start) or ""
                     raise LimitExceededError(
-                        f"at {place!r}: more than {MAX_WIDE} alternatives within such alternatives", place
+                        f"at {shown(place)}: a choice inside these alternatives has more than {MAX_WIDE} alternatives; use fewer branches",
+                        place,
                     )
                 seen |= new
                 todo += new
@@ -293,7 +294,7 @@ class Lowering:
 
     def _array(self, part: ArrayPart, place: str) -> Array | None:
         if part.twins:
-            raise UnsupportedError("items that must not be unique", place)
+            raise UnsupportedError("a `not` around uniqueItems", place)
         fewest, most = part.fewest, part.most
         counted = []
         for start, what, least, limit in part.contains:
@@ -317,11 +318,9 @@ class Lowering:
         marks = self._punctuation[self._level][0]
         unique = part.unique and not self._all_differ(part, most)
         if unique and counts:
-            raise UnsupportedError(
-                "different items, some of which are counted by contains", self._at("uniqueItems", place)
-            )
+            raise UnsupportedError("uniqueItems together with contains", self._at("uniqueItems", place))
         if unique and prefix and fewest > 1:
-            reason = "a minimum of items that must all be different and are told by position"
+            reason = "uniqueItems with prefixItems and a minimum of two or more items"
             raise UnsupportedError(reason, self._at("uniqueItems", place))
         return Array(marks, prefix, rest, fewest, most, unique, counts)
 
@@ -376,8 +375,9 @@ class Lowering:
         """Add constants as one text each if the style determines the text, else return their nodes."""
         if not self._style.fixed:
             if len(boxes) > MAX_BOXES:
-                what = f"more than {MAX_BOXES} given arrays and objects, each of which may be written in many ways"
-                raise LimitExceededError(f"at {place!r}: {what}", place)
+                what = f"enum and const have more than {MAX_BOXES:,} arrays and objects in total, each of which "
+                "has many spellings; use fewer values, or profile='generation'"
+                raise LimitExceededError(f"at {shown(place)}: {what}", place)
             return [self._given(box, self._level) for box in boxes.values()]
         style = self._style
         texts.append(
@@ -421,7 +421,7 @@ class Lowering:
         """Raise one error for all refusals."""
         if not self.refusals:
             return
-        lines = [f"at {place!r}: {what}" for place, what in self.refusals.items()]
+        lines = [f"at {shown(place)}: {what}" for place, what in self.refusals.items()]
         first = next(iter(self.refusals))
         if len(lines) == 1:
             raise UnsupportedError(f"not supported {lines[0]}", first)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import partial
 from itertools import count
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.json_schema.bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Want, join
+from guideway.frontends.json_schema.bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Tally, Want, join
 from guideway.frontends.json_schema.expand import Expander
 from guideway.frontends.json_schema.keys import Test, classes, finite_texts, matches
 from guideway.frontends.json_schema.scalars import pattern_language, text
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Marked, Object, Property, Punctuation, Value
-from guideway.grammar.regular import ANY_TEXT, Literals, Not, Regular, both, either
+from guideway.grammar.regular import ANY_TEXT, Complement, Literals, Regular, both, either
+from guideway.jsontext.pointer import shown
 
 __all__ = ["MAX_READINGS", "Objects", "Ways", "check_readings", "value_of"]
 
@@ -22,14 +24,22 @@ MAX_READINGS = 256
 Ways = list[tuple[int, Want]]  # the marks of demands or counters, and the condition on a value that is read so
 Holds = Callable[[Test], bool]  # whether a key, or a key class, passes a test
 Tests = dict[tuple[str, object], Test]
+Needs = list[tuple[int, Want, frozenset[str], dict[str, Want], list[tuple[tuple[str, object], bool]]]]
 _SERIALS = count()
 _SILENT = Group()
+
+
+def _name_matches(name: str, test: Test) -> bool:
+    return matches(test, name)
 
 
 def check_readings(found: int, place: str) -> None:
     """Raise an error if a value has too many ways to be read."""
     if found > MAX_READINGS:
-        raise LimitExceededError(f"at {place!r}: more than {MAX_READINGS} ways to read one value", place)
+        raise LimitExceededError(
+            f"at {shown(place)}: one value matches alternatives in more than {MAX_READINGS} ways; use fewer branches that overlap",
+            place,
+        )
 
 
 def value_of(ways: Ways, node_of: Callable[[Want], int]) -> Value:
@@ -48,43 +58,62 @@ class Objects:
         self._expander = expander
         self._style = style
         self._node_of = node_of
+        self._values: dict[Hashable, Value] = {}  # by the level, the condition and the demands
+        self._marks = 0  # identifies the punctuation of the current level
         self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
 
     def node(self, part: ObjectPart, place: str, marks: Punctuation) -> Object | None:
         """The node of an object. None if there is no such object."""
-        if len(part.groups) < 2 and not (part.demands or part.keys or part.banned):
+        if len(part.groups) < 2 and not (part.demands or part.keys or part.banned or part.tallies):
             group = part.groups[0] if part.groups else _SILENT
             if not group.patterns:
                 return self._plain(part, group, marks)
+        self._marks = id(marks)
+        tally = self._only_tally(part, place)
+        needs = self._needs(part)
         tests = self._tests(part)
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
+        groups = [(group, group.names, group.patterns, group.extra) for group in part.groups]
         for name in names:
-
-            def holds(test: Test, name: str = name) -> bool:
-                return matches(test, name)
-
+            holds = partial(_name_matches, name)
             wanted = NOTHING if name in part.banned else ANYTHING
-            for group in part.groups:
-                inner = group.names.get(name)
-                if group.patterns:
+            for group, inside, patterns, extra in groups:
+                inner = inside.get(name)
+                if patterns:
                     inner = self._by_pattern(group, inner, holds, tests)
                 elif inner is None:
-                    inner = group.extra
+                    inner = extra
                 if inner:
                     wanted = join(wanted, inner)
+            missing = tally.missing.get(name, 0) if tally else 0
             if 1 in wanted or (keys is not None and not matches(keys, name)):
                 if name in part.required:
                     return None
+                if missing:  # the key is always absent
+                    entries.append(Property(self._style.strings((name,)), self._node_of(NOTHING), False, missing))
                 continue
-            value = self._entry(part, wanted, name, holds, tests, place)
-            entries.append(Property(self._style.strings((name,)), value, name in part.required))
-        others = self._open(part, names, tests, place)
+            value = self._entry(part, wanted, name, holds, tests, needs, place)
+            entries.append(Property(self._style.strings((name,)), value, name in part.required, missing))
+        others = self._open(part, names, tests, needs, place)
         ordered = self._style.key_order == "schema"
-        demands = (1 << len(part.demands)) - 1
-        most = part.most
-        return Object(marks, tuple(entries), others, ordered, part.fewest, most, demands)
+        limits = part.fewest, part.most
+        if tally is None:
+            demands = (1 << len(part.demands)) - 1
+            return Object(marks, tuple(entries), others, ordered, *limits, demands)
+        count = tally.branches
+        failing = max(count - tally.most, 0), count - 1
+        return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
+
+    @staticmethod
+    def _only_tally(part: ObjectPart, place: str) -> Tally | None:
+        """The tally of an object. Objects count the marks of one tally, or of demands."""
+        if not part.tallies:
+            return None
+        if part.demands or len(part.tallies) > 1:
+            raise LimitExceededError(f"at {place!r}: too many alternatives that depend on absent keys", place)
+        return part.tallies[0]
 
     def _plain(self, part: ObjectPart, group: Group, marks: Punctuation) -> Object | None:
         """The common case: the `properties`, `required` and `additionalProperties` of one schema."""
@@ -99,7 +128,7 @@ class Objects:
                 return None
         rest: tuple[Property, ...] = ()
         if 1 not in others and not (self._style.closed and group.listed and group.extra is None):
-            keys = Not(Literals(tuple(wants))) if wants else ANY_TEXT
+            keys = Complement(Literals(tuple(wants))) if wants else ANY_TEXT
             rest = (Property(self._style.quoted(keys), node_of(others), False),)
         ordered = self._style.key_order == "schema"
         return Object(marks, tuple(entries), rest, ordered, part.fewest, part.most)
@@ -131,6 +160,8 @@ class Objects:
             names.update(dict.fromkeys(group.names))
         names.update(part.required)
         names.update(dict.fromkeys(sorted(part.banned)))
+        for tally in part.tallies:
+            names.update(dict.fromkeys(tally.ways))
         for demand in part.demands:
             names.update(dict.fromkeys(sorted(demand.names)))
             names.update(dict.fromkeys(name for name, _ in demand.named))
@@ -150,39 +181,59 @@ class Objects:
         return wanted if hit else group.extra or ANYTHING
 
     def _entry(
-        self,
-        part: ObjectPart,
-        wanted: Want,
-        name: str | None,
-        holds: Holds,
-        tests: Tests,
-        place: str,
+        self, part: ObjectPart, wanted: Want, name: str | None, holds: Holds, tests: Tests, needs: Needs, place: str
     ) -> Value:
-        """The ways to read the value of a key (or of the keys of a class), by the demands that it meets."""
-        ways: Ways = [(0, wanted)]
-        for bit, demand in enumerate(part.demands):
-            value = demand.value
-            given = next((one for key, one in demand.named if key == name), None)
+        """The ways to read the value of a key (or of the keys of a class), by the demands and branches that it meets."""
+        applied = []
+        for mark, value, names, named, conditions in needs:
+            given = None if name is None else named.get(name)
             if given is not None:
-                value = given
-            elif name in demand.names or 1 in value:
+                applied.append((mark, given))
+            elif name in names or 1 in value:
                 continue
-            asked = [(("pattern", one), True) for one, _ in demand.inside]
-            asked += [(("pattern", one), False) for one, _ in demand.outside]
-            if demand.keys:
-                asked.append((("keys", demand.keys), True))  # type: ignore[arg-type]  # as in _tests
-            if given is None and any(holds(tests[key]) is not should for key, should in asked):
-                continue
+            elif not conditions or all(holds(tests[key]) is should for key, should in conditions):
+                applied.append((mark, value))
+        tally = next((one.ways[name] for one in part.tallies if name in one.ways), None) if name is not None else None
+        if not applied and tally is None:
+            return self._node_of(wanted)
+        if tally is not None:
+            met_ways = ((marks, join(wanted, one)) for marks, one in tally)
+            return value_of([way for way in met_ways if 1 not in way[1]], self._node_of)
+        key = self._marks, wanted, tuple(applied)
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = value_of(self._ways(wanted, applied, place), self._node_of)
+        return found
+
+    @staticmethod
+    def _ways(wanted: Want, applied: list[tuple[int, Want]], place: str) -> Ways:
+        """The ways to read a value, by the demands that apply to its key."""
+        ways: Ways = [(0, wanted)]
+        for mark, value in applied:
             split = []
             for marks, one in ways:
                 met = join(one, value)
-                split.append((marks | 1 << bit, met))
+                split.append((marks | mark, met))
                 split += [(marks, one)] if met != one else []
             ways = [way for way in split if 1 not in way[1]]
             check_readings(len(ways), place)
-        return value_of(ways, self._node_of)
+        return ways
 
-    def _open(self, part: ObjectPart, names: dict[str, None], tests: Tests, place: str) -> tuple[Property, ...]:
+    @staticmethod
+    def _needs(part: ObjectPart) -> Needs:
+        """The demands of an object: mark, value, excluded names, named values, and the conditions on keys."""
+        made: Needs = []
+        for bit, demand in enumerate(part.demands):
+            conditions: list[tuple[tuple[str, object], bool]] = [(("pattern", one), True) for one, _ in demand.inside]
+            conditions += [(("pattern", one), False) for one, _ in demand.outside]
+            if demand.keys:
+                conditions.append((("keys", demand.keys), True))
+            made.append((1 << bit, demand.value, demand.names, dict(demand.named), conditions))
+        return made
+
+    def _open(
+        self, part: ObjectPart, names: dict[str, None], tests: Tests, needs: Needs, place: str
+    ) -> tuple[Property, ...]:
         """The key classes of all other keys."""
         closed = (
             self._style.closed
@@ -212,11 +263,15 @@ class Objects:
                     wanted = join(wanted, inner)
             if 1 in wanted:
                 continue
-            found.setdefault(self._entry(part, wanted, None, holds, tests, place), []).append(language)
+            found.setdefault(self._entry(part, wanted, None, holds, tests, needs, place), []).append(language)
         made = []
         for value, languages in found.items():
             keys = either(languages)
             if names:
-                keys = Not(Literals(tuple(names))) if keys is ANY_TEXT else both(keys, Not(Literals(tuple(names))))
+                keys = (
+                    Complement(Literals(tuple(names)))
+                    if keys is ANY_TEXT
+                    else both(keys, Complement(Literals(tuple(names))))
+                )
             made.append(Property(self._style.quoted(keys), value, False))
         return tuple(made)

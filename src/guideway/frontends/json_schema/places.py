@@ -10,7 +10,7 @@ from guideway.frontends.json_schema.documents import Documents, Resource
 from guideway.frontends.json_schema.keywords import KEYWORDS
 from guideway.frontends.json_schema.reading import MAX_PLAIN, read_schema
 from guideway.frontends.json_schema.terms import Fork, Place, Term
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = ["Places"]
 
@@ -27,6 +27,7 @@ class Places:
         self.places: list[Place] = [Place(0, True, "", documents.main, ())]
         # by identity of schemas, which the places keep alive
         self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}
+        self._targets: dict[tuple[int, tuple[Resource, ...]], int] = {}  # of schemas that are only references
         self._values: dict[str, int] = {}
         self.refusals: dict[str, str] = {}
         self.contract: list[tuple[str, str]] = []
@@ -37,30 +38,44 @@ class Places:
         return self.literal(main.root, main.place, main, (main,) if self.documents.dynamic else ())
 
     def literal(self, schema: object, where: str, resource: Resource, scope: tuple[Resource, ...]) -> int:
-        """The literal of a schema. A schema that is only a reference has the literal of its target."""
-        seen: set[tuple[int, tuple[Resource, ...]]] = set()
-        while isinstance(schema, dict):
+        """The literal of a schema. A schema that is only a reference has the literal of its target.
+
+        The literals of references are kept, so that each reference of a chain is resolved once.
+        """
+        chain: dict[tuple[int, tuple[Resource, ...]], None] = {}
+        found = None
+        while found is None:
+            if not isinstance(schema, dict):
+                found = 0 if schema else 1
+                break
             if not schema:
-                return 0
+                found = 0
+                break
             key = (id(schema), scope)
             found = self._literals.get(key)
             if found is not None:
-                return found
+                break
             if "$ref" not in schema or not self._only_ref(schema, resource):
                 place = Place(2 * len(self.places), schema, where, resource, scope)
                 self.places.append(place)
-                self._literals[key] = place.literal
-                return place.literal
-            if key in seen:
-                raise InvalidConstraintError(f"at {where!r}: the reference leads back to itself", where)
-            seen.add(key)
-            if len(seen) == 1:
+                found = self._literals[key] = place.literal
+                break
+            if key in chain:
+                raise InvalidConstraintError(
+                    f"at {shown(where)}: this $ref leads back to itself, so it describes no value", where
+                )
+            if not chain:
                 self.contract.append((where, "$ref"))
-            try:
-                schema, where, resource, scope = self._target(schema, where, resource, scope, "$ref")
-            except UnsupportedError as problem:
-                return self._refuse(problem, where)
-        return 0 if schema else 1
+            found = self._targets.get(key)
+            if found is None:
+                chain[key] = None
+                try:
+                    schema, where, resource, scope = self._target(schema, where, resource, scope, "$ref")
+                except UnsupportedError as problem:
+                    found = self._refuse(problem, where)
+        for key in chain:
+            self._targets[key] = found
+        return found
 
     def is_own(self, place: Place) -> bool:
         """Whether every occurrence of this schema in the main document has the literal of this place."""

@@ -27,7 +27,7 @@ from guideway.frontends.json_schema.bundles import (
 )
 from guideway.frontends.json_schema.keywords import BOOLS_ONCE, KEYWORDS, Dialect, check_keyword
 from guideway.frontends.json_schema.terms import Fork, Place, Term, want
-from guideway.jsontext.pointer import pointer
+from guideway.jsontext.pointer import pointer, shown
 
 __all__ = [
     *("KEYWORD_NAMES", "MAX_COUNT", "MAX_PLAIN", "PLAIN_TERMS", "TYPE_BITS"),
@@ -272,7 +272,7 @@ def _count(r: _Reading, name: str, value: Any) -> int:
     made = int(value)
     if made > MAX_COUNT and name.startswith("min"):
         at = r.at(name)
-        raise LimitExceededError(f"at {at!r}: more than {MAX_COUNT} can never be reached", at)
+        raise LimitExceededError(f"at {shown(at)}: the count must be at most {MAX_COUNT}", at)
     return min(made, MAX_COUNT)
 
 

@@ -18,8 +18,9 @@ from guideway.frontends.json_schema.bundles import (
     merge,
 )
 from guideway.frontends.json_schema.terms import Term
+from guideway.jsontext.pointer import shown
 
-__all__ = ["discriminator", "plainly_said", "rivals_of"]
+__all__ = ["Tags", "discriminator", "plainly_said", "rivals_of", "tags_of"]
 
 MAX_PAIRED = 300
 """The maximum number of `oneOf` branches that are compared pairwise if no discriminator separates all of them."""
@@ -50,7 +51,11 @@ def rivals_of(
     if _values_differ(faces) or _tags_differ(faces, term_of):
         return rivals
     if len(literals) > MAX_PAIRED:
-        raise LimitExceededError(f"at {place!r}: more than {MAX_PAIRED} branches that no one value tells apart", place)
+        raise LimitExceededError(
+            f"at {shown(place)}: more than {MAX_PAIRED} branches that no single property distinguishes; "
+            f"give each branch a property with a different const",
+            place,
+        )
     for i, left in enumerate(faces):
         for j in range(i):
             spend(len(left) * len(faces[j]))
@@ -79,7 +84,8 @@ def plainly_said(part: ObjectPart, name: str) -> Want:
         inner = group.names.get(name)
         if inner is None and not group.patterns:
             inner = group.extra
-        wanted = join(wanted, inner or ANYTHING)
+        if inner:
+            wanted = join(wanted, inner)
     return wanted
 
 
@@ -136,27 +142,39 @@ def _tag_values(part: ObjectPart, name: str, term_of: TermOf) -> set[str] | None
     return None
 
 
-def discriminator(
-    rivals: Sequence[int], faces: list[list[Bundle]], term_of: TermOf
-) -> tuple[str, dict[int, tuple[set[str], bool]]]:
+Tags = dict[str, dict[int, tuple[set[str], bool]]]
+
+
+def tags_of(faces: list[list[Bundle]], term_of: TermOf) -> Tags:
+    """For each key, the branches that list its values as strings, with these values and whether the key is required."""
+    made: Tags = {}
+    for j, face in enumerate(faces):
+        parts = [one.object for one in face if one.types == OBJECT and one.boxes is None and one.object is not None]
+        if not parts or len(parts) < len(face):
+            continue
+        for name in dict.fromkeys(name for group in parts[0].groups for name in group.names):
+            found = [_tag_values(part, name, term_of) for part in parts]
+            values = {tag for one in found for tag in one or ()}
+            if None not in found and values:
+                made.setdefault(name, {})[j] = (values, all(name in part.required for part in parts))
+    return made
+
+
+def discriminator(rivals: Sequence[int], tags: Tags) -> tuple[str, dict[int, tuple[set[str], bool]]]:
     """The discriminator: the key that separates the most branches.
 
     Returns:
         The key, and for each separated branch its values and whether the key is required.
     """
     best: tuple[str, dict[int, tuple[set[str], bool]]] = ("", {})
-    parts = {j: [one.object for one in faces[j] if one.types == OBJECT and one.boxes is None] for j in rivals}
-    parts = {j: mine for j, mine in parts.items() if len(mine) == len(faces[j]) and mine and None not in mine}
-    names = {name for mine in parts.values() for part in mine if part for group in part.groups for name in group.names}
-    for name in sorted(names):
+    for name in sorted(tags):
         told: dict[int, tuple[set[str], bool]] = {}
         taken: set[str] = set()
-        for j, mine in parts.items():
-            found = [_tag_values(part, name, term_of) for part in mine if part]
-            values = {tag for one in found for tag in one or ()}
-            if None not in found and values and taken.isdisjoint(values):
-                taken |= values
-                told[j] = (values, all(name in part.required for part in mine if part))
+        for j in rivals:
+            found = tags[name].get(j)
+            if found is not None and taken.isdisjoint(found[0]):
+                taken |= found[0]
+                told[j] = found
         if len(told) > len(best[1]):
             best = (name, told)
     return best

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache, lru_cache
 
+from guideway.caching import cached
 from guideway.errors import ConstraintError, UnsupportedError
 from guideway.frontends.formats import FORMATS, format_language
 from guideway.frontends.json_schema.bundles import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
@@ -16,14 +16,14 @@ from guideway.frontends.json_schema.style import Style
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.lengths import of_length
 from guideway.grammar.nodes import Cell, Leaf, Number
-from guideway.grammar.program import shared
+from guideway.grammar.program import constant, shared
 from guideway.grammar.regular import (
     ANY_TEXT,
-    Cat,
+    Complement,
+    Concat,
+    JsonEscaped,
     Literals,
-    Not,
     Regular,
-    Spelled,
     Spelling,
     both,
     cat,
@@ -33,7 +33,8 @@ from guideway.grammar.regular import (
     optional,
     repeat,
 )
-from guideway.jsontext.decoder import write_number
+from guideway.jsontext.encoder import write_number
+from guideway.jsontext.pointer import shown
 
 __all__ = [
     *(
@@ -43,7 +44,6 @@ __all__ = [
         "any_scalar",
         "is_asserted",
         "number",
-        "other_keys",
         "pattern_language",
         "plain_scalar",
     ),
@@ -67,7 +67,7 @@ _DIGIT = chars("09")
 _FREE_NUMBER = NumberPart()
 
 
-_ANY_NUMBER = shared(
+_ANY_NUMBER = constant(
     cat(
         optional(literal("-")),
         either([literal("0"), cat(chars("19"), repeat(_DIGIT))]),
@@ -77,15 +77,15 @@ _ANY_NUMBER = shared(
 )
 
 
-_ANY_DIGITS = shared(cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))])))
-_ANY_POINTED = shared(both(_ANY_NUMBER, Not(_ANY_DIGITS)))
+_ANY_DIGITS = constant(cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))])))
+_ANY_POINTED = constant(both(_ANY_NUMBER, Complement(_ANY_DIGITS)))
 
 
 _DIGITS = re.compile(r"-?[0-9]+").fullmatch
 _FREE_BOUNDS = Bounds()
 
 
-@cache
+@cached(2)
 def _free_digits(whole: bool) -> Regular:
     return shared(integers(_FREE_BOUNDS) if whole else numbers(_FREE_BOUNDS))
 
@@ -156,23 +156,23 @@ def text(part: StringPart | None, style: Style) -> Regular:
     for holds, kind, name, place in part.tests:
         language = pattern_language(name, place) if kind == "pattern" else _format(name, place, style)
         if language is not None:
-            parts.append(language if holds else Not(language))
+            parts.append(language if holds else Complement(language))
         elif not holds:
             return Literals(())  # the negation of a format that asserts nothing
     if part.given is not None:
         return both(Literals(tuple(part.given)), *parts)
     parts = of_length(parts, part.fewest, part.most)
     if part.excluded:
-        parts.append(Not(Literals(tuple(sorted(part.excluded)))))
+        parts.append(Complement(Literals(tuple(sorted(part.excluded)))))
     return both(*parts) if parts else ANY_TEXT
 
 
-@cache
+@cached(2)
 def _free_string(spelling: Spelling) -> Regular:
-    return shared(Cat((literal('"'), Spelled(ANY_TEXT, spelling), literal('"'))))
+    return shared(Concat((literal('"'), JsonEscaped(ANY_TEXT, spelling), literal('"'))))
 
 
-@cache
+@cached(256)
 def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Number | None:
     """The node of a single scalar type without assertions, or of integers. None for other types.
 
@@ -190,25 +190,20 @@ def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Nu
     return None
 
 
-@cache
+@cached(256)
 def any_scalar(style: Style) -> Leaf:
     """Null, a boolean, a number or a string."""
     numbers = _free_digits(whole=False) if style.plain_numbers else _ANY_NUMBER
     return Leaf(shared(either((Literals(("null", "true", "false")), numbers, _free_string(style.spelling)))))
 
 
-@cache
+@cached(256)
 def any_key(style: Style) -> Regular:
     """An arbitrary object key."""
     return shared(style.quoted(ANY_TEXT))
 
 
-def other_keys(names: tuple[str, ...], style: Style) -> Regular:
-    """Every key except these."""
-    return style.quoted(Not(Literals(names)))
-
-
-@cache
+@cached(64)
 def _shared_format(name: str) -> Regular:
     return shared(format_language(name))
 
@@ -238,7 +233,7 @@ def tested(part: StringPart) -> StringPart | None:
     return StringPart(tests=tuple(left), given=given) if given else None
 
 
-@lru_cache(maxsize=1024)
+@cached(1024, characters=1 << 20, size=len)
 def _pattern(pattern: str) -> Regular:
     return parse_pattern(pattern, "ecma", search=True)
 
@@ -255,7 +250,7 @@ def pattern_language(pattern: str, place: str) -> Regular:
     except UnsupportedError as problem:
         raise UnsupportedError(str(problem), place) from None
     except ConstraintError as problem:
-        raise type(problem)(f"at {place!r}: {problem}", place) from None
+        raise type(problem)(f"at {shown(place)}: {problem}", place) from None
 
 
 def _format(name: str, place: str, style: Style) -> Regular | None:
@@ -263,7 +258,7 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
     if is_asserted(name, style):
         return _shared_format(name)
     if style.formats == "strict" and name not in HARMLESS_FORMATS:
-        raise UnsupportedError(f"the format {name!r}", place)
+        raise UnsupportedError(f"the format {shown(name)}", place)
     return None
 
 

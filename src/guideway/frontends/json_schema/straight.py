@@ -34,7 +34,8 @@ from guideway.grammar.nodes import (
     Sequence,
     pointer_of,
 )
-from guideway.grammar.regular import NEVER, Literals, Not, Regular, either
+from guideway.grammar.regular import NEVER, Complement, Literals, Regular, either
+from guideway.jsontext.pointer import shown
 
 __all__ = ["MAX_NODES", "Rest", "Straight", "reserve"]
 
@@ -79,7 +80,9 @@ def reserve(grammar: Grammar, place: Origin) -> int:
 
 def _refuse_nodes(place: Origin) -> NoReturn:
     where = pointer_of(place)
-    raise LimitExceededError(f"at {where!r}: the schema comes to more than {MAX_NODES} nodes", where)
+    raise LimitExceededError(
+        f"at {shown(where or '')}: the schema has more than {MAX_NODES:,} grammar nodes; use a smaller schema", where
+    )
 
 
 class Rest(Protocol):
@@ -357,7 +360,7 @@ class Straight:
         rest: tuple[Property, ...] = ()
         if others != _NEVER and not closed:
             names = (*properties, *missing)
-            rest = (Property(common.quoted(Not(Literals(names))) if names else common.key, others, False),)
+            rest = (Property(common.quoted(Complement(Literals(names))) if names else common.key, others, False),)
         return Object(common.braces, tuple(entries), rest, common.ordered)
 
     def _key(self, name: str) -> Regular:

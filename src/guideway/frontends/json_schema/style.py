@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, lru_cache
 from typing import Literal, get_args
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
 from guideway.grammar.nodes import Punctuation
-from guideway.grammar.regular import Cat, Literals, Regular, Spelled, Spelling, literal
-from guideway.jsontext.decoder import write_json
+from guideway.grammar.regular import Concat, JsonEscaped, Literals, Regular, Spelling, literal
+from guideway.jsontext.encoder import write_json
 
 __all__ = [
     "MAX_INDENTED",
@@ -91,33 +91,23 @@ class Style:
         """One of the given strings, as JSON."""
         return _strings(tuple(texts), self.escapes)
 
-    @property
-    def key_of(self) -> Callable[[str], Regular]:
-        """A function that returns the expression of a single key, as JSON."""
-        return _key_of(self.escapes)
-
     def new_key(self, key: str) -> Regular:
         """The expression of a key, not cached: a key that no other schema has is not worth a cache entry."""
         return _new_strings((key,), self.escapes)
 
     def quoted(self, language: Regular) -> Regular:
         """The JSON strings whose decoded text is in the language."""
-        return Cat((QUOTE, Spelled(language, self.spelling), QUOTE))
+        return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
 
 
 def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
     if escapes == "canonical":
         return Literals(tuple(map(write_json, texts)))
-    return Cat((QUOTE, Spelled(Literals(texts), "json-any"), QUOTE))
+    return Concat((QUOTE, JsonEscaped(Literals(texts), "json-any"), QUOTE))
 
 
-_strings = lru_cache(maxsize=16384)(_new_strings)
+_strings = cached(16384, characters=8 << 20, size=lambda texts, _: sum(map(len, texts)))(_new_strings)
 """Cached: the same texts give the same object in all schemas."""
-
-
-@cache
-def _key_of(escapes: Escapes) -> Callable[[str], Regular]:
-    return lru_cache(maxsize=16384)(lambda key: _strings((key,), escapes))
 
 
 def make_style(
@@ -140,7 +130,7 @@ def make_style(
         return _style.__wrapped__(*knobs)
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _style(
     profile: Profile,
     key_order: KeyOrder | None,

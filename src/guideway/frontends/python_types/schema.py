@@ -13,11 +13,23 @@ import typing
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
-from guideway.frontends.python_types.texts import FORMATS, STRIPPED, dates, ecma_pattern, past_or_future, url
+from guideway.frontends.python_types.json_strings import json_pattern
+from guideway.frontends.python_types.probes import accepts, length_bound, read_from_json, special
+from guideway.frontends.python_types.texts import (
+    FORMATS,
+    NOT_PYTHON,
+    STRIPPED,
+    dates,
+    ecma_pattern,
+    past_or_future,
+    time_zones,
+    url,
+)
+from guideway.jsontext.pointer import pointer
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,7 +48,7 @@ _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
 
-@cache
+@cached(1)
 def schema_generator() -> type[GenerateJsonSchema]:
     """Return the generator class for Pydantic."""
     from pydantic.json_schema import GenerateJsonSchema
@@ -46,6 +58,27 @@ def schema_generator() -> type[GenerateJsonSchema]:
             super().__init__(*args, **options)
             self.names: dict[int, str] = {}
             """Names of fields by the `id` of their schemas, for errors."""
+            self.definitions_of_core: list[Any] = []
+            """Core schemas that references refer to, for validators of defaults."""
+            self.core_configs: list[Any] = []
+            """Core configurations of the enclosing models."""
+
+        @property
+        def _json_bytes(self) -> str:
+            """How bytes are written in JSON. Pydantic before 2.9 knows one way."""
+            return getattr(self._config, "val_json_bytes", "utf8")
+
+        def generate_inner(self, schema: Any) -> dict[str, Any]:
+            found = special(schema, self._json_bytes)
+            if found is not None:
+                config = self._config
+                if not config.str_min_length and config.str_max_length is None:
+                    return found
+                # The bounds that a model sets for all strings hold for these strings, too.
+                return {"allOf": [found, {"if": {"type": "string"}, "then": self.str_schema({"type": "str"})}]}
+            if (bound := length_bound(schema)) is not None:
+                return _with_length(self.generate_inner(schema["schema"]), *bound)
+            return super().generate_inner(schema)
 
         def decimal_schema(self, schema: Any) -> dict[str, Any]:
             return _decimal(schema)
@@ -53,22 +86,80 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def bytes_schema(self, schema: Any) -> dict[str, Any]:
             if "min_length" in schema or "max_length" in schema:
                 raise UnsupportedError("length bounds on bytes are not supported; use a str with length bounds")
-            return {"type": "string"}
+            written = self._json_bytes
+            return (
+                {"type": "string"} if written == "utf8" else dict(FORMATS["hex" if written == "hex" else "base64url"])
+            )
 
         def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
             return _with_formats(super().generate(schema, mode))
 
+        def definitions_schema(self, schema: Any) -> dict[str, Any]:
+            self.definitions_of_core += schema["definitions"]
+            return super().definitions_schema(schema)
+
+        def model_schema(self, schema: Any) -> dict[str, Any]:
+            self.core_configs.append(schema.get("config"))
+            try:
+                return super().model_schema(schema)
+            finally:
+                self.core_configs.pop()
+
+        def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+            self.core_configs.append(schema.get("config"))
+            try:
+                return super().dataclass_schema(schema)
+            finally:
+                self.core_configs.pop()
+
+        def field_is_required(self, field: Any, total: bool) -> bool:
+            """Return whether the field must be given: also if its default is validated and not valid."""
+            return super().field_is_required(field, total) or self._has_invalid_default(field["schema"])
+
+        def _has_invalid_default(self, schema: Any) -> bool:
+            if schema["type"] != "default" or "default" not in schema:
+                return False
+            if not schema.get("validate_default", self._config.validate_default):
+                return False
+            return not accepts(
+                schema["schema"], schema["default"], self.definitions_of_core, next(reversed(self.core_configs), None)
+            )
+
+        def fraction_schema(self, schema: Any) -> dict[str, Any]:
+            if schema.keys() - {"type", "metadata", "ref", "strict", "serialization"}:
+                raise UnsupportedError("a Fraction with bounds is not supported; check them in a validator")
+            return dict(FORMATS["fraction"])
+
+        def missing_sentinel_schema(self, schema: Any) -> dict[str, Any]:
+            inner = schema.get("schema")
+            if inner is None:
+                raise UnsupportedError("MISSING has no JSON text; use it as an alternative of another type")
+            made: Any = self.generate_inner(inner)
+            return made  # type: ignore[no-any-return]  # of a base class without types
+
         def str_schema(self, schema: Any) -> dict[str, Any]:
-            return _string(super().str_schema(schema), schema)
+            # The configuration of the model holds where the type itself says nothing.
+            config = self._config
+            general = {
+                "min_length": config.str_min_length or None,
+                "max_length": config.str_max_length,
+                "strip_whitespace": config.str_strip_whitespace or None,
+            }
+            whole: Any = {**{name: value for name, value in general.items() if value is not None}, **schema}
+            return _string(super().str_schema(whole), whole)
 
         def float_schema(self, schema: Any) -> dict[str, Any]:
             return _rounded(super().float_schema(schema))
 
         def literal_schema(self, schema: Any) -> dict[str, Any]:
-            """Return the schema without bytes literals, since no JSON text is parsed as bytes."""
-            made: Any = {**schema, "expected": [one for one in schema["expected"] if not isinstance(one, bytes)]}
-            if not made["expected"]:
-                raise UnsupportedError("a Literal of bytes is not supported; use a Literal of str")
+            """Return the schema without values that no JSON text is parsed as: bytes, and members of plain enums."""
+            expected = [one for one in schema["expected"] if read_from_json(schema, one)]
+            if not expected:
+                raise UnsupportedError(
+                    f"no JSON text is read as Literal[{schema['expected'][0]!r}]; use a Literal of str, int or bool, "
+                    "or the Enum itself"
+                )
+            made: Any = {**schema, "expected": expected}
             return super().literal_schema(made)
 
         def set_schema(self, schema: Any) -> dict[str, Any]:
@@ -80,13 +171,24 @@ def schema_generator() -> type[GenerateJsonSchema]:
         def chain_schema(self, schema: Any) -> dict[str, Any]:
             if any(step.get("type") == "is-instance" for step in schema["steps"]):
                 raise UnsupportedError("types that are validated by isinstance are not supported")
+            if any(
+                not step.get("type", "").startswith("function-") and step != {"type": "any"}
+                for step in schema["steps"][1:]
+            ):
+                raise UnsupportedError(
+                    "a text that is validated as several types in a row is not supported; use one type"
+                )
             return super().chain_schema(schema)
 
         def is_subclass_schema(self, schema: Any) -> dict[str, Any]:
             raise UnsupportedError("classes as values (type[...]) are not supported")
 
         def json_schema(self, schema: Any) -> dict[str, Any]:
-            raise UnsupportedError("JSON inside a string (Json[...]) is not supported; use the inner type")
+            inner = schema.get("schema")
+            if inner is None or inner["type"] == "any":
+                return dict(FORMATS["any json"])
+            made = self.generate_inner(inner)
+            return {"type": "string", "pattern": f"^{json_pattern(made, dict(self.definitions), self.ref_template)}$"}
 
         def url_schema(self, schema: Any) -> dict[str, Any]:
             return url(schema.get("allowed_schemes"), schema.get("max_length"))
@@ -148,7 +250,9 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
         def timedelta_schema(self, schema: Any) -> dict[str, Any]:
             _without_bounds(schema, "a timedelta")
-            return {**super().timedelta_schema(schema), **_NO_ENDLESS_TIME}
+            return {
+                "anyOf": [{**super().timedelta_schema(schema), **_NO_ENDLESS_TIME}, dict(FORMATS["signed duration"])]
+            }
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
             """Return the schema without members that no JSON text is parsed as, such as tuples."""
@@ -159,15 +263,16 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return made
 
         def dict_schema(self, schema: Any) -> dict[str, Any]:
-            keys = schema.get("keys_schema", {"type": "any"})
-            if keys.get("type") not in _KEYS:
-                raise UnsupportedError(f"dict keys of type {keys.get('type')!r} are not supported; use a list of pairs")
-            made = super().dict_schema(schema)
-            if keys.get("type") == "int":
-                if keys.keys() - {"type", "metadata", "ref", "strict"}:
-                    raise UnsupportedError("int keys with bounds are not supported; use plain int, or a list of pairs")
-                made["propertyNames"] = _INTEGER_KEY
-            return made
+            return _with_keys(schema, super().dict_schema)
+
+        def ordered_dict_schema(self, schema: Any) -> dict[str, Any]:
+            return _with_keys(schema, super().ordered_dict_schema)
+
+        def frozendict_schema(self, schema: Any) -> dict[str, Any]:
+            return _with_keys(schema, super().frozendict_schema)
+
+        def counter_schema(self, schema: Any) -> dict[str, Any]:
+            return _with_keys(schema, super().counter_schema)
 
         def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
             """Return the schema with a required tag: Pydantic needs the tag even if it has a default."""
@@ -182,6 +287,29 @@ def schema_generator() -> type[GenerateJsonSchema]:
             }
 
     return Generator
+
+
+def _with_length(made: dict[str, Any], name: str, value: int) -> dict[str, Any]:
+    """Return the schema with a bound on the number of characters, items or members. `name`: "min" or "max"."""
+    keyword = {"string": "Length", "array": "Items", "object": "Properties"}.get(made.get("type", ""))
+    if keyword is None:
+        raise UnsupportedError(f"{name}_length is not supported for this type; check it in a validator")
+    known = made.get(f"{name}{keyword}")
+    most = max if name == "min" else min
+    return {**made, f"{name}{keyword}": value if known is None else most(known, value)}
+
+
+def _with_keys(schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+    """Return the schema of a mapping, with keys that Pydantic reads from JSON keys."""
+    keys = schema.get("keys_schema", {"type": "any"})
+    if keys.get("type") not in _KEYS:
+        raise UnsupportedError(f"dict keys of type {keys.get('type')!r} are not supported; use a list of pairs")
+    made = made_by(schema)
+    if keys.get("type") == "int":
+        if keys.keys() - {"type", "metadata", "ref", "strict"}:
+            raise UnsupportedError("int keys with bounds are not supported; use plain int, or a list of pairs")
+        made["propertyNames"] = _INTEGER_KEY
+    return made
 
 
 def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
@@ -211,6 +339,8 @@ def _digits(places: int, whole: int | None) -> dict[str, Any]:
     made: dict[str, Any] = {"multipleOf": Decimal(1).scaleb(-places)}
     if whole is not None:
         made |= {"exclusiveMinimum": -(Decimal(10) ** whole), "exclusiveMaximum": Decimal(10) ** whole}
+    if whole == 0:  # "0" has a digit before the point
+        made["not"] = {"const": 0}
     return made
 
 
@@ -233,7 +363,7 @@ def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> d
             raise UnsupportedError(f"a field that is read from a path of keys is not supported: {alias!r}")
         return made(field)
     except UnsupportedError as error:
-        place = f"/{name.replace('~', '~0').replace('/', '~1')}{error.place or ''}"
+        place = pointer("", name) + (error.place or "")
         why = str(error) if error.place is None else str(error).removeprefix(f"{error.place}: ")
         raise UnsupportedError(f"{place}: {why}", place) from error
 
@@ -244,7 +374,10 @@ def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
         raise UnsupportedError(f"a compiled pattern with flags is not supported: {pattern!r}; write the flags inline")
     if "pattern" in made:
         made["pattern"] = ecma_pattern(made["pattern"])
-    return _limited(made, [{"pattern": STRIPPED}] if schema.get("strip_whitespace") else [])
+    more = [{"pattern": STRIPPED}] if schema.get("strip_whitespace") else []
+    if schema.get("ascii_only"):
+        more.append({"pattern": r"^[\x00-\x7f]*$"})
+    return _limited(made, more)
 
 
 def _rounded(made: dict[str, Any]) -> dict[str, Any]:
@@ -280,6 +413,11 @@ def _with_formats(schema: dict[str, Any]) -> dict[str, Any]:
             todo += one
         elif isinstance(one, dict):
             name = one.get("format")
+            if name == "zoneinfo" and one.get("type") == "string":
+                del one["format"]
+                one.update(time_zones())
+            if name == "regex" and one.get("type") == "string":
+                one["not"] = {"pattern": NOT_PYTHON}
             if isinstance(name, str) and name in FORMATS and one.get("type") == "string":
                 del one["format"]
                 one["allOf"] = [*one.get("allOf", []), FORMATS[name]]

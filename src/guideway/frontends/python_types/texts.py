@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import zoneinfo
 from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
+from guideway.caching import cached
 from guideway.errors import UnsupportedError
 
-__all__ = ["FORMATS", "STRIPPED", "dates", "ecma_pattern", "past_or_future", "url"]
+__all__ = ["FORMATS", "NOT_PYTHON", "STRIPPED", "dates", "ecma_pattern", "past_or_future", "time_zones", "url"]
 
 _LABEL = "[a-z0-9]{1,20}(-[a-z0-9]{1,20})?"
 _HOST = rf"(?!xn--)({_LABEL}\.(?!xn--)){{0,4}}[a-z]{{1,20}}"  # no IP addresses, no A-labels
@@ -34,6 +36,67 @@ def _base64(letter: str) -> str:
     return f"({letter}{{4}})*({letter}[AQgw]==|{letter}{{2}}[AEIMQUYcgkosw048]=)?"
 
 
+_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def _base64_of_ascii(last: str) -> str:
+    """Return the base64 texts of ASCII bytes: the highest bit of each byte is 0. `last`: the digits 62 and 63."""
+    digits = _DIGITS + last
+
+    def some(chosen: Iterable[int]) -> str:
+        return "[" + "".join(digits[n].replace("-", r"\-") for n in chosen) + "]"
+
+    one = some(range(32))
+    two, three = some(n for n in range(64) if not n & 8), some(n for n in range(64) if not n & 2)
+    rest = f"{one}{some((0, 16, 32, 48))}==|{one}{two}{some(n for n in range(64) if n % 4 == 0 and not n & 2)}="
+    return f"({one}{two}{three}{some(range(64))})*({rest})?"
+
+
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = rf"{_OCTET}(\.{_OCTET}){{3}}"
+_GROUP = "[0-9a-f]{1,4}"
+
+
+def _groups(least: int, most: int) -> str:
+    if most == 0:
+        return ""
+    some = f"{_GROUP}(:{_GROUP}){{{max(least - 1, 0)},{most - 1}}}"
+    return some if least else f"({some})?"
+
+
+_IPV6 = f"({_GROUP}(:{_GROUP}){{7}}|" + "|".join(f"{_groups(n, n)}::{_groups(0, 7 - n)}" for n in range(8)) + ")"
+
+
+def _up_to(most: int, least: int = 0) -> str:
+    return f"({'|'.join(map(str, range(least, most + 1)))})"
+
+
+def _ipv4_networks() -> str:
+    """Return the networks whose bits after the prefix are 0."""
+    made = []
+    for size in range(33):
+        whole, bits = divmod(size, 8)
+        parts = [_OCTET] * whole
+        if whole < 4:
+            parts.append(f"({'|'.join(map(str, range(0, 256, 256 >> bits)))})" if bits else "0")
+        made.append(r"\.".join((*parts, *["0"] * (4 - len(parts)))) + f"/{size}")
+    return f"({'|'.join((_IPV4, *made))})"
+
+
+def _ipv6_networks() -> str:
+    """Return the networks of which the groups after the first ones are 0."""
+    return "(" + "|".join(f"{_groups(n, n)}::/{_up_to(128, 16 * n)}" for n in range(8)) + ")"
+
+
+_IPV4_NETWORK, _IPV6_NETWORK = _ipv4_networks(), _ipv6_networks()
+_IPV4_INTERFACE, _IPV6_INTERFACE = f"{_IPV4}(/{_up_to(32)})?", f"{_IPV6}(/{_up_to(128)})?"
+_TIME = r"([0-9]{1,6}H)?([0-9]{1,6}M)?([0-9]{1,6}(\.[0-9]{1,6})?S)?"
+
+
+def _number_with(units: str) -> str:
+    return rf"[0-9]{{1,12}}(\.[0-9]{{1,3}})? ?({units})?"
+
+
 FORMATS: dict[str, dict[str, Any]] = {
     **{f"uuid{n}": {"format": "uuid", "pattern": f"^.{{14}}{n}.{{4}}[89abAB]"} for n in range(1, 9)},
     "base64": _whole(_base64("[A-Za-z0-9+/]")),
@@ -42,11 +105,39 @@ FORMATS: dict[str, dict[str, Any]] = {
         rf"(?!.{{65}})[a-z0-9]+([._+\-][a-z0-9]+)*@(?!.*\.({_USED_SPECIALLY})$)(?!xn--)({_LABEL}\.(?!xn--)){{1,4}}[a-z]{{2,20}}"
     ),
     "naive date-time": _whole(f"{_DAY}T{_CLOCK}"),
+    "hex": _whole("([0-9a-f]{2})*"),
+    "base64 of ASCII": _whole(_base64_of_ascii("+/")),
+    "base64url of ASCII": _whole(_base64_of_ascii("-_")),
+    "fraction": _whole("-?[0-9]{1,18}(/0{0,2}[1-9][0-9]{0,17})?"),
+    "byte size": {
+        "anyOf": [{"type": "integer", "minimum": 0}, _whole(_number_with("[kKmMgGtTpPeE]?[bB]|[kKmMgGtTpPeE]i[bB]"))]
+    },
+    "signed duration": _whole(f"-?P([0-9]{{1,6}}D(T(?=[0-9]){_TIME})?|T(?=[0-9]){_TIME})"),
+    "any json": _whole(r'null|true|false|0|-?[1-9][0-9]{0,17}|"[a-zA-Z0-9 ]*"|\[\]|\{\}'),
+    "ipv4network": _whole(_IPV4_NETWORK),
+    "ipv6network": _whole(_IPV6_NETWORK),
+    "ipv4interface": _whole(_IPV4_INTERFACE),
+    "ipv6interface": _whole(_IPV6_INTERFACE),
+    "ipvanyaddress": _whole(f"{_IPV4}|{_IPV6}"),
+    "ipvanynetwork": _whole(f"{_IPV4_NETWORK}|{_IPV6_NETWORK}"),
+    "ipvanyinterface": _whole(f"{_IPV4_INTERFACE}|{_IPV6_INTERFACE}"),
 }
-"""By Pydantic's names; "naive date-time" is an additional name."""
+"""By Pydantic's names; names with a space, and "hex", are additional names."""
+
+NOT_PYTHON = r"\[\^?\]|\\[^dDwWsSbBnrtfv.*+?()\[\]{}|^$\\/]|\(\?[^:=!]|[0-9]{5}"
+"""What makes a pattern of JSON Schema perhaps invalid for Python's `re`: empty classes, other escapes and groups."""
 
 STRIPPED = r"^([^\s\x85]([^]*[^\s\x85])?)?$"
 """Texts that `str.strip` does not change."""
+
+
+@cached(1)
+def time_zones() -> dict[str, Any]:
+    """Return the names of the time zones that this machine knows. Raises `UnsupportedError` if there are none."""
+    names = sorted(zoneinfo.available_timezones() - {"localtime"})  # the zone of the machine has no name
+    if not names:
+        raise UnsupportedError("ZoneInfo is not supported without time zones; install the package tzdata")
+    return {"enum": names}
 
 
 def url(schemes: Iterable[str] | None, most: int | None) -> dict[str, Any]:
@@ -54,6 +145,10 @@ def url(schemes: Iterable[str] | None, most: int | None) -> dict[str, Any]:
     rest = f"://{_USER}{_HOST}{_PORT}{_REST}"
     # The parsed URL has a slash after the host, which counts for the length.
     length = {} if most is None else {"maxLength": most - 1}
+    if schemes is not None and "file" in schemes:
+        others = [scheme for scheme in schemes if scheme != "file"]
+        files = {**_whole(f"file://({_HOST})?(?=/){_REST}"), **length}
+        return {"anyOf": [files, url(others, most)]} if others else files
     if schemes is not None:
         names = "|".join(scheme.replace("+", r"\+").replace(".", r"\.") for scheme in schemes)
         return {**_whole(f"({names}){rest}"), **length}

@@ -9,7 +9,7 @@ syntax.py              the syntax tree
 assertions.py          the meaning of `^`, `$` and `\\b`
 lowering.py            the tree -> a language; assertions as intersection and complement
 lookaround.py          the tree -> a DFA, where assertions occur inside repetitions
-nfa.py                 the NFA of a pattern with assertions
+nfa.py                 the NFA of a pattern with assertions, on `grammar/automata/`
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from guideway.caching import cached
 from guideway.frontends.regex import character_ranges as tables
 from guideway.frontends.regex.character_ranges import Ranges
 from guideway.frontends.regex.scanner import Dialect
@@ -37,7 +37,7 @@ def line_end(dialect: Dialect, multi_line: bool, at: int) -> Part:
     return AT_END
 
 
-@lru_cache(maxsize=8)
+@cached(8)
 def _word(dialect: Dialect, ascii_only: bool, ignore_case: bool) -> Part:
     """Return one word character (`\\w`)."""
     if dialect == "python":
@@ -69,6 +69,6 @@ def no_boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) 
     return choice([series([before, after]), neither])
 
 
-@lru_cache(maxsize=1)
+@cached(1)
 def _holds_in_nothing() -> bool:
     return re.search(r"\B", "") is not None

@@ -10,10 +10,10 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable
-from functools import lru_cache
 from sys import byteorder
 
-from guideway.grammar.regular import MAX_CODE_POINT, chars
+from guideway.caching import cached
+from guideway.grammar.regular import MAX_CODE_POINT, Ranges, chars
 
 __all__ = [
     "ECMA_DIGIT",
@@ -28,8 +28,6 @@ __all__ = [
     "merge",
     "python_class",
 ]
-
-Ranges = tuple[tuple[int, int], ...]
 
 ECMA_DIGIT: Ranges = ((0x30, 0x39),)
 ECMA_WORD: Ranges = ((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A))
@@ -74,7 +72,7 @@ def contains(ranges: Ranges, code: int) -> bool:
     return at >= 0 and ranges[at][0] <= code <= ranges[at][1]
 
 
-@lru_cache(maxsize=32)
+@cached(32, characters=1 << 16, size=lambda source, _: len(source))
 def python_class(source: str, ascii_only: bool) -> Ranges:
     """Return the characters of a class such as `\\w` in Python's `re`."""
     finder = re.compile(f"(?:{source})+", re.ASCII if ascii_only else 0)
@@ -82,7 +80,7 @@ def python_class(source: str, ascii_only: bool) -> Ranges:
     return tuple((found.start(), found.end() - 1) for found in finder.finditer(every))
 
 
-@lru_cache(maxsize=1)
+@cached(1)
 def _cased() -> str:
     found = []
     for code in range(_CASED_END):
@@ -92,12 +90,12 @@ def _cased() -> str:
     return "".join(found)
 
 
-@lru_cache(maxsize=1)
+@cached(1)
 def _cased_ranges() -> Ranges:
     return merge((ord(c), ord(c)) for c in _cased())
 
 
-@lru_cache(maxsize=1024)
+@cached(1024)
 def fold_literal(char: str, ascii_only: bool) -> Ranges:
     """Return the characters that one character matches under `(?i)`."""
     if not contains(_cased_ranges(), ord(char)):
@@ -106,7 +104,7 @@ def fold_literal(char: str, ascii_only: bool) -> Ranges:
     return merge((ord(c), ord(c)) for c in finder.findall(_cased()))
 
 
-@lru_cache(maxsize=256)
+@cached(256, characters=1 << 20, size=lambda source, plain, _: len(source) + len(plain))
 def fold_class(source: str, plain: Ranges, ascii_only: bool) -> Ranges:
     """Return the characters of a class under `(?i)`. `plain`: the characters without that flag."""
     finder = re.compile(source, re.IGNORECASE | (re.ASCII if ascii_only else 0))

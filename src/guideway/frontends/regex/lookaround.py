@@ -12,15 +12,16 @@ over the character classes that the pattern distinguishes. The number of states 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from guideway.frontends.regex.character_ranges import Ranges, merge
-from guideway.frontends.regex.nfa import Nfa, TooLargeError, classes
+from guideway.frontends.regex.nfa import AssertionNfa, TooLargeError
 from guideway.frontends.regex.syntax import AlternationPart, Anchor, ConcatPart, Lookaround, Part, RepeatPart
-from guideway.grammar.regular import NEVER, Chars, Graph, Regular
+from guideway.grammar.automata.alphabet import character_classes
+from guideway.grammar.automata.minimize import minimal_automaton
+from guideway.grammar.regular import Ranges, Regular
 
-__all__ = ["MAX_STATES", "TooLarge", "alive", "minimal_automaton", "to_dfa"]
+__all__ = ["MAX_STATES", "TooLarge", "to_dfa"]
 
 MAX_STATES = 4_000
 """Maximum number of states of the DFA."""
@@ -41,8 +42,8 @@ TooLarge = Callable[[str, int], object]
 def to_dfa(part: Part, too_large: TooLarge) -> Regular:
     """Return the language that a part matches completely."""
     try:
-        nfa = Nfa()
-        start, final = nfa.add(part)
+        nfa = AssertionNfa()
+        start, final = nfa.add_part(part)
         return _Determinizer(nfa, start, final).graph()
     except TooLargeError as problem:
         too_large(f"repeated or backward-looking assertions (lookaround, \\b, anchors) need {problem}", _first(part))
@@ -79,7 +80,7 @@ class _DfaState:
 
 
 class _Determinizer:
-    def __init__(self, nfa: Nfa, start: int, final: int) -> None:
+    def __init__(self, nfa: AssertionNfa, start: int, final: int) -> None:
         self._nfa, self._start = nfa, start
         self._ends = {final: _AT_END}
         self._back: list[int] = []
@@ -90,7 +91,7 @@ class _Determinizer:
             elif isinstance(look, Lookaround):
                 self._ends[nfa.assertions[number].final] = TRUE
         sets = list(dict.fromkeys(take[0] for take in nfa.takes if take))
-        self._classes = classes(sets)
+        self._classes = character_classes(sets)
         number_of = {ranges: number for number, ranges in enumerate(sets)}
         self._sets = [number_of[take[0]] if take else -1 for take in nfa.takes]
         self._heres: dict[tuple[Formula, ...], _Here] = {}
@@ -188,8 +189,9 @@ class _Determinizer:
         reached, waiting = dict(seeds), list(seeds)
         while waiting:
             place = waiting.pop()
-            self._spend(1 + len(self._nfa.free[place]))
-            for target, assertion in self._nfa.free[place]:
+            plain, conditional = self._nfa.free[place], self._nfa.conditional[place]
+            self._spend(1 + len(plain) + len(conditional))
+            for target, assertion in (*((target, None) for target in plain), *conditional):
                 formula = reached[place]
                 if assertion is not None:
                     formula = self._both(formula, self._condition(*assertion, here))
@@ -250,88 +252,3 @@ class _Determinizer:
 
 def _holds_at_end(formula: Formula) -> bool:
     return any(all(claim == 0 or (claim & 1 and claim > 1) for claim in clause) for clause in formula)
-
-
-def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]:
-    """Return the states from which an accepting state is reachable. `after`: the distinct successors of each state."""
-    into: list[list[int]] = [[] for _ in after]
-    for state, targets in enumerate(after):
-        for target in targets:
-            into[target].append(state)
-    todo = [state for state, ends in enumerate(accepting) if ends]
-    known = set(todo)
-    for state in todo:  # the list grows during iteration
-        fresh = [before for before in into[state] if before not in known]
-        known.update(fresh)
-        todo += fresh
-    return known
-
-
-def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
-    """Return the minimal automaton: without dead states, and with equivalent states merged."""
-    known = alive(rows, accepting)
-    if 0 not in known:
-        return NEVER
-    steps = {n: [(tuple(sorted(ranges)), after) for after, ranges in rows[n].items() if after in known] for n in known}
-    block = _equivalent(steps, accepting)
-    one_of = {block[state]: state for state in known}
-    order, numbers = [block[0]], {block[0]: 0}
-    states = []
-    shared: dict[Ranges, Chars] = {}
-    for name in order:  # the list grows during iteration
-        edges = []
-        for after, ranges in sorted(_by_block(steps[one_of[name]], block), key=lambda edge: edge[1]):
-            if after not in numbers:
-                numbers[after] = len(order)
-                order.append(after)
-            merged = merge(pair for part in ranges for pair in part)
-            edges.append((shared.setdefault(merged, Chars(merged)), numbers[after]))
-        states.append((accepting[one_of[name]], tuple(edges)))
-    return Graph(tuple(states))
-
-
-def _equivalent(steps: dict[int, list[tuple[tuple[Ranges, ...], int]]], accepting: list[bool]) -> dict[int, int]:
-    """Return the block of each state in the coarsest partition into equivalent states, in O(n log n) splits.
-
-    Hopcroft's partition refinement (1971) for partial automata (Valmari and Lehtinen 2008): every initial block is a
-    splitter, and a block that is split adds its smaller half. Ranges are compared as symbols, since all states have the
-    same classes.
-    """
-    sources: dict[int, list[tuple[Ranges, int]]] = {state: [] for state in steps}
-    for state, edges in steps.items():
-        for parts, after in edges:
-            sources[after] += [(one, state) for one in parts]
-    block = {state: int(accepting[state]) for state in steps}
-    members: list[set[int]] = [set(), set()]
-    for state, number in block.items():
-        members[number].add(state)
-    splitters = [0, 1]
-    while splitters:
-        before: dict[Ranges, list[int]] = {}
-        for state in members[splitters.pop()]:
-            for symbol, source in sources[state]:
-                before.setdefault(symbol, []).append(source)
-        for states in before.values():
-            touched: dict[int, set[int]] = {}
-            for state in states:
-                touched.setdefault(block[state], set()).add(state)
-            for number, moved in touched.items():
-                rest = len(members[number]) - len(moved)
-                if rest == 0:
-                    continue
-                smaller = moved if len(moved) <= rest else members[number] - moved
-                members[number] -= smaller
-                for state in smaller:
-                    block[state] = len(members)
-                splitters.append(len(members))
-                members.append(smaller)
-    return block
-
-
-def _by_block(
-    steps: Iterable[tuple[tuple[Ranges, ...], int]], block: dict[int, int]
-) -> tuple[tuple[int, tuple[Ranges, ...]], ...]:
-    found: dict[int, list[Ranges]] = {}
-    for ranges, after in steps:
-        found.setdefault(block[after], []).extend(ranges)
-    return tuple(sorted((after, tuple(sorted(ranges))) for after, ranges in found.items()))

@@ -25,7 +25,7 @@ from guideway.frontends.regex.syntax import (
     joined,
     series,
 )
-from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Both, Graph, Not, Regular, Repeat
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Complement, Dfa, Intersection, Regular, Repeat
 
 __all__ = ["lower"]
 
@@ -89,7 +89,7 @@ class _Languages:
             language = self.in_order(parts)
         except _NotInOrder:
             graph = to_dfa(rest, self._too_large)
-            empty = isinstance(graph, Graph) and graph.states[0][0]
+            empty = isinstance(graph, Dfa) and graph.states[0][0]
             language = Plain(graph, 0 if empty else 1, None)
         return self.both(made, language)
 
@@ -146,7 +146,7 @@ class _Languages:
             return language
         if language.language is ANY_TEXT:
             return _NONE
-        return Plain(Not(language.language), int(language.least == 0), None)
+        return Plain(Complement(language.language), int(language.least == 0), None)
 
     def after(self, part: Plain, rest: _Rest) -> Plain:
         """Return the language of a part at the start of the text followed by `rest`."""
@@ -156,7 +156,7 @@ class _Languages:
             return rest.first
         some = part
         if rest.later.language is not NEVER:
-            language = _SOMETHING if part.language is ANY_TEXT else Both((part.language, _SOMETHING))
+            language = _SOMETHING if part.language is ANY_TEXT else Intersection((part.language, _SOMETHING))
             some = Plain(language, 1, part.most)
         return self.either([self.joined(some, rest.later), rest.first])
 
@@ -177,7 +177,7 @@ class _Languages:
                 return other
             if one.language is EMPTY:
                 return _END if other.least == 0 else _NONE
-        return Plain(Both((left.language, right.language)), max(left.least, right.least), None)
+        return Plain(Intersection((left.language, right.language)), max(left.least, right.least), None)
 
     def either(self, parts: list[Plain]) -> Plain:
         kept = list({id(one.language): one for one in parts if one.language is not NEVER}.values())

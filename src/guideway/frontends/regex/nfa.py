@@ -5,14 +5,13 @@ A transition reads a character, or is an epsilon transition, which may have the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass
 
-from guideway.frontends.regex.character_ranges import Ranges
 from guideway.frontends.regex.syntax import AlternationPart, Anchor, ConcatPart, Lookaround, Part, Plain, RepeatPart
-from guideway.grammar.regular import MAX_CODE_POINT, Cat, Chars, Either, Literals, Regular, Repeat
+from guideway.grammar.automata.nfa import NfaBuilder, Task
+from guideway.grammar.regular import Ranges, Regular
 
-__all__ = ["MAX_NFA_STATES", "Assertion", "Nfa", "TooLargeError", "classes"]
+__all__ = ["MAX_NFA_STATES", "Assertion", "AssertionNfa", "TooLargeError"]
 
 MAX_NFA_STATES = 20_000
 """Maximum number of states of the NFA, with counted repetitions unrolled."""
@@ -31,120 +30,62 @@ class Assertion:
     final: int = 0
 
 
-@dataclass(slots=True)
-class Nfa:
-    """The states of the NFA.
+class AssertionNfa(NfaBuilder[Part | Regular]):
+    """An NFA with conditional epsilon transitions. State 0 is not used.
 
     Attributes:
-        free: Per state, its epsilon transitions: target, and the condition (number of the assertion, and whether it is
-            negated) or None.
+        conditional: Per state, its epsilon transitions with a condition: target, number of the assertion, and whether
+            it is negated.
         takes: Per state, its character transition: characters and target, or None.
         assertions: The assertions. Nested assertions have greater numbers.
     """
 
-    free: list[list[tuple[int, tuple[int, bool] | None]]] = field(default_factory=lambda: [[]])
-    takes: list[tuple[Ranges, int] | None] = field(default_factory=lambda: [None])
-    assertions: list[Assertion] = field(default_factory=list)
+    def __init__(self) -> None:
+        super().__init__(
+            MAX_NFA_STATES, lambda: TooLargeError(f"more than {MAX_NFA_STATES:,} NFA states; use fewer repetitions")
+        )
+        self.conditional: list[list[tuple[int, tuple[int, bool]]]] = []
+        self.takes: list[tuple[Ranges, int] | None] = []
+        self.assertions: list[Assertion] = []
+        self.place()
 
     def place(self) -> int:
-        if len(self.free) >= MAX_NFA_STATES:
-            raise TooLargeError(f"more than {MAX_NFA_STATES:,} NFA states; use fewer repetitions")
-        self.free.append([])
+        self.conditional.append([])
         self.takes.append(None)
-        return len(self.free) - 1
+        return super().place()
 
-    def link(self, start: int, end: int, assertion: tuple[int, bool] | None = None) -> None:
-        self.free[start].append((end, assertion))
+    def read(self, start: int, ranges: Ranges, end: int) -> None:
+        between = self.place()  # a state has at most one character transition
+        self.link(start, between)
+        self.takes[between] = (ranges, end)
 
-    def add(self, part: Part) -> tuple[int, int]:
+    def add_part(self, part: Part) -> tuple[int, int]:
         """Add a part between two new states, and return these."""
         start, final = self.place(), self.place()
-        work: list[tuple[Part | Regular, int, int]] = [(part, start, final)]
-        while work:
-            one, low, high = work.pop()
-            match one:
-                case Plain(language):
-                    work.append((language, low, high))
-                case ConcatPart(parts) | Cat(parts):
-                    for inner in parts[:-1]:
-                        between = self.place()
-                        work.append((inner, low, between))
-                        low = between
-                    if parts:
-                        work.append((parts[-1], low, high))
-                    else:
-                        self.link(low, high)
-                case AlternationPart(parts) | Either(parts):
-                    work += [(inner, low, high) for inner in parts]
-                case RepeatPart(inner, least, most) | Repeat(inner, least, most):
-                    self._repeat(inner, least, most, low, high, work)
-                case Chars(ranges):
-                    between = self.place()
-                    self.link(low, between)
-                    self.takes[between] = (ranges, high)
-                case Literals(texts):
-                    for text in texts:
-                        self._text(text, low, high)
-                case Lookaround() | Anchor():
-                    self._assertion(one, low, high, work)
-                case _:
-                    raise TypeError(one)
+        self.add(part, start, final)
         return start, final
 
-    def _text(self, text: str, low: int, high: int) -> None:
-        for char in text:
-            between, after = self.place(), self.place()
-            self.link(low, between)
-            self.takes[between] = (((ord(char), ord(char)),), after)
-            low = after
-        self.link(low, high)
+    def other(self, part: Part | Regular, start: int, end: int) -> list[Task[Part | Regular]]:
+        match part:
+            case Plain(language):
+                return [(language, start, end)]
+            case ConcatPart(parts):
+                return self.sequence(parts, start, end)
+            case AlternationPart(parts):
+                return [(inner, start, end) for inner in parts]
+            case RepeatPart(inner, least, most):
+                return self.repetition(inner, least, most, start, end)
+            case Lookaround() | Anchor():
+                return self._assertion(part, start, end)
+            case _:
+                raise TypeError(part)
 
-    def _repeat(
-        self,
-        part: Part | Regular,
-        least: int,
-        most: int | None,
-        low: int,
-        high: int,
-        work: list[tuple[Part | Regular, int, int]],
-    ) -> None:
-        copies = least if most is None else most
-        if copies > MAX_NFA_STATES:
-            raise TooLargeError(f"more than {MAX_NFA_STATES:,} NFA states; use fewer repetitions")
-        for count in range(copies):
-            if count >= least:
-                self.link(low, high)
-            between = self.place()
-            work.append((part, low, between))
-            low = between
-        if most is None:
-            loop = self.place()
-            self.link(low, loop)
-            work.append((part, loop, loop))
-            low = loop
-        self.link(low, high)
-
-    def _assertion(
-        self, one: Lookaround | Anchor, low: int, high: int, work: list[tuple[Part | Regular, int, int]]
-    ) -> None:
+    def _assertion(self, one: Lookaround | Anchor, start: int, end: int) -> list[Task[Part | Regular]]:
         assertion = Assertion(one)
+        tasks: list[Task[Part | Regular]] = []
         if isinstance(one, Lookaround):
             assertion.start, assertion.final = self.place(), self.place()
-            work.append((one.part, assertion.start, assertion.final))
+            tasks.append((one.part, assertion.start, assertion.final))
         self.assertions.append(assertion)
-        self.link(low, high, (len(self.assertions) - 1, isinstance(one, Lookaround) and one.negative))
-
-
-def classes(sets: list[Ranges]) -> list[tuple[Ranges, int]]:
-    """Return the equivalence classes of characters under the sets, each with a bit set of the sets that contain it."""
-    changes: dict[int, int] = {0: 0, MAX_CODE_POINT + 1: 0}
-    for number, ranges in enumerate(sets):
-        for low, high in ranges:
-            changes[low] = changes.get(low, 0) ^ (1 << number)
-            changes[high + 1] = changes.get(high + 1, 0) ^ (1 << number)
-    found: dict[int, list[tuple[int, int]]] = {}
-    points, held = sorted(changes), 0
-    for low, after in pairwise(points):
-        held ^= changes[low]
-        found.setdefault(held, []).append((low, after - 1))
-    return [(tuple(ranges), held) for held, ranges in found.items()]
+        self.conditional[start].append((end, (len(self.assertions) - 1, isinstance(one, Lookaround) and one.negative)))
+        return tasks

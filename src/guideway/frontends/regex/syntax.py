@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from guideway.frontends.regex.character_ranges import Ranges
-from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Cat, Chars, Either, Literals, Regular, repeated
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Chars, Concat, Literals, Regular, Union, repeated
 
 __all__ = [
     "ANYTHING",
@@ -147,7 +147,7 @@ def joined(parts: list[Plain]) -> Plain:
     word: list[str] = []
     for part in parts:
         language = part.language
-        for one in language.parts if isinstance(language, Cat) else (language,):
+        for one in language.parts if isinstance(language, Concat) else (language,):
             if isinstance(one, Literals) and len(one.texts) == 1:
                 word.append(one.texts[0])
                 continue
@@ -161,7 +161,7 @@ def joined(parts: list[Plain]) -> Plain:
     most = _added([part.most for part in parts])
     if any(one is NEVER for one in flat):
         return Plain(NEVER, least, most)
-    return Plain(flat[0] if len(flat) == 1 else Cat(tuple(flat)), least, most)
+    return Plain(flat[0] if len(flat) == 1 else Concat(tuple(flat)), least, most)
 
 
 def _bounded(count: int) -> int:
@@ -189,7 +189,7 @@ def either(plain: list[Plain]) -> Plain:
     texts: list[str] = []
     for part in plain:
         language = part.language
-        for one in language.parts if isinstance(language, Either) else (language,):
+        for one in language.parts if isinstance(language, Union) else (language,):
             if isinstance(one, Literals):
                 texts += one.texts
             else:
@@ -201,7 +201,7 @@ def either(plain: list[Plain]) -> Plain:
         flat.append(Literals(tuple(dict.fromkeys(texts))))
     mosts = [part.most for part in plain]
     most = None if None in mosts else max(most for most in mosts if most is not None)
-    return Plain(flat[0] if len(flat) == 1 else Either(tuple(flat)), min(part.least for part in plain), most)
+    return Plain(flat[0] if len(flat) == 1 else Union(tuple(flat)), min(part.least for part in plain), most)
 
 
 def times(part: Part, least: int, most: int | None, at: int) -> Part:

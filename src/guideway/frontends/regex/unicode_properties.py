@@ -5,9 +5,9 @@ The data is unicode.txt, made by tools/gen_unicode.py. It is read on first use.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
+from guideway.caching import cached
 from guideway.frontends.regex.character_ranges import Ranges, contains, invert, merge
 
 __all__ = ["fold", "idna", "property_ranges"]
@@ -32,7 +32,7 @@ _KINDS = {
 }
 
 
-@lru_cache(maxsize=1)
+@cached(1)
 def _table() -> dict[str, str]:
     """Return the data by name. A name with a kind has the form `kind name`."""
     found = {}
@@ -46,7 +46,7 @@ def _table() -> dict[str, str]:
     return found
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def _ranges(name: str) -> Ranges:
     made, at = [], 0
     for word in _table()[name].split():
@@ -57,7 +57,7 @@ def _ranges(name: str) -> Ranges:
     return tuple(made)
 
 
-@lru_cache(maxsize=256)
+@cached(256, characters=1 << 16, size=len)
 def property_ranges(text: str) -> Ranges | None:
     """Return the characters of the property in `\\p{...}`, or None if it is unknown."""
     kind, equals, name = text.partition("=")
@@ -96,12 +96,12 @@ def idna(name: str) -> Ranges:
     return _ranges(f"idna {name}")
 
 
-@lru_cache(maxsize=1)
+@cached(1)
 def _orbits() -> list[tuple[int, ...]]:
     return [tuple(int(code, 36) for code in orbit.split("-")) for orbit in _table()["orbits"].split()]
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def fold(ranges: Ranges) -> Ranges:
     """Return the characters and those that are equal to them under simple case folding."""
     more = [code for orbit in _orbits() if any(contains(ranges, code) for code in orbit) for code in orbit]

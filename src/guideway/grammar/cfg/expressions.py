@@ -8,27 +8,29 @@ from guideway.grammar.regular import (
     ANY_CHAR,
     EMPTY,
     NEVER,
-    Both,
-    Cat,
     Chars,
-    Either,
-    Graph,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    JsonEscaped,
     Literals,
-    Not,
     Regular,
     Repeat,
     Special,
-    Spelled,
+    Union,
 )
 
 __all__ = ["Expressions", "is_never"]
+
+_MAX_JOINED = 4_000  # length to which adjacent texts are joined; rules can double a text many times
 
 _SOME = Repeat(ANY_CHAR, 1, None)
 
 
 def is_never(symbol: object) -> bool:
     """Return whether an expression is written as the empty language."""
-    return isinstance(symbol, (Either, Literals)) and not (symbol.parts if isinstance(symbol, Either) else symbol.texts)
+    return isinstance(symbol, (Union, Literals)) and not (symbol.parts if isinstance(symbol, Union) else symbol.texts)
 
 
 class Expressions:
@@ -86,13 +88,13 @@ class Expressions:
         """Return the expression without the empty text."""
         if not self.nullable(expression):
             return expression
-        if isinstance(expression, Either):
+        if isinstance(expression, Union):
             return self.either([self._some(part) if self.nullable(part) else part for part in expression.parts])
         return self._some(expression)
 
     def _some(self, expression: Regular) -> Regular:
         match expression:
-            case Cat(()):
+            case Concat(()):
                 return NEVER
             case Literals(texts):
                 return Literals(tuple(text for text in texts if text))
@@ -100,38 +102,39 @@ class Expressions:
                 return NEVER
             case Repeat(part, _, most) if not self.nullable(part):
                 return Repeat(part, 1, most)
-        return Both((expression, _SOME))
+        return Intersection((expression, _SOME))
 
     def either(self, parts: list[Regular]) -> Regular:
         """Return the alternation; fixed texts are collected in one `Literals`."""
         texts = dict.fromkeys(text for part in parts if isinstance(part, Literals) for text in part.texts)
         others = {self.number(part): part for part in parts if not isinstance(part, Literals)}
         made = ([Literals(tuple(texts))] if texts else []) + [part for part in others.values() if not is_never(part)]
-        return made[0] if len(made) == 1 else Either(tuple(made)) if made else NEVER
+        return made[0] if len(made) == 1 else Union(tuple(made)) if made else NEVER
 
     def cat(self, parts: list[Regular]) -> Regular:
         """Return the concatenation; adjacent single texts are joined."""
         made: list[Regular] = []
         for part in parts:
-            if isinstance(part, Cat) and not part.parts:
+            if isinstance(part, Concat) and not part.parts:
                 continue
             before = made[-1] if made else None
             if (
                 isinstance(part, Literals)
                 and isinstance(before, Literals)
                 and len(part.texts) == len(before.texts) == 1
+                and len(part.texts[0]) + len(before.texts[0]) <= _MAX_JOINED
             ):
                 made[-1] = Literals((before.texts[0] + part.texts[0],))
             else:
                 made.append(part)
-        return made[0] if len(made) == 1 else Cat(tuple(made)) if made else EMPTY
+        return made[0] if len(made) == 1 else Concat(tuple(made)) if made else EMPTY
 
 
 def _parts(at: Regular) -> tuple[Regular, ...]:
     match at:
-        case Cat(parts) | Either(parts) | Both(parts):
+        case Concat(parts) | Union(parts) | Intersection(parts):
             return parts
-        case Not(part) | Repeat(part) | Spelled(part):
+        case Complement(part) | Repeat(part) | JsonEscaped(part):
             return (part,)
     return ()
 
@@ -144,9 +147,9 @@ def _own(at: Regular) -> object:
             return texts
         case Repeat(_, least, most):
             return least, most
-        case Spelled(_, spelling):
+        case JsonEscaped(_, spelling):
             return spelling
-        case Graph(states):
+        case Dfa(states):
             return states
         case Special(name):
             return type(name), name
@@ -159,14 +162,14 @@ def _nullable(at: Regular, parts: list[bool]) -> bool:
             return False
         case Literals(texts):
             return "" in texts
-        case Cat() | Both():
+        case Concat() | Intersection():
             return all(parts)
-        case Either():
+        case Union():
             return any(parts)
-        case Not():
+        case Complement():
             return not parts[0]
         case Repeat(_, least, _):
             return least == 0 or parts[0]
-        case Graph(states):
+        case Dfa(states):
             return bool(states) and states[0][0]
     return parts[0]

@@ -62,10 +62,21 @@ class _Component:
                     alone[corner].append(variable)
                 else:
                     self._edges[corner].append((one[1:], variable))
-        self._same: dict[int, list[int]] = {}  # variables reachable by unit productions
-        for variable in component:
-            self._same[variable] = _reached(variable, alone)
-            made.work(len(self._same[variable]))
+        # The variables that each one reaches by unit productions, and the steps of all these. Variables that reach one
+        # another share both.
+        self._same: dict[int, dict[int, None]] = {}
+        self._steps: dict[int, list[tuple[Production, int]]] = {}
+        for equal in strongly_connected_components(component, alone.__getitem__):
+            reached = dict.fromkeys(equal)
+            for variable in equal:
+                for after in alone[variable]:
+                    if after not in reached:
+                        made.work(len(self._same[after]))
+                        reached |= self._same[after]
+            steps = [step for same in reached for step in self._edges[same]]
+            made.work(len(reached) + len(steps))
+            for variable in equal:
+                self._same[variable], self._steps[variable] = reached, steps
 
     def turn(self, wanted: list[int], result: Group) -> None:
         for target in wanted:
@@ -89,16 +100,5 @@ class _Component:
             self._made.count(result[target])
             while todo:
                 corner = todo.pop()
-                steps = [step for same in self._same[corner] for step in self._edges[same]]
-                result[rest[corner]] = [one for text, above in steps for one in onwards(text, above)]
+                result[rest[corner]] = [one for text, above in self._steps[corner] for one in onwards(text, above)]
                 self._made.count(result[rest[corner]])
-
-
-def _reached(start: int, edges: dict[int, list[int]]) -> list[int]:
-    seen, todo = {start: None}, [start]
-    while todo:
-        for after in edges[todo.pop()]:
-            if after not in seen:
-                seen[after] = None
-                todo.append(after)
-    return list(seen)

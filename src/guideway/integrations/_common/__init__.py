@@ -8,6 +8,7 @@ rows.py             `Rows`: the masks of any rows, by their tokens
 processor.py        `Processor`: the constraints and prompts of one call; masks computed while the model runs
 timings.py          where the time was spent
 follower.py         `Follower`: one sequence of a server that reports its tokens; errors are kept, not raised
+step_budget.py      `StepBudget`: bounds the work of the masks of one step
 requests.py         the constraint fields of requests -> constraints
 structural_tags.py  vLLM's and SGLang's structural tags -> `Tags`
 """
@@ -15,9 +16,10 @@ structural_tags.py  vLLM's and SGLang's structural tags -> `Tags`
 from __future__ import annotations
 
 from guideway.integrations._common.follower import Follower, fill
-from guideway.integrations._common.processor import Chained, Function, Processor
-from guideway.integrations._common.requests import KINDS, requested
+from guideway.integrations._common.processor import Chained, Function, Processor, no_token_left
+from guideway.integrations._common.requests import KINDS, requested, token_budget
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
+from guideway.integrations._common.step_budget import StepBudget
 from guideway.integrations._common.timings import ProcessorTimings
 
 __all__ = [
@@ -31,6 +33,9 @@ __all__ = [
     "Processor",
     "ProcessorTimings",
     "Rows",
+    "StepBudget",
     "fill",
+    "no_token_left",
     "requested",
+    "token_budget",
 ]

@@ -15,7 +15,7 @@ from time import perf_counter, thread_time
 import numpy as np
 
 from guideway.compiler import Automaton
-from guideway.errors import GuidewayError, LimitExceededError
+from guideway.errors import BudgetTooSmallError, GuidewayError, LimitExceededError
 from guideway.masks import Row
 from guideway.matcher import fill_masks
 
@@ -33,15 +33,19 @@ _log = logging.getLogger("guideway")
 class Follower:
     """A matcher of the tokens of one sequence. Use it in one thread at a time.
 
+    Raises `BudgetTooSmallError` if no text fits `max_tokens`.
+
     Attributes:
         stop_token_ids: Tokens that end the text, in addition to the vocabulary's end tokens. They are legal where the
             text may end.
+        max_tokens: Only tokens are allowed after which the text can be completed within this number of tokens; None:
+            any number.
         error: The error that ended the text; None: no error.
         is_watched: Whether its masks are computed separately, because a mask of it, or of another sequence of the
             batch, was slow.
     """
 
-    __slots__ = ("_ended", "end_ids", "error", "is_watched", "matcher", "name", "stop_token_ids")
+    __slots__ = ("_ended", "end_ids", "error", "is_watched", "matcher", "max_tokens", "name", "stop_token_ids")
 
     def __init__(
         self,
@@ -50,8 +54,12 @@ class Follower:
         *,
         stop_token_ids: Iterable[int] = (),
         name: str = "a sequence",
+        max_tokens: int | None = None,
     ) -> None:
         self.matcher = automaton.matcher()
+        self.max_tokens = max_tokens
+        if max_tokens is not None and (needed := self.matcher.min_tokens_to_complete()) > max_tokens:
+            raise BudgetTooSmallError(f"the shortest output needs {needed} tokens; max_tokens is {max_tokens}")
         self.end_ids = tuple(end_ids)
         self.stop_token_ids = tuple(sorted(set(stop_token_ids) - set(self.end_ids)))
         self.name = name
@@ -128,7 +136,9 @@ class Follower:
             if self.error is None:
                 start, width = thread_time(), self.matcher.words
                 whole = row[:width] if width <= len(row) else np.zeros(width, np.uint32)
-                self.matcher.fill_mask(whole)
+                left = 0 if self.max_tokens is None else self.max_tokens - self.position
+                if left <= 0 or not self.matcher.fill_mask_within(whole, left):
+                    self.matcher.fill_mask(whole)
                 row[:width], row[width:] = whole[: len(row)], 0
                 self.finish_row(row)
                 self.is_watched = False
@@ -166,7 +176,10 @@ def fill(followers: Sequence[Follower], rows: Row) -> None:
 
     Makes one call into the kernel, which releases the GIL. If that call fails, fills row by row.
     """
-    if all(one.matcher.words == rows.shape[1] and one.error is None and not one.is_watched for one in followers):
+    if all(
+        one.matcher.words == rows.shape[1] and one.error is None and one.max_tokens is None and not one.is_watched
+        for one in followers
+    ):
         start = perf_counter()
         with suppress(GuidewayError):
             fill_masks([one.matcher for one in followers], rows)

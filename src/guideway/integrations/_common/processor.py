@@ -10,17 +10,33 @@ from typing import Any
 import numpy as np
 
 from guideway.compiler import Automaton, compile
-from guideway.errors import GuidewayError, ProcessorError, ProcessorReuseError
+from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError, ProcessorReuseError
 from guideway.integrations._common.rows import Begun, Ids, Masks, Rows
 from guideway.integrations._common.timings import ProcessorTimings
 from guideway.matcher import LoopClock
 from guideway.tokenizers import Tokenizer
 
-__all__ = ["Chained", "Function", "Processor"]
+__all__ = ["Chained", "Function", "Processor", "no_token_left"]
 
 Function = Callable[[Any, Any], Any]
 
 _SINGLE_USE = "call reset() before each generate() call, or create a new processor"
+
+
+SHOWN = 4
+"""The maximum number of constraints in a repr."""
+
+
+def _name(constraint: object) -> str:
+    return constraint.__name__ if isinstance(constraint, type) else repr(constraint)
+
+
+def no_token_left(row: int | None = None) -> NoAllowedTokenError:
+    """Return the error for logits of which the mask and other processors leave no token to draw."""
+    where = "" if row is None else f" to draw in row {row}"
+    return NoAllowedTokenError(
+        f"no token is left{where}: another processor forbids all tokens that the constraint allows"
+    )
 
 
 class Processor:
@@ -40,8 +56,10 @@ class Processor:
         several = isinstance(constraints, (list, tuple))
         given: Sequence[object] = constraints if isinstance(constraints, (list, tuple)) else [constraints]
         if not given:
-            raise ValueError("a list of constraints has one for each prompt; this one is empty")
+            raise ValueError("constraints must be one constraint or a list with one for each prompt, got an empty list")
         self._count = len(given) if several else None
+        self._shown = ", ".join(map(_name, given[:SHOWN])) + (", …" if len(given) > SHOWN else "")
+        self._shown = f"[{self._shown}]" if several else self._shown
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
         self.is_free = all(one is None for one in made)  # no constraints: the processor does nothing
         self._automata, self._max_tokens = made, max_tokens
@@ -50,6 +68,15 @@ class Processor:
         self._prompts: Ids | None = None
         self._widest = 0
         self._begun: tuple[Ids, Begun] | None = None
+
+    def __repr__(self) -> str:
+        """The constraints, the budget, and the number of rows of the running call."""
+        parts = [self._shown]
+        if self._max_tokens is not None:
+            parts.append(f"max_tokens={self._max_tokens}")
+        if self._prompts is not None:
+            parts.append(f"{len(self._prompts)} rows")
+        return f"Processor({', '.join(parts)})"
 
     def reset(self) -> None:
         """Forget the prompts and rows, so that the processor can be used for another generate() call.
@@ -132,7 +159,7 @@ class Processor:
     def _ended(self) -> Masks:
         begun, self._begun = self._begun, None
         if begun is None:
-            raise ProcessorReuseError("no masks were begun before this call")
+            raise ProcessorReuseError("masks were requested before a forward pass began")
         return begun[1]()
 
     def _drop_begun(self) -> None:
@@ -159,8 +186,20 @@ class Processor:
         return found
 
     def _learn_prompts(self, ids: Ids) -> None:
-        if self._count is not None and (not len(ids) or len(ids) % self._count):
-            raise ProcessorError(f"{self._count} constraints do not fit {len(ids)} rows: give one, or one per prompt")
+        count = self._count
+        if count is not None and (not len(ids) or len(ids) % count):
+            raise ProcessorError(
+                f"got {count} constraints for {len(ids)} rows; pass one constraint, or one for each prompt"
+            )
+        if count is not None and len(ids) > count:  # beams or samples: copies of each prompt are adjacent
+            copies = len(ids) // count
+            groups = ids.reshape(count, copies, -1)
+            if (different := np.flatnonzero((groups != groups[:, :1]).any(axis=(1, 2)))).size:
+                first = int(different[0]) * copies
+                raise ProcessorError(
+                    f"{count} constraints were given for {len(ids)} rows, and rows {first} to {first + copies - 1} are"
+                    " different prompts: give one constraint, or a list with one per prompt"
+                )
         self._prompts = np.array(ids)
         self._widest = ids.shape[1]
 
@@ -185,6 +224,9 @@ class Chained:
 
     def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
         self._processor, self._before = processor, tuple(before)
+
+    def __repr__(self) -> str:
+        return type(self).__name__ + repr(self._processor).removeprefix("Processor")
 
     @property
     def timings(self) -> ProcessorTimings:

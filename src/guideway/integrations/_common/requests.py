@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
+from guideway.caching import cached
 from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex
 from guideway.errors import InvalidConstraintError
 from guideway.integrations._common.structural_tags import structural_tag
 from guideway.jsontext.decoder import loads
 
-__all__ = ["KINDS", "requested"]
+__all__ = ["KINDS", "requested", "token_budget"]
 
 KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
 """The kinds of constraints that servers know."""
@@ -36,10 +36,10 @@ def requested(kind: str, spec: object) -> object:
         return _known(kind, spec) if len(spec) < _LONG else _read(kind, spec)
     if kind == "json_object":
         if not spec:
-            raise InvalidConstraintError("json_object is true, or not given")
+            raise InvalidConstraintError("json_object must be true or absent")
         return _read(kind, "")
     if kind in ("regex", "grammar"):
-        raise InvalidConstraintError(f"what stands under {kind!r} is a str; got {type(spec).__name__}")
+        raise InvalidConstraintError(f"the value of {kind!r} must be a str, got {type(spec).__name__}")
     return requested(kind, json.dumps(spec)) if kind in ("choice", "structural_tag") else spec
 
 
@@ -54,20 +54,34 @@ def _read(kind: str, spec: str) -> object:
     if kind == "choice":
         choices = _parsed(spec, "the choices")
         if not isinstance(choices, list):
-            raise InvalidConstraintError("the choices are a JSON list")
+            raise InvalidConstraintError("choice must be a JSON list of strings")
         return Choice(choices)
     if kind == "grammar":
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":
         return structural_tag(_parsed(spec, "the structural tag"))
-    raise InvalidConstraintError(f"{kind!r} is no kind of constraint; known are {', '.join(KINDS)}")
+    raise InvalidConstraintError(f"unknown kind of constraint {kind!r}; known kinds: {', '.join(KINDS)}")
 
 
-_known = functools.lru_cache(maxsize=256)(_read)
+_known = cached(256, characters=4 << 20, size=lambda _, spec: len(spec))(_read)
 
 
 def _parsed(text: str, what: str) -> Any:
     try:
         return loads(text)
     except ValueError as error:
-        raise InvalidConstraintError(f"{what} is no JSON: {error}") from None
+        raise InvalidConstraintError(f"{what} is not valid JSON: {error}") from None
+
+
+def token_budget(name: str, given: object) -> int | None:
+    """Return the token budget of a request, or None. HTTP clients may send it as text.
+
+    Raises:
+        InvalidConstraintError: It is not a positive integer.
+    """
+    if given is None:
+        return None
+    number = int(given) if isinstance(given, str) and given.isascii() and given.isdigit() and len(given) < 10 else given
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise InvalidConstraintError(f"{name} must be a positive integer, got {given!r}")
+    return number

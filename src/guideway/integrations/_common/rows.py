@@ -86,7 +86,7 @@ class Rows:
         matcher = automaton.matcher()
         if max_tokens is not None:
             if (needed := matcher.min_tokens_to_complete()) > max_tokens:
-                raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, not {max_tokens}")
+                raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, got max_tokens={max_tokens}")
             self._budgets[slot] = max_tokens
         if matcher.words > self._words:
             self._words, self._masks = matcher.words, masks.new_rows(0, 0)
@@ -194,19 +194,6 @@ class Rows:
         except UnsatisfiableError:
             return []
         return ids if length + len(ids) + needed <= self._budgets[slot] else []
-
-    def draft_masks(self, index: int, token_ids: Sequence[int], parents: Sequence[int]) -> Row | None:
-        """Return the mask after each token of a tree of drafts on row `index` of the last call, uint32 [tokens, words].
-
-        `parents[i]`: the index of the draft token before token i, smaller than i; -1: the row itself. After an illegal
-        token, no token is allowed. None: the row has no constraint. Budgets are ignored.
-        """
-        one = self._last[index][1]
-        if one is None or not self._loop.held[index]:
-            return None
-        rows = masks.new_rows(len(token_ids), 32 * self._words)
-        one.matcher.fill_draft_masks(token_ids, parents, rows)
-        return rows
 
     def _follow(self, rows: list[tuple[int, _Seen | None]]) -> None:
         """Set the current rows of the loop."""

@@ -11,8 +11,8 @@ from exllamav2.generator.filters import ExLlamaV2Filter
 from guideway.compiler import Automaton, compile
 from guideway.constraints import of
 from guideway.constraints.base import Literal
-from guideway.errors import NoAllowedTokenError, UnsupportedError
-from guideway.integrations._common import Follower
+from guideway.errors import UnsupportedError
+from guideway.integrations._common import Follower, no_token_left
 from guideway.masks import ids, new_rows
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
@@ -32,26 +32,36 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         constraint: A constraint, a Python type or an automaton.
         prefer_eos: End as soon as the text is complete. `filter_prefer_eos` of the generators does the same if
             `as_mask` is False; ExLlamaV2 (0.3.2) ignores it if a filter masks logits.
+        max_tokens: The maximum number of tokens of the generation. The text is complete within it; without it, the
+            generator may cut the text.
         as_mask: Mask the logits, instead of returning a list of allowed tokens per step.
 
     Raises:
         ConstraintError: As `guideway.compile` does.
+        BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, constraint: object, *, prefer_eos: bool = False, as_mask: bool = True
+        self,
+        model: Any,
+        tokenizer: Any,
+        constraint: object,
+        *,
+        prefer_eos: bool = False,
+        as_mask: bool = True,
+        max_tokens: int | None = None,
     ) -> None:
         super().__init__(model, tokenizer)
         self._table = Tokenizer.of(tokenizer)
         self._constraint, self._prefer_eos, self._as_mask = constraint, prefer_eos, as_mask
-        self._apply = TorchMasks(in_place=True)
+        self._apply, self._max_tokens = TorchMasks(in_place=True), max_tokens
         self.begin("")
 
     def clone(self, c: Any = None) -> Any:
         """Return a copy with the same state."""
         made = ConstraintFilter.__new__(ConstraintFilter) if c is None else c
         super().clone(made)
-        for name in ("_table", "_constraint", "_prefer_eos", "_as_mask", "_apply"):
+        for name in ("_table", "_constraint", "_prefer_eos", "_as_mask", "_apply", "_max_tokens"):
             setattr(made, name, getattr(self, name))
         made._follower, made._row, made.background_result = self._follower.copy(), np.array(self._row), None
         return made
@@ -73,7 +83,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
             raise UnsupportedError("token healing needs the constraint, got a compiled automaton")
         wanted = Literal(prefix) + of(self._constraint) if prefix else self._constraint
         automaton = wanted if isinstance(wanted, Automaton) else compile(wanted, self._table)
-        self._follower = Follower(automaton, self._table.eos_ids)
+        self._follower = Follower(automaton, self._table.eos_ids, max_tokens=self._max_tokens)
         self._row = new_rows(1, 32 * self._follower.matcher.words)[0]
 
     def feed(self, token: Any) -> None:
@@ -105,8 +115,6 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         """Mask logits of shape [vocabulary] on the CPU, in place."""
         made, nothing = self._apply(logits[None], self._row[None], [True])
         if nothing:
-            self._follower.fail(
-                NoAllowedTokenError("no token is left: another filter or sampler forbids all allowed tokens")
-            )
+            self._follower.fail(no_token_left())
             made[0, list(self._follower.end_ids)] = 0.0
         return made[0]

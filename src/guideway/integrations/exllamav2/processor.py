@@ -12,8 +12,7 @@ from typing import Any
 import torch
 from exllamav2.generator.sampler import ExLlamaV2Sampler
 
-from guideway.errors import NoAllowedTokenError
-from guideway.integrations._common import Chained, Function, Processor
+from guideway.integrations._common import Chained, Function, Processor, no_token_left
 from guideway.masks.torch import TorchMasks
 
 __all__ = ["ConstrainedLogits", "Settings", "logits_processor"]
@@ -45,9 +44,7 @@ class ConstrainedLogits(Chained):
             found, nothing = self._apply(logits, rows, held)
             self.timings.copy += perf_counter() - start
             if nothing:
-                raise NoAllowedTokenError(
-                    f"row {nothing[0]} has nothing left to draw: another processor forbids all there is"
-                )
+                raise no_token_left(nothing[0])
             return found
 
 

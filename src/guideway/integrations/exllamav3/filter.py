@@ -26,12 +26,15 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
         tokenizer: The tokenizer of ExLlamaV3.
         constraint: A constraint, a Python type or an automaton.
         trigger_token: The constraint starts after this token, and again after each further one.
+        max_tokens: The maximum number of tokens of the constrained text, without the prefix. The text is complete
+            within it; without it, the generator may cut the text.
         prefix_str: A prefix of the constrained text that the model does not generate.
         eos_after_completed: End the job when the text is complete and cannot continue; else generation continues
             without the filter.
 
     Raises:
         ConstraintError: As `guideway.compile` does.
+        BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
         InvalidTextError: No text that matches begins with the prefix.
     """
 
@@ -43,14 +46,16 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
         trigger_token: int | None = None,
         prefix_str: str | None = None,
         eos_after_completed: bool = False,
+        max_tokens: int | None = None,
     ) -> None:
         super().__init__(tokenizer, trigger_token, prefix_str, eos_after_completed)
         self._table = Tokenizer.of(tokenizer)
         automaton = constraint if isinstance(constraint, Automaton) else compile(constraint, self._table)
-        self._follower = Follower(automaton, self._table.eos_ids)
+        self._prefix = self._table.encode(prefix_str) if prefix_str else []
+        most = None if max_tokens is None else max_tokens + len(self._prefix)
+        self._follower = Follower(automaton, self._table.eos_ids, max_tokens=most)
         self._bits = np.zeros((1, self._follower.matcher.words), np.uint32)
         self._mask = torch.from_numpy(self._bits.view(np.int32))
-        self._prefix = self._table.encode(prefix_str) if prefix_str else []
         self.reset()
         if self.error is not None:
             raise InvalidTextError(f"no text that matches the constraint begins with {prefix_str!r}") from self.error

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from guideway import masks
-from guideway.errors import NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Chained, Function, Processor
+from guideway.errors import ProcessorError
+from guideway.integrations._common import Chained, Function, Processor, no_token_left
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
@@ -72,7 +72,7 @@ class ConstrainedLogits(Chained):
                 nothing = masks.masked_into(logits, logits, *found)
                 self.timings.copy += perf_counter() - start
         if nothing:
-            raise NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
+            raise no_token_left()
         return scores
 
 
@@ -99,6 +99,8 @@ def logits_processor(
         NoAllowedTokenError: In use: another processor excluded all allowed tokens.
     """
     if getattr(tokenizer, "draft_model", None) is not None:
-        raise ProcessorError("a Llama with a draft model does not say which token its processors are asked for")
+        raise ProcessorError(
+            "a Llama with draft_model= does not report the position of each call; use a Llama without a draft model"
+        )
     table = Tokenizer.of(tokenizer)
     return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, table.eos_ids)

@@ -9,8 +9,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from guideway.errors import NoAllowedTokenError
-from guideway.integrations._common import Chained, Function, Processor
+from guideway.integrations._common import Chained, Function, Processor, no_token_left
 from guideway.masks.mlx import masked
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
@@ -31,7 +30,7 @@ class ConstrainedLogits(Chained):
             _START(logits)  # the model runs while the mask is computed
             rows, held = self._processor.masks(ids)
             if not held[0]:  # both models of a speculative step are constrained, so no draft is illegal
-                raise NoAllowedTokenError("an illegal token was drawn: another processor forbids all that is legal")
+                raise no_token_left()
             start = perf_counter()
             found = masked(logits, rows[0])
             self.timings.copy += perf_counter() - start

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from guideway import masks
-from guideway.errors import NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Chained, Function, Ids, Masks, Processor
+from guideway.errors import ProcessorError
+from guideway.integrations._common import Chained, Function, Ids, Masks, Processor, no_token_left
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
@@ -76,14 +76,13 @@ class ConstrainedLogits(Chained):
         scores = logits.reshape(-1, logits.shape[-1])
         if len(scores) != self._count:
             raise ProcessorError(
-                f"logits of {len(scores)} rows, not {self._count}: say rows=; beams are not told apart"
+                f"expected logits of {self._count} rows, got {len(scores)}; pass rows= (beam search is not supported)"
             )
         scores = np.ascontiguousarray(self._after_others(ids, scores))
         start = perf_counter()
         nothing = masks.masked_into(scores, scores, *found)
         if nothing:
-            why = "another processor forbids all that is legal there"
-            raise NoAllowedTokenError(f"row {nothing[0]} has nothing left to draw: {why}")
+            raise no_token_left(nothing[0])
         generator.set_logits(scores.reshape(logits.shape))
         self.timings.copy += perf_counter() - start
 

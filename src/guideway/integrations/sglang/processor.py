@@ -8,21 +8,26 @@ import numpy as np
 import torch
 from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
+from guideway.caching import CacheInfo, register
 from guideway.compiler import compile
 from guideway.constraints import Regex
-from guideway.errors import GuidewayError, NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Follower, fill, requested
+from guideway.errors import GuidewayError, ProcessorError
+from guideway.integrations._common import Follower, fill, no_token_left, requested, token_budget
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["GuidewayLogitProcessor"]
 
+_MAX_TOKENIZERS = 4
 _TOKENIZERS: dict[int, tuple[Any, Tokenizer]] = {}
+register(f"{__name__}.tokenizers", _TOKENIZERS.clear, lambda: CacheInfo(len(_TOKENIZERS), _MAX_TOKENIZERS))
 
 
 class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
     """Send `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and the constraint as `custom_params`:
-    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). The server needs `--enable-custom-logit-processor`.
+    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). With `"max_tokens"` next to it (the value of
+    `max_new_tokens`), every output is complete within it; without it, SGLang cuts an output at `max_new_tokens`.
+    The server needs `--enable-custom-logit-processor`.
 
     An error, in the constraint or later, ends the text of that request and is logged. Drafts are not supported, and end
     the text too. The grammar backend supports drafts and reports errors.
@@ -46,9 +51,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
         places = [row for row, *_ in asked]
         made, nothing = TorchMasks(in_place=True)(logits[places], rows, [True] * len(places))
         for row in nothing:
-            followers[row].fail(
-                NoAllowedTokenError("nothing is left to draw: another processor forbids all that is legal")
-            )
+            followers[row].fail(no_token_left())
             made[row, list(followers[row].end_ids)] = 0.0
         logits[places] = made
         return logits
@@ -60,9 +63,13 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
     if found is None:
         table = _tokenizer(request.tokenizer)
         try:
-            if len(given) != 1:
-                raise ProcessorError("a request has one constraint: {kind: text}")
-            found = Follower(compile(requested(*next(iter(given.items()))), table), table.eos_ids)
+            kinds = {kind: spec for kind, spec in given.items() if kind != "max_tokens"}
+            if len(kinds) != 1:
+                raise ProcessorError(
+                    "a request must have exactly one constraint, as {kind: text}, and optionally max_tokens"
+                )
+            automaton = compile(requested(*next(iter(kinds.items()))), table)
+            found = Follower(automaton, table.eos_ids, max_tokens=token_budget("max_tokens", given.get("max_tokens")))
         except GuidewayError as error:
             found = Follower(compile(Regex(""), table), table.eos_ids)
             found.fail(error)
@@ -76,5 +83,7 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
 def _tokenizer(held: Any) -> Tokenizer:
     """Return the tokenizer as a `Tokenizer`. Cached, because a process has one or two."""
     if id(held) not in _TOKENIZERS:
+        if len(_TOKENIZERS) >= _MAX_TOKENIZERS:
+            _TOKENIZERS.clear()
         _TOKENIZERS[id(held)] = held, Tokenizer.of(held)  # kept alive, so that its id stays unique
     return _TOKENIZERS[id(held)][1]

@@ -3,6 +3,7 @@
 processor.py            a logits processor for `generate`
 loops.py                detects the loop of transformers that calls the processor
 continuous_batching.py  constraints in continuous batching
+end_tokens.py           the end tokens of the tokenizer and of the generation config
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ from transformers.generation.continuous_batching.requests import RequestStatus
 
 from guideway import masks
 from guideway.compiler import Automaton, compile
-from guideway.errors import NoAllowedTokenError, ProcessorError
-from guideway.integrations._common import Begun, Ids, ProcessorTimings, Rows
+from guideway.errors import ProcessorError
+from guideway.integrations._common import Begun, Ids, ProcessorTimings, Rows, no_token_left
+from guideway.integrations.transformers.end_tokens import with_end_tokens
 from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
 
@@ -102,8 +103,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
                 made, nothing = self._apply(scores, rows, held)
                 nothing = nothing or self._apply.nothing()
                 if nothing:
-                    message = "no token is left: another processor forbids all allowed tokens"
-                    self._failed(NoAllowedTokenError(message), nothing)
+                    self._failed(no_token_left(), nothing)
                     made[nothing] = float("-inf")
                     for index in nothing:
                         made[index, list(self._table.eos_ids)] = 0.0
@@ -155,7 +155,7 @@ def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstra
 
     Args:
         manager: The manager, not started.
-        tokenizer: The tokenizer.
+        tokenizer: The tokenizer. Its end tokens are those of the tokenizer and of the manager's generation config.
 
     Raises:
         ProcessorError: The manager has started, uses asynchronous batching (which samples before tokens are reported),
@@ -166,7 +166,7 @@ def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstra
         raise ProcessorError("the manager has started; call continuous_constraints before manager.start()")
     if config.use_async_batching or config.use_cuda_graph not in (None, False, (False, False)):
         raise ProcessorError("constraints need a manager with use_async_batching=False and use_cuda_graph=False")
-    made = ContinuousConstraints(manager, Tokenizer.of(tokenizer))
+    made = ContinuousConstraints(manager, with_end_tokens(tokenizer, getattr(manager, "generation_config", None)))
     processors = manager.logit_processor
     processors.logits_processor.insert(0, made)
     processors.supported_keys.update(made.supported_kwargs)

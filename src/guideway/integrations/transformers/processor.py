@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from time import perf_counter
 from typing import Any
 
 import torch
 from transformers import LogitsProcessor
 
-from guideway.errors import NoAllowedTokenError
-from guideway.integrations._common import Chained, Function, Processor
+from guideway.integrations._common import Chained, Function, Processor, no_token_left
+from guideway.integrations.transformers.end_tokens import with_end_tokens
 from guideway.integrations.transformers.loops import Loops
 from guideway.masks.torch import TorchMasks, pinned_rows
+from guideway.tokenizers import Tokenizer
 
 __all__ = ["ConstrainedLogits", "logits_processor"]
 
@@ -83,8 +84,7 @@ def _on_host(ids: Any) -> Any:
 
 def _refuse(rows: Sequence[int]) -> None:
     if rows:
-        why = "another processor forbids all that is legal there"
-        raise NoAllowedTokenError(f"row {rows[0]} has nothing left to draw: {why}")
+        raise no_token_left(rows[0])
 
 
 def logits_processor(
@@ -92,6 +92,7 @@ def logits_processor(
     tokenizer: object,
     *,
     max_tokens: int | None = None,
+    eos_ids: Iterable[int] | int | None = None,
     before: Sequence[Function] = (),
     in_place: bool | None = None,
 ) -> ConstrainedLogits:
@@ -104,8 +105,10 @@ def logits_processor(
         constraints: One for all prompts, or a list with one per prompt (None: free): constraints, Python types,
             automata.
         tokenizer: The tokenizer of the model.
-        max_tokens: The value of `max_new_tokens`. Every output is complete within it. By default `generate` cuts longer
-            outputs.
+        eos_ids: The ids that end a text: `model.generation_config.eos_token_id`. By default those of the tokenizer and
+            of the local generation_config.json from which it was loaded.
+        max_tokens: The value of `max_new_tokens`. Every output is complete within it. Without it, `generate` cuts an
+            output that is not complete after `max_new_tokens`.
         before: Functions of (input_ids, scores) that run first.
         in_place: Whether scores on a CPU are overwritten, which is cheaper than a copy. By default they are if
             `generate` does not read them again: not with prompt lookup or `output_logits=True`, and not for other
@@ -119,4 +122,8 @@ def logits_processor(
         NoAllowedTokenError: In `generate`: another processor excluded all allowed tokens. On a GPU it is raised at the
             next token, or by `check`, because the processor does not wait for the result.
     """
-    return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before, in_place=in_place)
+    if eos_ids is None:
+        table = with_end_tokens(tokenizer)
+    else:
+        table = Tokenizer.of(tokenizer, eos_ids=[eos_ids] if isinstance(eos_ids, int) else eos_ids)
+    return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, in_place=in_place)

@@ -12,7 +12,7 @@ from vllm.v1.structured_output.backend_types import (
     StructuredOutputOptions,
 )
 
-from guideway.integrations._common import Follower
+from guideway.integrations._common import Follower, StepBudget
 from guideway.integrations.vllm.requested import automaton_of, tokenizer_of
 from guideway.masks import Row
 
@@ -26,6 +26,7 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
         super().__init__(vllm_config, tokenizer, vocab_size)
         self._tokenizer = tokenizer_of(tokenizer)
         self._bits = Bits()
+        self._budget = StepBudget()
 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
@@ -33,7 +34,8 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
         """Return the grammar of one request. Errors of `guideway.compile` end only that request."""
         automaton = automaton_of((request_type.name.lower(), grammar_spec), self._tokenizer)
         follower = Follower(automaton, self._tokenizer.eos_ids, stop_token_ids=stop_token_ids or ())
-        return GuidewayGrammar(follower, self._bits)
+        follower.fill(np.zeros(follower.matcher.words, np.uint32))  # the first mask is often the slowest
+        return GuidewayGrammar(follower, self._bits, self._budget)
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
         """Return masks with all bits set: int32, shape [max_num_seqs, ceil(vocabulary / 32)]."""
@@ -61,17 +63,17 @@ class Bits:
 class GuidewayGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM's types are not read here
     """The state of one request. No method raises during a step: see `Follower`."""
 
-    def __init__(self, follower: Follower, bits: Bits) -> None:
-        self.follower, self._bits = follower, bits
+    def __init__(self, follower: Follower, bits: Bits, budget: StepBudget) -> None:
+        self.follower, self._bits, self._budget = follower, bits, budget
 
     def accept_tokens(self, request_id: str, tokens: list[int]) -> bool:
         """Advance by tokens. Returns False if one was rejected, which ends the request with an error."""
         self.follower.name = f"request {request_id}"
-        return self.follower.advance(tokens)
+        return self._budget.run(self.follower, lambda: self.follower.advance(tokens), False)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
         """Return the longest prefix of draft tokens that is allowed."""
-        return self.follower.validate(tokens)
+        return self._budget.run(self.follower, lambda: self.follower.validate(tokens), [])
 
     def rollback(self, num_tokens: int) -> None:
         """Undo the last tokens, those of a draft for which masks were filled."""
@@ -79,7 +81,11 @@ class GuidewayGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM's 
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
         """Write the mask of the next token to row `batch_index`."""
-        self.follower.fill(self._bits.rows(bitmask)[batch_index])
+        row = self._bits.rows(bitmask)[batch_index]
+        self._budget.row(batch_index)
+        self._budget.run(self.follower, lambda: self.follower.fill(row), None)
+        if self.follower.error is not None:
+            self.follower.fill_end(row)
 
     def is_terminated(self) -> bool:
         """Return whether an end token was taken."""

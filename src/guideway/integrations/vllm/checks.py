@@ -21,10 +21,10 @@ def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: An
     """Wrap `SamplingParams._validate_structured_outputs`. Raises vLLM's validation error for an invalid request."""
     from vllm.exceptions import VLLMValidationError
 
-    from guideway.integrations.vllm.requested import requested_in_extra_args, structured
+    from guideway.integrations.vllm.requested import budget_of, requested_in_extra_args, structured
 
     if tokenizer is not None and params.extra_args:
-        _check("vllm_xargs", lambda: requested_in_extra_args(params), tokenizer)
+        _check("vllm_xargs", lambda: requested_in_extra_args(params), tokenizer, lambda: budget_of(params))
     options = params.structured_outputs
     if config is None or options is None or config.backend != NAME:
         original(model, config, tokenizer)
@@ -58,14 +58,22 @@ def _threads() -> Executor:
     return ThreadPoolExecutor(max(1, ((os.cpu_count() or 1) + 1) // 2), thread_name_prefix=NAME)
 
 
-def _check(field: str, ask: Callable[[], Requested | None], tokenizer: Any) -> None:
+def _check(
+    field: str,
+    ask: Callable[[], Requested | None],
+    tokenizer: Any,
+    budget: Callable[[], int | None] = lambda: None,
+) -> None:
     from vllm.exceptions import VLLMValidationError
 
-    from guideway.errors import GuidewayError
+    from guideway.errors import BudgetTooSmallError, GuidewayError
     from guideway.integrations.vllm.requested import automaton_of, tokenizer_of
 
     try:
         if (given := ask()) is not None:
-            automaton_of(given, tokenizer_of(tokenizer))
+            automaton = automaton_of(given, tokenizer_of(tokenizer))
+            most = budget()
+            if most is not None and (needed := automaton.matcher().min_tokens_to_complete()) > most:
+                raise BudgetTooSmallError(f"the shortest output needs {needed} tokens; max_tokens is {most}")
     except GuidewayError as error:
         raise VLLMValidationError(f"{type(error).__name__}: {error}", parameter=field) from error

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from guideway.errors import NoAllowedTokenError
-from guideway.integrations._common import Follower
+from guideway.integrations._common import Follower, no_token_left
 from guideway.masks import Row
 from guideway.masks.torch import TorchMasks
 
@@ -34,7 +33,7 @@ def mask(logits: torch.Tensor, places: Sequence[int], rows: Row, followers: Sequ
     chosen = logits if whole else logits[index]
     made, nothing = _apply(chosen, rows, [True] * len(places))
     for row in nothing:
-        followers[row].fail(NoAllowedTokenError("no token is left: another processor forbids all allowed tokens"))
+        followers[row].fail(no_token_left())
         made[row, list(followers[row].end_ids)] = 0.0
     if made is not logits:
         logits[index] = made

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
+from guideway.caching import cached
 from guideway.compiler import Automaton, compile
 from guideway.constraints import Regex
 from guideway.errors import GuidewayError, InvalidConstraintError
-from guideway.integrations._common import KINDS, Follower, requested
+from guideway.integrations._common import KINDS, Follower, requested, token_budget
 from guideway.tokenizers import Tokenizer
 
 __all__ = [
     "Requested",
     "automaton_of",
+    "budget_of",
     "follower_of",
     "requested_in_extra_args",
     "structured",
@@ -25,9 +26,10 @@ Requested = tuple[str, object]
 """Kind and text of a constraint: see `guideway.integrations._common.requested`."""
 
 _PREFIX = "guideway_"
+_MAX_TOKENS = "guideway_max_tokens"
 
 
-@functools.lru_cache(maxsize=4)
+@cached(4)
 def tokenizer_of(tokenizer: Any) -> Tokenizer:
     """Return the tokenizer of vLLM as a `Tokenizer`. Cached per process."""
     return Tokenizer.of(tokenizer)
@@ -48,20 +50,34 @@ def structured(options: Any) -> Requested:
 def requested_in_extra_args(params: Any) -> Requested | None:
     """Return the constraint in `SamplingParams.extra_args` (`guideway_json`, `guideway_regex`, …), or None.
 
+    `guideway_max_tokens` next to it is its token budget: see `budget_of`.
+
     Raises:
         InvalidConstraintError: The name is unknown, or there are several. It is a ValueError.
     """
-    found = [name for name in params.extra_args or () if name.startswith(_PREFIX)]
+    found = [name for name in params.extra_args or () if name.startswith(_PREFIX) and name != _MAX_TOKENS]
+    budget = budget_of(params)
     if not found:
+        if budget is not None:
+            raise InvalidConstraintError(f"{_MAX_TOKENS} needs a constraint, such as {_PREFIX}json")
         return None
     if len(found) > 1:
         raise InvalidConstraintError(f"a request may have one constraint, got {' and '.join(found)}")
     kind = found[0].removeprefix(_PREFIX)
     if kind not in KINDS:
         raise InvalidConstraintError(
-            f"unknown argument {found[0]}; known arguments: {', '.join(_PREFIX + one for one in KINDS)}"
+            f"unknown argument {found[0]}; known arguments: {', '.join(_PREFIX + one for one in (*KINDS, 'max_tokens'))}"
         )
     return kind, params.extra_args[found[0]]
+
+
+def budget_of(params: Any) -> int | None:
+    """Return `guideway_max_tokens` of `SamplingParams.extra_args`, or None.
+
+    Raises:
+        InvalidConstraintError: It is not a positive integer.
+    """
+    return token_budget(_MAX_TOKENS, (params.extra_args or {}).get(_MAX_TOKENS))
 
 
 def automaton_of(given: Requested, tokenizer: Tokenizer) -> Automaton:
@@ -77,12 +93,20 @@ def follower_of(params: Any, tokenizer: Tokenizer) -> Follower | None:
     """
     try:
         given = requested_in_extra_args(params)
-        return None if given is None else _follower(automaton_of(given, tokenizer), params, tokenizer)
+        if given is None:
+            return None
+        return _follower(automaton_of(given, tokenizer), params, tokenizer, budget_of(params))
     except GuidewayError as error:
         failed = _follower(compile(Regex(""), tokenizer), params, tokenizer)
         failed.fail(error)
         return failed
 
 
-def _follower(automaton: Automaton, params: Any, tokenizer: Tokenizer) -> Follower:
-    return Follower(automaton, tokenizer.eos_ids, stop_token_ids=params.all_stop_token_ids, name="a request")
+def _follower(automaton: Automaton, params: Any, tokenizer: Tokenizer, max_tokens: int | None = None) -> Follower:
+    return Follower(
+        automaton,
+        tokenizer.eos_ids,
+        stop_token_ids=params.all_stop_token_ids,
+        name="a request",
+        max_tokens=max_tokens,
+    )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from datetime import date
+from typing import Any, Literal
 
 import pytest
 
 import guideway as gw
+from guideway.constraints import Reply, ToolCall
 from guideway.constraints.tools import FAMILIES, family_of
 from guideway.grammar.recognizer import accepts, byte_automaton
+from guideway.tokenizers.chat_template import render_template
 from tests.property.sampling import samples
 
 WEATHER: dict[str, Any] = {
@@ -344,3 +348,72 @@ def test_python_notation_of_every_value() -> None:
     assert len(seen) == 5
     assert accepts(byte_automaton(source.grammar()), '[f(b=[False, "null"], c=None)]')
     assert not accepts(byte_automaton(source.grammar()), '[f(b=[false, "null"], c=null)]')
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int
+
+
+def forecast(
+    city: str,
+    days: int,
+    unit: Literal["C", "F"] = "C",
+    places: list[float] | None = None,
+    at: Point | None = None,
+    exact: bool = False,
+) -> None:
+    """Forecasts the weather."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_functions_are_tools_of_every_family(family: str) -> None:
+    source = gw.ToolCalls([forecast], family=family, choice="forecast")
+    automaton = byte_automaton(source.grammar())
+    for text in samples(source, 40, seed=3):
+        (call,) = source.parse(text).calls
+        assert call.name == "forecast"
+        assert {"city", "days"} <= call.arguments.keys()
+        assert isinstance(call.arguments["at"], Point | None)
+        assert accepts(automaton, text)
+
+
+def test_functions_whose_texts_are_not_plain_are_refused() -> None:
+    def when(day: date) -> None: ...
+
+    def named(name: str | None = None) -> None: ...
+
+    for function in (when, named):
+        with pytest.raises(gw.errors.UnsupportedError, match="always text or never text"):
+            gw.ToolCalls([function], family="qwen-coder")
+        gw.ToolCalls([function], family="llama-pythonic")
+
+
+def test_a_reply_as_a_message() -> None:
+    reply = Reply("Look: ", (ToolCall("forecast", {"city": "Ålesund", "at": Point(1, 2)}, "abc"),), "Hm.")
+    arguments = {"city": "Ålesund", "at": {"x": 1, "y": 2}}
+    assert reply.as_message() == {
+        "role": "assistant",
+        "content": "Look: ",
+        "reasoning_content": "Hm.",
+        "tool_calls": [
+            {"id": "abc", "type": "function", "function": {"name": "forecast", "arguments": arguments}},
+        ],
+    }
+    (call,) = reply.as_message(arguments="json")["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == arguments
+    assert Reply("Hi").as_message() == {"role": "assistant", "content": "Hi"}
+    with pytest.raises(ValueError, match='arguments must be "object" or "json"'):
+        reply.as_message(arguments="text")  # type: ignore[arg-type]  # refused
+
+
+def test_a_message_goes_through_a_chat_template() -> None:
+    template = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls %}<tool_call>\n"
+        "{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}\n</tool_call>{% endfor %}{% endfor %}"
+    )
+    tools = gw.ToolCalls(TOOLS, family="hermes")
+    text = hermes("Look: ", [("weather", {"city": "Oslo", "days": 2})])
+    reply = tools.parse(text)
+    assert render_template(template, [reply.as_message()], special_tokens={}) == text

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ import guideway as gw
 from guideway.constraints.tools import FAMILIES, Reply
 from tests.conformance.test_conformance import cases
 from tests.helpers.tokenizer_files import data_of, llama3_ranks
+from tests.helpers.work import lines
 from tests.unit.constraints.tools.test_calls import TOOLS, WRITERS, Call, drawn
 
 ROME: dict[str, Any] = {"city": "Rome", "days": 2}
@@ -187,20 +188,33 @@ def test_family_from_a_tokenizer() -> None:
     assert source.parse("Hello.") == Reply("Hello.")
 
 
-def test_headers_are_read_once() -> None:
+HOSTILE: dict[str, Callable[[int], str]] = {
+    "spaces": lambda size: " " * size,
+    "spaces after an end": lambda size: "<|end|>" + "\n" * size + "x",
+    "a long name": lambda size: "to=" + "a" * size,
+    "many names": lambda size: "<|channel|>final" + " to=" * (size // 4),
+    "many formats": lambda size: "<|channel|>final<|constrain|>" * (size // 20),
+    "many messages": lambda size: "<|channel|>analysis<|message|>a<|end|>" * (size // 6) + " " * size + "x",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_headers_are_read_once(name: str) -> None:
+    """The lines of Python grow with the text; the time bounds what `re` does inside one line."""
     source = gw.ToolCalls(TOOLS, family="harmony")
-    for hostile in (
-        " " * 12_000,
-        "<|end|>" + "\n" * 12_000 + "x",
-        "to=" + "a" * 12_000,
-        "<|channel|>final" + " to=" * 3_000,
-        "<|channel|>final<|constrain|>" * 600,
-        "<|channel|>analysis<|message|>a<|end|>" * 2_000 + " " * 12_000 + "x",
-    ):
-        start = time.thread_time()
-        with contextlib.suppress(gw.errors.InvalidTextError):
-            source.parse(hostile)
-        assert time.thread_time() - start < 0.5, hostile[:30]
+
+    def parsed(size: int) -> bool:
+        try:
+            source.parse(HOSTILE[name](size))
+        except gw.errors.InvalidTextError:
+            return False
+        return True
+
+    short, long = lines(lambda: parsed(3_000)), lines(lambda: parsed(6_000))
+    assert long < 2.2 * short
+    start = time.thread_time()
+    assert parsed(12_000) is (name == "spaces")
+    assert time.thread_time() - start < 4  # 0.02 s; minutes where an expression backtracks
 
 
 def test_pythonic_calls_emit_no_warnings() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import guideway as gw
-from guideway.constraints.base import leaf
 from guideway.frontends.formats import FORMATS, format_language
+from guideway.grammar.nodes import leaf
 from guideway.grammar.recognizer import fits
+from tests.helpers.byte_tokens import BYTES
 
 DATA = Path(os.environ.get("GUIDEWAY_DATA", Path(__file__).parents[5] / "shared" / "data"))
 SUITE = DATA / "json-schema-test-suite" / "tests"
@@ -51,8 +52,7 @@ MOST_REJECTED = 0.03  # A-labels (`xn--`), patterns with named groups, a joiner 
 
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_every_format_can_be_completed(name: str) -> None:
-    vocabulary = gw.Vocabulary([*(bytes([b]) for b in range(256)), b""], eos_ids=[256], special_ids=[])
-    matcher = gw.compile(gw.Format(name), vocabulary, cache=False).matcher()
+    matcher = gw.compile(gw.Format(name), BYTES, cache=False).matcher()
     assert gw.Format(name).parse(matcher.completion().decode()) is not None
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import guideway as gw
+from tests.helpers.byte_tokens import BYTES
 
-BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256])
 TWO_LENGTHS = {"type": "string", "minLength": 5, "maxLength": 3, "pattern": "a"}
 
 

@@ -16,7 +16,7 @@ from guideway.frontends.json_schema.expand import Expander
 from guideway.frontends.json_schema.lowering import Lowering
 from guideway.frontends.json_schema.style import Profile, Style, make_style
 from guideway.grammar.nodes import Grammar, children, renumbered
-from guideway.jsontext.decoder import copy_schema
+from guideway.jsontext.copying import copy_schema
 
 TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"]
 NAMES = ["a", "b", "c/d", "~e", "é"]

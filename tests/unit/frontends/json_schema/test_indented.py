@@ -10,6 +10,7 @@ import pytest
 import guideway as gw
 from guideway.constraints import JsonSchema
 from guideway.grammar.recognizer import accepts, byte_automaton
+from tests.helpers.byte_tokens import BYTES
 
 TREE = {
     "type": "object",
@@ -80,7 +81,6 @@ def test_values_below_eight_levels_are_on_one_line() -> None:
 
 
 def test_budgets_hold() -> None:
-    vocabulary = gw.Vocabulary([*(bytes([n]) for n in range(256)), b""], [256], [])
-    matcher = gw.compile(JsonSchema(TREE, whitespace="indented"), vocabulary).matcher()
+    matcher = gw.compile(JsonSchema(TREE, whitespace="indented"), BYTES).matcher()
     assert matcher.completion() == b'{\n  "name": ""\n}'
     assert matcher.min_tokens_to_complete() == len(matcher.completion()) + 1

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.errors import LimitExceededError
+from guideway.compiler import CompileLimits
+from guideway.errors import BudgetTooSmallError, InvalidConstraintError, LimitExceededError
 from guideway.integrations._common import follower as following
 from guideway.integrations._common.follower import Follower, fill
+from guideway.integrations._common.requests import token_budget
 from guideway.masks import ids, new_rows
 
 A, B, STOP, EOS = 0, 1, 2, 3
@@ -85,7 +87,19 @@ def test_tokens_that_stop_are_legal_where_the_text_may_end() -> None:
     assert one.advance([A, B, EOS])
 
 
-def test_a_limit_in_the_middle_ends_the_text() -> None:
+def test_a_limit_of_the_constraint_ends_the_text() -> None:
+    """Compiling visits few states; the text visits more of the 2**14 than the limit allows."""
+    automaton = gw.compile(gw.Regex("(a|b)*a(a|b){14}"), TABLE, cache=False, limits=CompileLimits(max_states=40))
+    one, rng = Follower(automaton, TABLE.eos_ids), random.Random(0)
+    for _ in range(300):
+        if not one.advance([rng.choice([A, B])]):
+            break
+    assert isinstance(one.error, LimitExceededError)
+    assert one.position < 100
+    assert legal(one) == [EOS]
+
+
+def test_an_error_while_filling_ends_the_text() -> None:
     one = follower()
     one.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
     assert legal(one) == [EOS]
@@ -188,3 +202,26 @@ def test_a_mask_that_takes_too_long_ends_its_own_text(monkeypatch: pytest.Monkey
     monkeypatch.setattr(following, "MASK_SECONDS", -1.0)
     fill(both, rows)
     assert all(isinstance(two.error, LimitExceededError) for two in both)
+
+
+def test_a_budget_completes_the_text() -> None:
+    with pytest.raises(BudgetTooSmallError, match="needs 3 tokens; max_tokens is 2"):
+        follower("[ab]{2,9}", max_tokens=2)
+    held, free = follower("[ab]{2,9}", max_tokens=4), follower("[ab]{2,9}")
+    rows = new_rows(2, 32)
+    for expected in ([A, B], [A, B], [A, B, EOS], [EOS]):
+        fill([held, free], rows)
+        assert ids(rows[0], 32).tolist() == expected == legal(held.copy())
+        held.advance([expected[0]])
+    assert held.is_finished
+    assert legal(free) == [A, B]
+    held.reset()
+    held.advance([A, A, A])
+    assert legal(held) == [EOS]
+
+
+def test_budgets_of_requests() -> None:
+    assert [token_budget("max_tokens", given) for given in (None, 3, "12")] == [None, 3, 12]
+    for wrong in (0, -1, True, 1.5, "1.5", "", "9" * 5000, [3]):
+        with pytest.raises(InvalidConstraintError, match="max_tokens must be a positive integer"):
+            token_budget("max_tokens", wrong)

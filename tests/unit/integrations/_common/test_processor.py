@@ -135,7 +135,7 @@ def test_prompts_find_their_constraint_when_rows_leave() -> None:
     same.masks(np.array([[1, 1], [1, 1]]))
     with pytest.raises(ProcessorReuseError, match="several prompts begin like"):
         same.masks(np.array([[1, 1, 2]]))
-    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
+    with pytest.raises(ProcessorError, match="got 2 constraints for 3 rows"):
         Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY).masks(np.array([[1], [1], [1]]))
     with pytest.raises(ValueError, match="empty"):
         Processor([], VOCABULARY)
@@ -188,15 +188,11 @@ def test_apply_reports_remaining_tokens() -> None:
     assert not masks.apply(np.full(64, -np.inf, np.float16), row)
 
 
-def test_masks_of_drafts_and_forced_tokens() -> None:
+def test_forced_tokens() -> None:
     rows = Rows([gw.compile(gw.Regex("abc(d|e)+"), VOCABULARY), None])
     rows.masks([np.array([], np.int64), np.array([5])], [0, 1])
     assert VOCABULARY.bytes_of(rows.forced(0)) == b"abc"
     assert rows.forced(1) == []
-    found = rows.draft_masks(0, [6, 3, 4, 1, 1], [-1, 0, 1, -1, 3])
-    assert found is not None
-    assert legal(found) == [[3], [4, 5], [0, 4, 5], [2], []]  # the last follows what may not come
-    assert rows.draft_masks(1, [3], [-1]) is None
     short = Rows([gw.compile(gw.Regex("(abc|c)d"), VOCABULARY)], max_tokens=4)
     short.masks([np.array([6])], [0])
     assert short.forced(0) == [3, 4]
@@ -215,7 +211,7 @@ def test_slots_join_and_leave() -> None:
     rows.begin(7, gw.compile(gw.Regex("d+"), VOCABULARY))
     found, _ = rows.masks([np.array([2, 3]), np.array([], np.int64)], [9, 7])
     assert legal(found) == [[2, 3], [4]]
-    with pytest.raises(BudgetTooSmallError, match="needs 4 tokens, not 3"):
+    with pytest.raises(BudgetTooSmallError, match="needs 4 tokens, got max_tokens=3"):
         rows.begin(8, gw.compile(gw.Regex("[bc]{3}"), VOCABULARY), max_tokens=3)
 
 
@@ -259,3 +255,16 @@ def test_timings_say_where_the_loop_s_time_went() -> None:
     assert timings.sample >= 0.03
     assert timings.model >= 0.04
     assert 0 <= timings.overlap <= timings.mask < 0.02
+
+
+def test_a_list_of_constraints_needs_one_per_prompt() -> None:
+    """Rows of a prompt that `generate` repeats are equal; other rows are other prompts."""
+    first, second = gw.Regex("a"), gw.Regex("b")
+    with pytest.raises(ProcessorError, match="2 constraints were given for 4 rows, and rows 0 to 1 are different"):
+        run(Processor([first, second], VOCABULARY), [[1], [2], [3], [4]], np.zeros((4, 8), np.float32))
+    with pytest.raises(ProcessorError, match="rows 2 to 3 are different prompts"):
+        run(Processor([first, second], VOCABULARY), [[1], [1], [3], [4]], np.zeros((4, 8), np.float32))
+    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
+        run(Processor([first, second], VOCABULARY), [[1], [1], [3]], np.zeros((3, 8), np.float32))
+    found = run(Processor([first, second], VOCABULARY), [[1], [1], [3], [3]], np.zeros((4, 8), np.float32))
+    assert [np.flatnonzero(np.isfinite(row)).tolist() for row in found] == [[1], [1], [2], [2]]

@@ -185,7 +185,7 @@ def test_errors_surface(loaded: Any) -> None:
     _, tokenizer, _ = loaded
     processor = logits_processor(gw.Regex("[a-z]{20}"), tokenizer)
     with pytest.raises(
-        NoAllowedTokenError, match="another processor forbids all"
+        NoAllowedTokenError, match="another processor excludes every token"
     ):  # it forces the end at the last token
         generated(loaded, PROMPTS[:1], processor, max_length=12, max_new_tokens=None, forced_eos_token_id=1)
     processor = logits_processor(gw.Regex("[a-z]{3}"), tokenizer)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError
+from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError, UnsupportedError
+from guideway.frontends.cfg.lark.contextual_lexer.longest_match import preferred
 from guideway.frontends.cfg.lark.statements import Definition, LarkReader
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, either, joined, language_of, repeated
+from guideway.frontends.regex import parse_tree
 from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first, parts_of
 from guideway.grammar.cfg.scc import strongly_connected_components
 from guideway.grammar.regular import Regular
@@ -62,6 +64,21 @@ class Terminals:
             except ConstraintError as error:
                 self._reader.fail(f"terminal {name}: {str(error).splitlines()[0].rstrip(':')}", at, type(error))
         return self._languages[name]
+
+    def preferred(self, name: str) -> Regular:
+        """Return the language whose longest match is what the pattern of a terminal matches."""
+        written, language, at = self._patterns[name], self.language(name), self.at(name)
+        if written.fixed:
+            return language
+        try:
+            found = preferred(parse_tree(written.pattern, "python")[0], language)
+        except LimitExceededError as error:
+            self._reader.fail(f"terminal {name}: {error}", at, LimitExceededError)
+        if found is None:
+            self._reader.fail(
+                f"the terminal {name} has assertions, so the length of its match is not known", at, UnsupportedError
+            )
+        return found
 
     def written(self, name: str) -> Written:
         """Return the resolved pattern of a terminal."""

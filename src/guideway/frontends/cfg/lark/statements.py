@@ -351,6 +351,7 @@ class LarkReader:
         kinds = ("string", "regexp", "special", "rule", "terminal")
         token = self._take(*kinds, what="an item: a name, a literal, '(' or '['")
         if token.kind == "special":
+            self._source.special(token.text, token.at)  # raises for malformed ids
             self.special.setdefault(token.text, token.at)
             return Ref(token.text)
         if token.kind in ("string", "regexp"):
@@ -359,11 +360,20 @@ class LarkReader:
             self.patterns.setdefault(token.text, self._pattern(token))
             return Ref(token.text)
         if token.text in self._bound:
+            if self._now.text == "{":
+                self._stop(
+                    f"a parameter is not supported as a template: {token.text!r}; write the template itself",
+                    token.at,
+                    UnsupportedError,
+                )
             return self._bound[token.text]
         if self._now.text == "{":
             return self._use(token, depth)
         if token.text in self._templates:
-            self._stop(f"{token.text!r} is a template; pass its arguments in braces", token.at)
+            message = f"{token.text!r} is a template; pass its arguments in braces"
+            if depth:
+                self._stop(f"{message} (templates as arguments are not supported)", token.at, UnsupportedError)
+            self._stop(message, token.at)
         self.mentioned.setdefault(token.text, token.at)
         return Ref(token.text)
 

@@ -12,7 +12,7 @@ from guideway.frontends.regex.syntax import width
 from guideway.grammar.cfg.expressions import Expressions
 from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import is_empty
-from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Both, Cat, Not, Regular, Repeat
+from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Complement, Concat, Intersection, Regular, Repeat
 
 __all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
 
@@ -123,15 +123,15 @@ def language_of(pattern: str) -> Regular:
     bare = _ASIDE.sub("x", pattern)
     if _LOOKS.search(bare):
         preceded, ahead = parse_pattern(f"(?s:.)*{pattern}", "python"), parse_pattern(f"{pattern}(?s:.)*", "python")
-        if not (_same(preceded, Cat((ANY_TEXT, language))) and _same(ahead, Cat((language, ANY_TEXT)))):
+        if not (_same(preceded, Concat((ANY_TEXT, language))) and _same(ahead, Concat((language, ANY_TEXT)))):
             raise TerminalError("it depends on the text around it (lookaround, anchors or \\b)", UnsupportedError)
     if _LAZY.search(bare):
-        language = Both((language, Not(Cat((language, Repeat(ANY_CHAR, 1, None))))))
+        language = Intersection((language, Complement(Concat((language, Repeat(ANY_CHAR, 1, None))))))
     return language
 
 
 def _same(one: Regular, other: Regular) -> bool:
-    return all(_is_empty(Both((a, Not(b)))) for a, b in ((one, other), (other, one)))
+    return all(_is_empty(Intersection((a, Complement(b)))) for a, b in ((one, other), (other, one)))
 
 
 def _is_empty(language: Regular) -> bool:

@@ -7,8 +7,7 @@ rule cannot express directly. Rules are therefore split by the state of the lexe
 
 terminals.py          Lark's order of terminals, keywords that patterns match
 longest_match.py      whether the match of a pattern is always the longest possible one
-determinize.py        the subset construction
-terminal_automata.py  patterns as automata over character classes; what must not follow a terminal
+forbidden.py          what must not follow a terminal
 lalr.py               Lark's expansion of rules, and the LALR(1) automaton (DeRemer and Pennello, 1982)
 steps.py              one terminal and the ignored text after it, by the state of the lexer that they end in
 rule_splitting.py     rules split by states of parser and lexer (Bar-Hillel, Perles and Shamir, 1961)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
+from guideway.grammar.automata.determinize import Numbered
 from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first, parts_of
 from guideway.grammar.cfg.fixpoint import reached
 from guideway.grammar.cfg.scc import strongly_connected_components

@@ -8,8 +8,6 @@ Of the texts that this automaton accepts, the longest prefix of an input is the 
 from __future__ import annotations
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import Numbered
-from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, machine_of
 from guideway.frontends.regex.syntax import (
     AlternationPart,
     Anchor,
@@ -20,7 +18,10 @@ from guideway.frontends.regex.syntax import (
     Plain,
     RepeatPart,
 )
-from guideway.grammar.regular import Cat, Chars, Either, Literals, Regular
+from guideway.grammar.automata.alphabet import Alphabet
+from guideway.grammar.automata.determinize import Numbered
+from guideway.grammar.automata.dfa import machine_of
+from guideway.grammar.regular import Chars, Concat, Literals, Regular, Union
 
 __all__ = ["preferred"]
 
@@ -58,11 +59,11 @@ class _Threads:
                     self.takes[start] = (self._alphabet.of(((ord(char), ord(char)),)), end)
             case Plain(Chars(ranges)):
                 self.takes[at] = (self._alphabet.of(ranges), after)
-            case Plain(Cat(())):
+            case Plain(Concat(())):
                 self.options[at] = [after]
-            case Plain(Cat(parts)):
+            case Plain(Concat(parts)):
                 return self._add(ConcatPart(tuple(Plain(one, 0, None) for one in parts)), at, after)
-            case Plain(Either(())):
+            case Plain(Union(())):
                 pass
             case Plain():
                 self.asserts = True  # merged languages: the order of alternatives is lost

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from guideway.errors import LimitExceededError, UnsupportedError
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD, determinize
+from guideway.frontends.cfg.lark.contextual_lexer.forbidden import ForbiddenContinuations
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import END
-from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import ForbiddenContinuations, machine_of
 from guideway.frontends.cfg.lark.contextual_lexer.terminals import TerminalScanners
-from guideway.grammar.regular import Cat, Either, Regular, Repeat
+from guideway.grammar.automata.determinize import DEAD, determinize
+from guideway.grammar.automata.dfa import machine_of
+from guideway.grammar.regular import Concat, Regular, Repeat, Union
 
 __all__ = ["Accepted", "Steps"]
 
@@ -57,7 +58,7 @@ class Steps:
         self._special = special
         self._forbidden = ForbiddenContinuations(scanners.machines)
         languages = [scanners.languages[name] for name in ignored]
-        self._gap: Regular | None = Repeat(Either(tuple(languages)), 0, None) if languages else None
+        self._gap: Regular | None = Repeat(Union(tuple(languages)), 0, None) if languages else None
         self._contexts: dict[frozenset[tuple[str, _Ways | None]], int] = {}
         self._differs: list[dict[str, _Ways | None]] = []
         self._at_known: dict[tuple[Accepted, Pending], int] = {}
@@ -305,14 +306,14 @@ class Steps:
             ends = {self._prune(accepted, end) for end in run.ends if end is not None}
         every = all(self._contexts_after(accepted, end) <= contexts for end in ends)
         if every and (run is None or run.whole) and all(self._is_free(accepted, end) for end in ends):
-            gap = self._gap or Cat(())
+            gap = self._gap or Concat(())
             if name is None:
                 return gap
             one = self._special.get(name) or self._scanners.languages[name]
-            return one if self._gap is None else Cat((one, gap))
+            return one if self._gap is None else Concat((one, gap))
         if run is None:
             gap = _Assembled(self, accepted, contexts).graph(None)
-            return gap if name is None else Cat((self._special[name], gap))
+            return gap if name is None else Concat((self._special[name], gap))
         return _Assembled(self, accepted, contexts).graph(run)
 
     def _is_free(self, accepted: Accepted, pending: Pending) -> bool:

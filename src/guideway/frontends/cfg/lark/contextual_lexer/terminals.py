@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guideway.frontends.cfg.lark.contextual_lexer.determinize import DEAD
-from guideway.frontends.cfg.lark.contextual_lexer.terminal_automata import Alphabet, Machine, machine_of
+from guideway.grammar.automata.alphabet import Alphabet
+from guideway.grammar.automata.determinize import DEAD
+from guideway.grammar.automata.dfa import Machine, machine_of
 from guideway.grammar.regular import Regular
 
 __all__ = ["Terminal", "TerminalScanner", "TerminalScanners"]

@@ -11,18 +11,18 @@ from collections.abc import Iterable
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.grammar.regular import (
     MAX_CODE_POINT,
-    Both,
-    Cat,
     Chars,
-    Either,
-    Graph,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    JsonEscaped,
     Literals,
-    Not,
     Regular,
     Repeat,
     Special,
-    Spelled,
     Spelling,
+    Union,
 )
 
 __all__ = ["MAX_STATES", "determinized", "spelled_out"]
@@ -53,7 +53,7 @@ def _plain(ranges: Ranges) -> Ranges:
 
 
 def spelled_out(expression: Regular) -> Regular:
-    """Return an expression without `Spelled`: over the characters of the text itself.
+    """Return an expression without `JsonEscaped`: over the characters of the text itself.
 
     Raises:
         UnsupportedError: The expression has a special token, which is not text.
@@ -68,30 +68,30 @@ def _spelled(one: Regular, spelling: Spelling | None) -> Regular:
         case Literals(texts):
             if spelling is None:
                 return one
-            return Either(tuple(Cat(tuple(_character(char, spelling) for char in text)) for text in texts))
-        case Cat(parts):
-            return Cat(tuple(_spelled(part, spelling) for part in parts))
-        case Either(parts):
-            return Either(tuple(_spelled(part, spelling) for part in parts))
-        case Both(parts):
-            return Both(tuple(_spelled(part, spelling) for part in parts))
+            return Union(tuple(Concat(tuple(_character(char, spelling) for char in text)) for text in texts))
+        case Concat(parts):
+            return Concat(tuple(_spelled(part, spelling) for part in parts))
+        case Union(parts):
+            return Union(tuple(_spelled(part, spelling) for part in parts))
+        case Intersection(parts):
+            return Intersection(tuple(_spelled(part, spelling) for part in parts))
         case Repeat(part, least, most):
             return Repeat(_spelled(part, spelling), least, most)
-        case Not(part):
-            other = Not(_spelled(part, spelling))
+        case Complement(part):
+            other = Complement(_spelled(part, spelling))
             if spelling is None:
                 return other
             every = Repeat(_characters(((0, MAX_CODE_POINT),), spelling), 0, None)
-            return Both((every, other))
-        case Graph():
+            return Intersection((every, other))
+        case Dfa():
             return one if spelling is None else _of_graph(one, spelling)
-        case Spelled(part, inner):
+        case JsonEscaped(part, inner):
             return _spelled(part, inner)
         case Special(name):
             raise UnsupportedError(f"the special token {name!r} is not text, so it cannot be exported")
 
 
-def _of_graph(graph: Graph, spelling: Spelling) -> Regular:
+def _of_graph(graph: Dfa, spelling: Spelling) -> Regular:
     """Return the spelled texts of an automaton: an expression by elimination would be long, so states are split."""
     states: list[list[tuple[Chars, int]]] = [[] for _ in graph.states]
     for number, (_, steps) in enumerate(graph.states):
@@ -104,7 +104,7 @@ def _of_graph(graph: Graph, spelling: Spelling) -> Regular:
                     at = len(states) - 1
                 states[at].append((text[-1], to))
     accepting = [accepts for accepts, _ in graph.states] + [False] * (len(states) - len(graph.states))
-    return Graph(tuple((accepts, tuple(steps)) for accepts, steps in zip(accepting, states, strict=True)))
+    return Dfa(tuple((accepts, tuple(steps)) for accepts, steps in zip(accepting, states, strict=True)))
 
 
 def _paths(one: Regular) -> list[list[Chars]]:
@@ -114,12 +114,12 @@ def _paths(one: Regular) -> list[list[Chars]]:
             return [[one]]
         case Literals(texts):
             return [[Chars(((ord(char), ord(char)),)) for char in text] for text in texts]
-        case Cat(parts):
+        case Concat(parts):
             found: list[list[Chars]] = [[]]
             for part in parts:
                 found = [before + after for before in found for after in _paths(part)]
             return found
-        case Either(parts):
+        case Union(parts):
             return [path for part in parts for path in _paths(part)]
     raise AssertionError(one)
 
@@ -139,15 +139,15 @@ def _characters(ranges: Ranges, spelling: Spelling) -> Regular:
         others = [code for code in range(0x20) if chr(code) not in _SHORT]
         found = [code for code in others if any(low <= code <= high for low, high in ranges)]
         parts += [Literals((f"\\u{code:04x}",)) for code in found]
-        return Either(tuple(parts))
+        return Union(tuple(parts))
     if any(low <= 0x2F <= high for low, high in ranges):
         parts.append(Literals(("\\/",)))
     for low, high in ranges:
         if low <= 0xFFFF:
-            parts.append(Cat((Literals(("\\u",)), _hex(low, min(high, 0xFFFF), 4))))
+            parts.append(Concat((Literals(("\\u",)), _hex(low, min(high, 0xFFFF), 4))))
         if high > 0xFFFF:
             parts += _pairs(max(low, 0x10000) - 0x10000, high - 0x10000)
-    return Either(tuple(parts))
+    return Union(tuple(parts))
 
 
 def _pairs(low: int, high: int) -> list[Regular]:
@@ -161,7 +161,7 @@ def _pairs(low: int, high: int) -> list[Regular]:
         blocks.append((last, last, 0, high & 0x3FF))
     for top, end, lower, upper in blocks:
         lead, trail = _hex(0xD800 + top, 0xD800 + end, 4), _hex(0xDC00 + lower, 0xDC00 + upper, 4)
-        made.append(Cat((Literals(("\\u",)), lead, Literals(("\\u",)), trail)))
+        made.append(Concat((Literals(("\\u",)), lead, Literals(("\\u",)), trail)))
     return made
 
 
@@ -183,18 +183,18 @@ def _hex(low: int, high: int, width: int) -> Regular:
     unit = 16 ** (width - 1)
     first, last = low // unit, high // unit
     if first == last:
-        return Cat((_digits(first, first), _hex(low % unit, high % unit, width - 1)))
+        return Concat((_digits(first, first), _hex(low % unit, high % unit, width - 1)))
     parts: list[Regular] = []
     if low % unit:
-        parts.append(Cat((_digits(first, first), _hex(low % unit, unit - 1, width - 1))))
+        parts.append(Concat((_digits(first, first), _hex(low % unit, unit - 1, width - 1))))
         first += 1
     tail: list[Regular] = []
     if high % unit != unit - 1:
-        tail.append(Cat((_digits(last, last), _hex(0, high % unit, width - 1))))
+        tail.append(Concat((_digits(last, last), _hex(0, high % unit, width - 1))))
         last -= 1
     if first <= last:
-        parts.append(Cat((_digits(first, last), *[_digits(0, 15)] * (width - 1))))
-    return Either(tuple(parts + tail))
+        parts.append(Concat((_digits(first, last), *[_digits(0, 15)] * (width - 1))))
+    return Union(tuple(parts + tail))
 
 
 # -- derivatives
@@ -279,27 +279,27 @@ class _Machine:
         return self._new(("repeat", part, 0 if self.nullable(part) else least, most), least == 0 or self.nullable(part))
 
     def add(self, one: Regular) -> int:
-        """Return the number of an expression without `Spelled`."""
+        """Return the number of an expression without `JsonEscaped`."""
         match one:
             case Chars(ranges):
                 plain = _plain(ranges)
                 return self._new(("chars", plain), False) if plain else self.never
             case Literals(texts):
                 return self._trie(sorted(set(texts)), 0)
-            case Cat(parts):
+            case Concat(parts):
                 made = self.empty
                 for part in reversed(parts):
                     made = self.cat(self.add(part), made)
                 return made
-            case Either(parts):
+            case Union(parts):
                 return self.either(map(self.add, parts))
-            case Both(parts):
+            case Intersection(parts):
                 return self.both(map(self.add, parts))
-            case Not(part):
+            case Complement(part):
                 return self.invert(self.add(part))
             case Repeat(part, least, most):
                 return self.repeat(self.add(part), least, most)
-            case Graph(states):
+            case Dfa(states):
                 return self._new(("graph", id(states), 0, states), states[0][0])
         raise UnsupportedError(f"{type(one).__name__} cannot be determinized")
 
@@ -402,11 +402,11 @@ def _joined(pieces: list[tuple[int, int]]) -> Ranges:
     return tuple(made)
 
 
-def determinized(expression: Regular, limit: int = MAX_STATES) -> Graph:
+def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
     """Return the automaton of an expression, without states from which no text ends.
 
     Args:
-        expression: An expression without `Spelled` and special tokens; see `spelled_out`.
+        expression: An expression without `JsonEscaped` and special tokens; see `spelled_out`.
         limit: Maximum number of states.
 
     Raises:
@@ -440,9 +440,9 @@ def determinized(expression: Regular, limit: int = MAX_STATES) -> Graph:
                 live.add(number)
                 todo.append(number)
     if 0 not in live:
-        return Graph(((False, ()),))
+        return Dfa(((False, ()),))
     kept = {number: place for place, number in enumerate(sorted(live))}
-    return Graph(
+    return Dfa(
         tuple(
             (accepting[number], tuple((Chars(ranges), kept[to]) for ranges, to in edges[number] if to in live))
             for number in sorted(live)

@@ -1,0 +1,8 @@
+"""`python -m guideway`: the command line."""
+
+from __future__ import annotations
+
+from guideway.cli.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Caches of function results with budgets, and the registry that clears and reports all of them.
+
+A function whose results depend only on its arguments is cached with `@cached(entries)`. Each cache has a maximum number
+of entries, and where keys are texts of users also a maximum number of characters. `guideway.cache.clear()` empties all
+registered caches, `guideway.cache.info()` reports them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+
+__all__ = ["CacheInfo", "Cached", "cached", "clear_all", "info", "local_cache", "register"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class CacheInfo(NamedTuple):
+    """The state of one cache.
+
+    Attributes:
+        entries: Number of entries.
+        max_entries: Maximum number of entries.
+        hits: Number of lookups that found an entry; 0 if it is not counted.
+        misses: Number of lookups that did not.
+    """
+
+    entries: int
+    max_entries: int
+    hits: int = 0
+    misses: int = 0
+
+
+class Cached(Protocol[P, R_co]):
+    """A cached function. `__wrapped__`: the function itself."""
+
+    @property
+    def __wrapped__(self) -> Callable[P, R_co]: ...
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+
+_caches: dict[str, tuple[Callable[[], object], Callable[[], CacheInfo]]] = {}
+
+
+def register(name: str, clear: Callable[[], object], state: Callable[[], CacheInfo]) -> None:
+    """Add a cache to the registry.
+
+    Args:
+        name: A unique name: module and function.
+        clear: Removes all entries.
+        state: Returns the state of the cache.
+    """
+    _caches[name] = clear, state
+
+
+class _Decorator(Protocol):
+    def __call__(self, function: Callable[P, R], /) -> Cached[P, R]: ...
+
+
+def cached(entries: int, *, characters: int | None = None, size: Callable[..., int] | None = None) -> _Decorator:
+    """Return a decorator that caches the results of a function, least recently used entries first to go.
+
+    Arguments must be hashable. Exceptions are not cached.
+
+    Args:
+        entries: Maximum number of entries.
+        characters: Maximum total size of the arguments. The cache is emptied before it exceeds that, so a lookup costs
+            no more than without this limit.
+        size: Returns the size of the arguments. Called only when the function is.
+    """
+
+    def decorate(function: Callable[P, R]) -> Cached[P, R]:
+        used = 0
+
+        def measured(*args: P.args, **kwargs: P.kwargs) -> R:
+            nonlocal used
+            used += 0 if size is None else size(*args, **kwargs)
+            if characters is not None and used > characters:
+                clear()
+            return function(*args, **kwargs)
+
+        def clear() -> None:
+            nonlocal used
+            used = 0
+            found.cache_clear()
+
+        def state() -> CacheInfo:
+            now = found.cache_info()
+            return CacheInfo(now.currsize, entries, now.hits, now.misses)
+
+        found = functools.lru_cache(maxsize=entries)(function if size is None else measured)
+        found.__wrapped__ = function
+        register(f"{function.__module__}.{function.__qualname__}", clear, state)
+        return cast(Cached[P, R], found)
+
+    return decorate
+
+
+def local_cache(entries: int, function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function with a cache that belongs to an object, which a registered cache owns."""
+    return cast(Any, functools.lru_cache(maxsize=entries)(function))  # type: ignore[no-any-return]
+
+
+def clear_all() -> None:
+    """Empty all registered caches."""
+    for clear, _ in list(_caches.values()):
+        clear()
+
+
+def info() -> dict[str, CacheInfo]:
+    """Return the state of each registered cache, by name."""
+    return {name: state() for name, (_, state) in sorted(_caches.items())}

@@ -1,0 +1,282 @@
+"""KV caches as immutable values, shared by the engines.
+
+`RowCache` is the first `length` tokens of one row of a batch. Tokens are only appended to a batch, so a value with
+fewer tokens of a batch stays valid, and forks and rewinds copy nothing. `StateCache` is the complete cache of a model
+that does not support rollback: a recurrent state, or a sliding window. It is copied before it is modified.
+
+Each engine injects its operations on arrays as `ArrayOps`, which also identify its caches.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guideway.engines.base import Arrays, Cache, check_truncation
+from guideway.errors import EngineError
+
+__all__ = [
+    "ArrayBatch",
+    "ArrayOps",
+    "RowBatch",
+    "RowCache",
+    "StateCache",
+    "check_arrays",
+    "closed_model",
+    "export_cache",
+    "foreign_cache",
+    "join_rows",
+    "layer_names",
+    "own_cache",
+    "own_rows",
+    "own_state",
+    "restore_rows",
+    "restore_state",
+    "row_caches",
+    "state_not_truncated",
+    "whole_batch",
+]
+
+
+def _single_array(whole: Any) -> Iterable[tuple[str, Any]]:
+    return (("state", whole),)
+
+
+def _no_parts(whole: Any, arrays: Mapping[str, Any]) -> None:
+    raise TypeError("this engine does not restore states by parts")
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayOps:
+    """Operations of one array library. Each engine has one instance.
+
+    Attributes:
+        concat: Joins arrays along the first axis. A single array may be returned without copying.
+        to_numpy: Converts an array to a contiguous NumPy array.
+        from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
+        state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
+        replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
+    """
+
+    concat: Callable[[Sequence[Any]], Any]
+    to_numpy: Callable[[Any], NDArray[Any]]
+    from_numpy: Callable[[NDArray[Any], Any], Any]
+    state_arrays: Callable[[Any], Iterable[tuple[str, Any]]] = _single_array
+    replace_state: Callable[[Any, Mapping[str, Any]], None] = _no_parts
+
+
+class RowBatch(Protocol):
+    """The keys and values of rows that ran together. Tokens may be appended to it, and only appended."""
+
+    @property
+    def ops(self) -> ArrayOps:
+        """The operations on its arrays."""
+        ...
+
+    @property
+    def tip(self) -> int:
+        """Number of tokens that have run successfully."""
+        ...
+
+    @property
+    def arrays(self) -> Sequence[Any]:
+        """Keys and values of all layers in turn, each [row, head, token, channel], with at least `tip` tokens."""
+        ...
+
+    @property
+    def row_bytes(self) -> int:
+        """Allocated memory per row, in bytes."""
+        ...
+
+
+B = TypeVar("B", bound=RowBatch)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayBatch:
+    """A batch that is never modified: each run makes new arrays."""
+
+    ops: ArrayOps
+    arrays: tuple[Any, ...]
+
+    @property
+    def tip(self) -> int:
+        return int(self.arrays[0].shape[2])
+
+    @property
+    def row_bytes(self) -> int:
+        return sum(array.nbytes // array.shape[0] for array in self.arrays)
+
+
+class RowCache(Generic[B]):
+    """The first `length` tokens of one row of a batch."""
+
+    __slots__ = ("batch", "length", "row")
+
+    def __init__(self, batch: B, row: int, length: int) -> None:
+        self.batch, self.row, self.length = batch, row, length
+
+    @property
+    def ops(self) -> ArrayOps:
+        return self.batch.ops
+
+    @property
+    def nbytes(self) -> int:
+        return self.batch.row_bytes
+
+    def truncated(self, length: int) -> RowCache[B]:
+        check_truncation(self, length)
+        return RowCache(self.batch, self.row, length)
+
+    def used(self) -> list[Any]:
+        """Return the used parts of the arrays: views of shape [1, head, token, channel]."""
+        return [array[self.row : self.row + 1, :, : self.length] for array in self.batch.arrays]
+
+
+class StateCache:
+    """A complete cache without rollback, which is never modified."""
+
+    __slots__ = ("length", "ops", "whole")
+
+    def __init__(self, ops: ArrayOps, whole: Any, length: int) -> None:
+        self.ops, self.whole, self.length = ops, whole, length
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(array.nbytes) for _, array in self.ops.state_arrays(self.whole))
+
+    def truncated(self, length: int) -> StateCache:
+        raise state_not_truncated()
+
+    def copy_whole(self) -> Any:
+        """Return a copy of the library's cache, which may be modified."""
+        return copy.deepcopy(self.whole)
+
+
+def row_caches(batch: B, length: int) -> list[Cache]:
+    """Return the values of the rows of a batch after a run."""
+    return [RowCache(batch, row, length) for row in range(batch.arrays[0].shape[0])]
+
+
+def whole_batch(rows: Sequence[RowCache[B]], length: int) -> B | None:
+    """Return the batch whose rows these are, all of them, in order, with all its `length` tokens; else None."""
+    first = rows[0].batch
+    if first.tip != length or first.arrays[0].shape[0] != len(rows):
+        return None
+    return first if all(one.batch is first and one.row == index for index, one in enumerate(rows)) else None
+
+
+def join_rows(rows: Sequence[RowCache[B]]) -> tuple[Any, ...]:
+    """Return the arrays of rows with equal lengths, joined to a batch."""
+    concat = rows[0].ops.concat
+    return tuple(concat(parts) for parts in zip(*(one.used() for one in rows), strict=True))
+
+
+def own_cache(cache: Cache, ops: ArrayOps) -> RowCache[Any] | StateCache:
+    """Return a cache of the engine with these operations. Raises `EngineError` for other caches."""
+    if not isinstance(cache, (RowCache, StateCache)) or cache.ops is not ops:
+        raise foreign_cache(cache)
+    return cache
+
+
+def own_rows(cache: Cache, ops: ArrayOps) -> RowCache[Any]:
+    """Like `own_cache`, for engines or models whose caches are all rows."""
+    if not isinstance(cache, RowCache) or cache.ops is not ops:
+        raise foreign_cache(cache)
+    return cache
+
+
+def own_state(cache: Cache, ops: ArrayOps) -> StateCache:
+    """Like `own_cache`, for engines or models whose caches are all states."""
+    if not isinstance(cache, StateCache) or cache.ops is not ops:
+        raise foreign_cache(cache)
+    return cache
+
+
+def foreign_cache(cache: Cache) -> EngineError:
+    """Return the error for a cache of another engine."""
+    return EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
+
+
+def state_not_truncated() -> ValueError:
+    """Return the error for the truncation of a state."""
+    return ValueError("the state of a recurrent model cannot be truncated; feed the tokens again")
+
+
+def closed_model() -> EngineError:
+    """Return the error for a call of a closed engine."""
+    return EngineError("the model is closed; load it again")
+
+
+def layer_names(count: int) -> list[str]:
+    """Return the names of `count` exported arrays: "0.key", "0.value", "1.key", …."""
+    return [f"{index // 2}.{'value' if index % 2 else 'key'}" for index in range(count)]
+
+
+def export_cache(cache: Cache, ops: ArrayOps, names: Sequence[str] | None = None) -> Arrays:
+    """Return the arrays of a cache. `names`: of the arrays of a row; by default `layer_names`."""
+    own = own_cache(cache, ops)
+    if isinstance(own, StateCache):
+        found = {name: ops.to_numpy(array) for name, array in ops.state_arrays(own.whole)}
+        return {**found, "length": np.array([own.length])}
+    parts = own.used()
+    return {name: ops.to_numpy(part) for name, part in zip(names or layer_names(len(parts)), parts, strict=True)}
+
+
+def restore_rows(
+    arrays: Arrays, like: RowCache[Any], names: Sequence[str] | None = None
+) -> tuple[tuple[Any, ...], int]:
+    """Return the library's arrays and the length of an exported row. `like`: a cache of the same model.
+
+    Raises:
+        EngineError: The names, shapes or types differ.
+    """
+    ops, parts = like.ops, like.used()
+    names = names or layer_names(len(parts))
+    first = arrays.get(names[0])
+    length = int(first.shape[2]) if first is not None and first.ndim == 4 else 0
+    shapes = [(1, part.shape[1], length, part.shape[3]) for part in parts]
+    dtypes = [ops.to_numpy(part).dtype for part in parts]
+    check_arrays(arrays, {n: (s, d) for n, s, d in zip(names, shapes, dtypes, strict=True)})
+    return tuple(ops.from_numpy(arrays[name], part) for name, part in zip(names, parts, strict=True)), length
+
+
+def restore_state(arrays: Arrays, like: StateCache) -> StateCache:
+    """Return the cache of an exported state. `like`: a cache of the same model.
+
+    Raises:
+        EngineError: The names, shapes or types differ.
+    """
+    ops, whole = like.ops, like.copy_whole()
+    found = dict(ops.state_arrays(whole))
+    expected = {name: (tuple(array.shape), ops.to_numpy(array).dtype) for name, array in found.items()}
+    check_arrays(arrays, {**expected, "length": ((1,), None)})
+    ops.replace_state(whole, {name: ops.from_numpy(arrays[name], array) for name, array in found.items()})
+    return StateCache(ops, whole, int(np.asarray(arrays["length"], dtype=np.int64)[0]))
+
+
+def check_arrays(arrays: Arrays, expected: Mapping[str, tuple[tuple[int, ...], np.dtype[Any] | None]]) -> None:
+    """Check names, shapes and types of exported arrays. None: any type.
+
+    Raises:
+        EngineError: They differ.
+    """
+    if set(arrays) != set(expected):
+        raise EngineError(
+            f"expected {len(expected)} arrays ({_names(expected)}) of this model, got {len(arrays)} ({_names(arrays)})"
+        )
+    for name, (shape, dtype) in expected.items():
+        array = arrays[name]
+        if array.shape != shape or (dtype is not None and array.dtype != dtype):
+            kind = "an array" if dtype is None else str(dtype)
+            raise EngineError(f"{name} must be {kind} {shape}, got {array.dtype} {array.shape}")
+
+
+def _names(arrays: Mapping[str, Any]) -> str:
+    names = list(arrays)
+    return ", ".join(names[:2]) + (", …" if len(names) > 2 else "") or "none"

@@ -1,0 +1,45 @@
+"""The forbidden continuations after terminals."""
+
+from __future__ import annotations
+
+from guideway.grammar.automata.determinize import DEAD
+from guideway.grammar.automata.dfa import Machine
+
+__all__ = ["ForbiddenContinuations"]
+
+
+class ForbiddenContinuations:
+    """Forbidden continuations: what a partially matched terminal could still match. 0: none.
+
+    Only the shortest matches matter. States with equal sets of shortest matches have the same number.
+    """
+
+    def __init__(self, machines: dict[str, Machine]) -> None:
+        self._first: dict[str, int] = {}
+        rows: list[list[int]] = []  # transitions; DEAD: no longer possible, -2: the match occurred
+        for name, machine in machines.items():
+            self._first[name] = by = len(rows)
+            for row in machine.steps:
+                rows.append([DEAD if at == DEAD else -2 if machine.accepting[at] else at + by for at in row])
+        block = [0] * len(rows)
+        count = 0
+        while True:
+            seen: dict[tuple[int, ...], int] = {(DEAD,) * len(rows[0]) if rows else (): 0}
+            block = [seen.setdefault(tuple(to if to < 0 else block[to] for to in row), len(seen)) for row in rows]
+            if len(seen) == count:
+                break
+            count = len(seen)
+        self._block = block
+        one_of = {number: state for state, number in enumerate(block)}
+        nothing = [0] * (len(rows[0]) if rows else 0)
+        self.after: list[list[int]] = [
+            nothing
+            if number not in one_of or number == 0
+            else [0 if to == DEAD else DEAD if to == -2 else block[to] for to in rows[one_of[number]]]
+            for number in range(count)
+        ]
+        """Per number and character class: the number after it; `DEAD` if the forbidden match occurred."""
+
+    def of(self, name: str, state: int) -> int:
+        """Return the number of what a terminal could still match from a state."""
+        return self._block[self._first[name] + state]

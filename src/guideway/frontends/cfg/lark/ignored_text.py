@@ -1,0 +1,133 @@
+"""Ignored text of the dynamic lexer: each ignored terminal takes the match of its pattern, never a shorter text.
+
+A pattern that has matched some text must not be able to match more of what follows. What follows is the rest of the
+ignored text and the next terminal, so both are described by one automaton. Its states hold the current place, and the
+places of patterns that have matched: none of those may accept again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from guideway.grammar.automata.alphabet import Alphabet
+from guideway.grammar.automata.determinize import DEAD, Numbered
+from guideway.grammar.automata.dfa import Machine, machine_of
+from guideway.grammar.regular import Regular, Repeat, Union
+
+__all__ = ["IgnoredText", "LookaheadError"]
+
+_MAX_STATES = 20_000
+_TOO_MANY = f"the automaton of ignored text needs more than {_MAX_STATES:,} states"
+
+_TERMINAL = -1  # in place of the number of an ignored terminal
+_Run = tuple[int, int]  # the number of an ignored terminal and a state of its automaton
+_Place = tuple[_Run, frozenset[_Run]]  # what is being read, and the patterns that must not accept again
+
+
+class LookaheadError(Exception):
+    """The match of an ignored terminal depends on text after the next terminal."""
+
+
+class IgnoredText:
+    """Ignored terminals before other terminals.
+
+    Args:
+        ignored: The languages of the ignored terminals. The longest match of each is the match of its pattern.
+        terminals: The languages of the other terminals by name.
+    """
+
+    def __init__(self, ignored: Sequence[Regular], terminals: Mapping[str, Regular]) -> None:
+        self._plain = Repeat(Union(tuple(ignored)), 0, None)
+        self._alphabet = Alphabet([self._plain, *terminals.values()])
+        self._ignored = [machine_of(one, self._alphabet) for one in ignored]
+        self._terminals = dict(terminals)
+
+    def differs(self) -> bool:
+        """Return whether ignored text before some terminal depends on that terminal, or on other ignored text."""
+        plain = machine_of(self._plain, self._alphabet)
+        if self.alone() != self._alphabet.graph(plain.steps, plain.accepting):
+            return True
+        return any(self._meets(machine_of(one, self._alphabet)) for one in self._terminals.values())
+
+    def _meets(self, terminal: Machine) -> bool:
+        """Return whether a pattern that has matched could match more, with a beginning of this terminal."""
+        seen = {
+            (number, state, 0)
+            for number, machine in enumerate(self._ignored)
+            for state, accepts in enumerate(machine.accepting)
+            if accepts
+        }
+        todo = list(seen)
+        while todo:
+            number, state, at = todo.pop()
+            steps, others = self._ignored[number].steps[state], terminal.steps[at]
+            for after, other in zip(steps, others, strict=True):
+                if DEAD in (after, other):
+                    continue
+                if self._ignored[number].accepting[after] or terminal.accepting[other]:
+                    return True
+                if (number, after, other) not in seen:
+                    seen.add((number, after, other))
+                    todo.append((number, after, other))
+        return False
+
+    def alone(self) -> Regular:
+        """Return ignored text at the end of the whole text, or before a special token."""
+        return self._automaton(None)
+
+    def before(self, name: str) -> Regular:
+        """Return a terminal with ignored text before it.
+
+        Raises:
+            LookaheadError: Whether a text is ignored depends on what follows the terminal.
+            LimitExceededError: The automaton is too large.
+        """
+        return self._automaton(machine_of(self._terminals[name], self._alphabet))
+
+    def _automaton(self, terminal: Machine | None) -> Regular:
+        first = frozenset(self._begun(terminal, frozenset()))
+        states = Numbered(first, _MAX_STATES, _TOO_MANY)
+        rows: list[list[int]] = []
+        accepting: list[bool] = []
+        for state in states.order:
+            ends = [(run, pending) for run, pending in state if self._ends(run, terminal)]
+            if terminal is not None and any(pending for _, pending in ends):
+                raise LookaheadError
+            accepting.append(bool(ends) or (terminal is None and state is first))
+            row = []
+            for letter in range(len(self._alphabet)):
+                after = frozenset(place for one in state for place in self._read(one, letter, terminal))
+                row.append(states.number(after) if after else DEAD)
+            rows.append(row)
+        return self._alphabet.graph(rows, accepting)
+
+    def _begun(self, terminal: Machine | None, pending: frozenset[_Run]) -> list[_Place]:
+        """Return the places where the next ignored text or the terminal begins."""
+        runs = [(number, 0) for number in range(len(self._ignored))]
+        return [(run, pending) for run in (runs if terminal is None else [*runs, (_TERMINAL, 0)])]
+
+    def _ends(self, run: _Run, terminal: Machine | None) -> bool:
+        """Return whether the whole text may end here."""
+        number, state = run
+        if number == _TERMINAL:
+            return terminal is not None and terminal.accepting[state]
+        return terminal is None and self._ignored[number].accepting[state]
+
+    def _read(self, place: _Place, letter: int, terminal: Machine | None) -> list[_Place]:
+        """Return the places after a character."""
+        (number, state), pending = place
+        machine = terminal if number == _TERMINAL else self._ignored[number]
+        after = DEAD if machine is None else machine.steps[state][letter]
+        if machine is None or after == DEAD:
+            return []
+        left = set()
+        for other, at in pending:
+            to = self._ignored[other].steps[at][letter]
+            if to != DEAD and self._ignored[other].accepting[to]:
+                return []  # this pattern matches more than it took
+            if to != DEAD:
+                left.add((other, to))
+        found: list[_Place] = [((number, after), frozenset(left))]
+        if number != _TERMINAL and machine.accepting[after]:
+            found += self._begun(terminal, frozenset((*left, (number, after))))
+        return found

@@ -1,0 +1,101 @@
+"""Core schemas of Pydantic that need their validator to be known: literals, defaults, and validators of the library."""
+
+from __future__ import annotations
+
+import functools
+import json
+from enum import Enum
+from typing import Any
+
+from guideway.errors import UnsupportedError
+from guideway.frontends.python_types.texts import FORMATS
+
+__all__ = ["accepts", "length_bound", "read_from_json", "special"]
+
+_OF_THE_MACHINE = "depends on the files of the machine, so it is not supported; use Path or str"
+_REFUSED = {
+    "pattern_bytes_validator": "patterns of bytes are not read from JSON; use re.Pattern[str]",
+    "PathType.validate_file": f"a path that must be a file {_OF_THE_MACHINE}",
+    "PathType.validate_directory": f"a path that must be a directory {_OF_THE_MACHINE}",
+    "PathType.validate_new": f"a path that must not exist {_OF_THE_MACHINE}",
+    "PathType.validate_socket": f"a path that must be a socket {_OF_THE_MACHINE}",
+    "import_string": "ImportString imports the text, so it is not supported; use str",
+}
+_LENGTHS = frozenset({"max_length_validator", "min_length_validator"})
+
+
+def special(schema: Any, json_bytes: str) -> dict[str, Any] | None:
+    """Return the JSON Schema of a type that Pydantic defines by a function; None for other types.
+
+    Args:
+        schema: The core schema.
+        json_bytes: How bytes are written in JSON: "utf8", "base64" or "hex".
+
+    Raises:
+        UnsupportedError: The function depends on more than the text.
+    """
+    function = schema.get("function", {}).get("function") if isinstance(schema, dict) else None
+    if function is None:
+        return None
+    plain = function.func if isinstance(function, functools.partial) else function
+    if not getattr(plain, "__module__", "").startswith("pydantic."):
+        return None
+    name = getattr(plain, "__qualname__", "")
+    if name in _REFUSED:
+        raise UnsupportedError(_REFUSED[name])
+    if name in _LENGTHS and _is_bytes(schema.get("schema")):
+        raise UnsupportedError("length bounds on bytes are not supported; use a str with length bounds")
+    if name == "ByteSize._validate":
+        return dict(FORMATS["byte size"])
+    if name == "EncodedBytes.decode" and json_bytes != "utf8":
+        raise UnsupportedError(f"encoded bytes in JSON with val_json_bytes={json_bytes!r} are not supported")
+    if name == "EncodedStr.decode_str":
+        encoder = getattr(getattr(function, "__self__", None), "encoder", None)
+        known = {"Base64Encoder": "base64 of ASCII", "Base64UrlEncoder": "base64url of ASCII"}
+        form = known.get(getattr(encoder, "__name__", ""))
+        return None if form is None else dict(FORMATS[form])
+    return None
+
+
+def length_bound(schema: Any) -> tuple[str, int] | None:
+    """Return the name ("min" or "max") and the value of a length bound that Pydantic checks by a function."""
+    function = schema.get("function", {}).get("function") if isinstance(schema, dict) else None
+    if not isinstance(function, functools.partial) or getattr(function.func, "__name__", "") not in _LENGTHS:
+        return None
+    return next(((name[:3], value) for name, value in function.keywords.items() if name.endswith("_length")), None)
+
+
+def _is_bytes(schema: Any) -> bool:
+    """Return whether a JSON text of this core schema is read as bytes."""
+    while isinstance(schema, dict):
+        if schema.get("type") == "bytes":
+            return True
+        schema = next((schema[name] for name in ("schema", "lax_schema", "json_schema") if name in schema), None)
+    return False
+
+
+def read_from_json(schema: Any, value: object) -> bool:
+    """Return whether the JSON text of a value of a literal is read as that value."""
+    from pydantic_core import SchemaValidator, ValidationError, core_schema
+
+    if isinstance(value, bytes):
+        return False
+    data = value.value if isinstance(value, Enum) else value
+    try:
+        text = json.dumps(data)
+        SchemaValidator(core_schema.literal_schema([value])).validate_json(text)
+    except (TypeError, ValueError, ValidationError):
+        return False
+    return True
+
+
+def accepts(schema: Any, value: object, definitions: list[Any], config: Any) -> bool:
+    """Return whether a core schema accepts a Python value."""
+    from pydantic_core import SchemaValidator
+
+    whole = {"type": "definitions", "schema": schema, "definitions": definitions} if definitions else schema
+    try:
+        SchemaValidator(whole, config).validate_python(value)
+    except Exception:  # a validation error, an incomplete schema, or an error of a validator of the user
+        return False
+    return True

@@ -1,0 +1,199 @@
+"""Work of constraints that takes too long for a round: worker threads do it, and the other rows continue.
+
+A round has a bound of work in the kernel (`bound_work`), which is counted, not timed. A row that reaches the bound is
+parked: its state is unchanged, and a worker repeats the calls without a bound, so that the store has the results. Then
+the row joins the rounds again.
+
+Tasks have two queues. The first attempt of a task has a bound, too; a task that reaches it moves to the second queue,
+for which there is another thread. A task that takes seconds does not delay short ones.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from guideway._kernel import WorkDeferred, bound_work
+from guideway.errors import GuidewayError, LimitExceededError
+
+if TYPE_CHECKING:
+    from guideway.generation.scheduler import Row
+    from guideway.matcher import Matcher
+
+__all__ = ["JOINS", "JOIN_WORK", "Deferral", "WorkDeferred", "bound_work"]
+
+ROUND_WORK = 1_000_000
+"""The maximum work of the constraints of one round, in units of about 10 ns."""
+
+JOIN_WORK = 200_000
+"""The maximum work of a row that joins. More is done in its first round."""
+
+JOINS = 4
+"""The maximum number of rows that join a round and reach `JOIN_WORK`."""
+
+ROW_WORK = 100_000
+"""The work that a row may do after the round has reached its bound, if no call of that row was deferred before."""
+
+_FIRST_WORK = 2_000_000  # of the first attempt of a task
+_MOST_TIMES = 3  # how often a row is parked at one position
+
+
+class _Task:
+    """The calls that a parked row repeats, and the error that ended them."""
+
+    __slots__ = ("budget", "done", "error", "matcher", "tell", "urgent")
+
+    def __init__(self, matcher: Matcher, budget: int | None, urgent: bool, tell: Callable[[], None]) -> None:
+        self.matcher, self.budget, self.urgent, self.tell = matcher, budget, urgent, tell
+        self.done = False
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Repeat the calls of a row at its position. The matcher returns to that position."""
+        matcher, start = self.matcher, self.matcher.position
+        row = np.zeros(matcher.words, np.uint32)
+        try:
+            if self.budget is None:
+                matcher.fill_mask(row)
+            else:
+                matcher.min_tokens_to_complete()
+                matcher.fill_mask_within(row, self.budget)
+            ids = matcher.forced_tokens()
+            for token_id in ids:
+                matcher.advance(token_id)
+            if ids and self.budget is not None and not matcher.is_finished:
+                matcher.min_tokens_to_complete()
+        except WorkDeferred:
+            raise
+        except LimitExceededError as error:
+            self.error = error
+        except GuidewayError:
+            pass  # the row meets this error itself, or handles it
+        finally:
+            matcher.rollback(matcher.position - start)
+
+
+class _Workers:
+    """Two threads, which start with the first task. All loops share them."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._count = itertools.count()
+        self._short: queue.PriorityQueue[tuple[bool, int, _Task]] = queue.PriorityQueue()
+        self._long: queue.SimpleQueue[_Task] = queue.SimpleQueue()
+        self._threads: dict[int, threading.Thread] = {}
+
+    def put(self, task: _Task) -> None:
+        with self._guard:
+            for number, run in enumerate((self._run_short, self._run_long)):
+                known = self._threads.get(number)
+                if known is None or not known.is_alive():  # not alive: in a forked process
+                    self._threads[number] = threading.Thread(target=run, name="guideway-constraints", daemon=True)
+                    self._threads[number].start()
+        self._short.put((not task.urgent, next(self._count), task))
+
+    def _run_short(self) -> None:
+        while True:
+            task = self._short.get()[2]
+            bound_work(_FIRST_WORK)
+            try:
+                self._finish(task)
+            except WorkDeferred:
+                self._long.put(task)
+            finally:
+                bound_work(None)
+
+    def _run_long(self) -> None:
+        while True:
+            self._finish(self._long.get())
+
+    @staticmethod
+    def _finish(task: _Task) -> None:
+        try:
+            task.run()
+        except WorkDeferred:
+            raise
+        except Exception as error:
+            task.error = error
+        task.done = True
+        task.tell()
+
+
+_WORKERS = _Workers()
+
+
+class Deferral:
+    """The parked rows of a loop, and the bound of its rounds. Use it in one thread."""
+
+    def __init__(self) -> None:
+        self._parked: dict[Row, _Task] = {}
+        self._slow: dict[Row, tuple[int, int]] = {}  # rows that were parked: the last position, and how often there
+        self._turn = 0
+        self._woken = threading.Event()
+
+    def going(self, rows: Sequence[Row]) -> list[Row]:
+        """Return the rows of the next round: those that are not parked, and rows that were never parked first.
+
+        A row whose task failed ends with the error.
+        """
+        self._woken.clear()
+        known = set(rows)
+        for row, task in list(self._parked.items()):
+            if task.done or row not in known:
+                del self._parked[row]
+                if task.error is not None and not row.is_over:
+                    row.error = task.error
+        self._slow = {row: times for row, times in self._slow.items() if row in known}
+        self._turn += 1
+        free = [row for row in rows if row not in self._parked and not row.is_over]
+        slow = [row for row in free if row in self._slow]
+        first = self._turn % len(slow) if slow else 0
+        return [row for row in free if row not in self._slow] + slow[first:] + slow[:first]
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a task has ended."""
+        self._woken.wait(seconds)
+
+    def begin(self) -> None:
+        """Begin a round: bound the work of this thread."""
+        bound_work(ROUND_WORK)
+
+    def end(self) -> None:
+        """End the round."""
+        bound_work(None)
+
+    def allows(self, row: Row) -> bool:
+        """Whether the row may still work in this round. It works without a bound if workers did not help."""
+        if self._times(row) > _MOST_TIMES:
+            bound_work(None)
+            return True
+        left = bound_work(None) or 0
+        if left < ROW_WORK and row not in self._slow:
+            left = ROW_WORK
+        bound_work(left)
+        return left >= ROW_WORK
+
+    def _times(self, row: Row) -> int:
+        position, times = self._slow.get(row, (-1, 0))
+        return times if position == len(row.session) else 0
+
+    def park(self, row: Row) -> None:
+        """Let a worker do what the row has begun."""
+        matcher = row.session.matcher
+        if matcher is None:
+            return
+        budget = row.left if row.limits.complete else None
+        urgent = row.has_drawn and row not in self._slow
+        task = _Task(matcher, budget, urgent, self._woken.set)
+        try:
+            _WORKERS.put(task)
+        except RuntimeError as error:  # the system refuses threads
+            row.error = error
+            return
+        self._slow[row] = len(row.session), self._times(row) + 1
+        self._parked[row] = task

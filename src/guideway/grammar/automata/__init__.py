@@ -1,0 +1,13 @@
+"""Finite automata over characters.
+
+alphabet.py     equivalence classes of characters, which are the letters of automata
+nfa.py          expressions -> NFAs (Thompson's construction)
+determinize.py  the subset construction
+minimize.py     minimal DFAs
+dfa.py          expressions -> DFAs, with intersections and complements
+
+Three related algorithms are elsewhere, because their states are not sets of NFA states: `frontends/regex/lookaround.py`
+(formulas over NFA states, for assertions), `frontends/cfg/lark/contextual_lexer/longest_match.py` (ordered threads, for
+the priorities of `re`) and `constraints/captures/` (a tabled recogniser with calls and counted loops, for derivations).
+The first two use parts of this package.
+"""

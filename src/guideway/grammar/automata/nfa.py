@@ -1,0 +1,116 @@
+"""Thompson's construction: an NFA of an expression, without recursion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from guideway.grammar.automata.alphabet import one_character
+from guideway.grammar.regular import Chars, Concat, Literals, Ranges, Repeat, Union
+
+__all__ = ["NfaBuilder", "Task"]
+
+Part = TypeVar("Part")
+"""What is translated: expressions, and other nodes that a subclass knows."""
+
+Task = tuple[Part, int, int]
+"""A part to translate between two states."""
+
+
+class NfaBuilder(Generic[Part]):
+    """An NFA under construction. Subclasses define how characters are read.
+
+    Args:
+        most: Maximum number of states.
+        too_large: Returns the error for more.
+
+    Attributes:
+        free: Per state, the targets of its epsilon transitions.
+    """
+
+    def __init__(self, most: int, too_large: Callable[[], Exception]) -> None:
+        self._most, self._too_large = most, too_large
+        self.free: list[list[int]] = []
+
+    def place(self) -> int:
+        """Add a state and return its number."""
+        if len(self.free) >= self._most:
+            raise self._too_large()
+        self.free.append([])
+        return len(self.free) - 1
+
+    def link(self, start: int, end: int) -> None:
+        """Add an epsilon transition."""
+        self.free[start].append(end)
+
+    def read(self, start: int, ranges: Ranges, end: int) -> None:
+        """Add a transition by the characters of a class."""
+        raise NotImplementedError
+
+    def other(self, part: Part, start: int, end: int) -> list[Task[Part]]:
+        """Translate a part that is not an expression of the basic kinds. Returns tasks that remain."""
+        raise TypeError(part)
+
+    def add(self, part: Part, start: int, end: int) -> None:
+        """Add a part between two states. No other transition may end at `start` or begin at `end`."""
+        tasks: list[Task[Part]] = [(part, start, end)]
+        while tasks:
+            one, low, high = tasks.pop()
+            tasks += self._tasks(one, low, high)
+
+    def _tasks(self, one: Part, low: int, high: int) -> list[Task[Part]]:
+        match one:
+            case Chars(ranges):
+                self.read(low, ranges, high)
+            case Literals(texts):
+                self._texts(texts, low, high)
+            case Concat(parts):
+                return self.sequence(parts, low, high)  # type: ignore[arg-type]  # expressions are parts
+            case Union(parts):
+                return [(inner, low, high) for inner in parts]  # type: ignore[misc]  # as above
+            case Repeat(inner, least, most):
+                return self.repetition(inner, least, most, low, high)  # type: ignore[arg-type]  # as above
+            case _:
+                return self.other(one, low, high)
+        return []
+
+    def sequence(self, parts: tuple[Part, ...], low: int, high: int) -> list[Task[Part]]:
+        """Return the tasks for a concatenation."""
+        if not parts:
+            self.link(low, high)
+            return []
+        ends = [self.place() for _ in parts[1:]]
+        return list(zip(parts, [low, *ends], [*ends, high], strict=True))
+
+    def repetition(self, part: Part, least: int, most: int | None, low: int, high: int) -> list[Task[Part]]:
+        """Return the tasks for a counted repetition, which is unrolled."""
+        copies = least if most is None else most
+        if copies > self._most:
+            raise self._too_large()
+        tasks: list[Task[Part]] = []
+        for count in range(copies):
+            if count >= least:
+                self.link(low, high)
+            between = self.place()
+            tasks.append((part, low, between))
+            low = between
+        if most is None:
+            loop = self.place()  # a new state, which has no other transitions
+            self.link(low, loop)
+            tasks.append((part, loop, loop))
+            low = loop
+        self.link(low, high)
+        return tasks
+
+    def _texts(self, texts: tuple[str, ...], low: int, high: int) -> None:
+        """Add a trie of texts."""
+        known: dict[tuple[int, str], int] = {}
+        for text in texts:
+            at = low
+            for char in text:
+                after = known.get((at, char))
+                if after is None:
+                    after = known[at, char] = self.place()
+                    self.read(at, one_character(char), after)
+                at = after
+            self.link(at, high)

@@ -1,0 +1,98 @@
+"""Where a text stops fitting a grammar, and what could follow there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from guideway.errors import UnsatisfiableError
+from guideway.grammar.nodes import Grammar
+from guideway.grammar.recognizer import END, byte_automaton
+
+if TYPE_CHECKING:
+    from guideway._kernel import Automaton, Matcher
+
+__all__ = ["Mismatch", "mismatch"]
+
+MAX_TEXT = 60
+"""The maximum number of characters of a forced text in a message."""
+
+MAX_CHARACTERS = 8
+"""The maximum number of characters, or ranges of characters, that could follow in a message."""
+
+
+class Mismatch(NamedTuple):
+    """Where a text stops fitting.
+
+    Attributes:
+        position: The number of characters that fit: the beginning of a text that fits, if there is one.
+        expected: What could follow, in words.
+    """
+
+    position: int
+    expected: str
+
+
+def mismatch(grammar: Grammar | Automaton, text: str) -> Mismatch:
+    """Return where a text that does not fit stops fitting.
+
+    Args:
+        grammar: The grammar, or its byte automaton.
+        text: The text. A lone surrogate fits nowhere.
+    """
+    try:
+        automaton = byte_automaton(grammar) if isinstance(grammar, Grammar) else grammar
+    except UnsatisfiableError:
+        return Mismatch(0, "nothing, since no text fits")
+    matcher = automaton.matcher()
+    data = text.encode("utf-8", "surrogatepass")
+    ids = list(data)
+    count = matcher.validate(ids)
+    while count < len(data) and data[count] & 0xC0 == 0x80:  # within a character
+        count -= 1
+    for byte in ids[:count]:
+        matcher.advance(byte)
+    return Mismatch(len(data[:count].decode("utf-8", "surrogatepass")), _expected(matcher))
+
+
+def _expected(matcher: Matcher) -> str:
+    """Describe what may follow."""
+    if matcher.is_finished:
+        return "the end of the text"
+    forced = matcher.forced_bytes().decode("utf-8", "ignore")
+    if forced:
+        return repr(forced if len(forced) <= MAX_TEXT else forced[:MAX_TEXT] + "…")
+    legal = _legal(matcher)
+    parts = [one for low, high in _ranges([byte for byte in legal if byte < 0x80]) for one in _shown(low, high)]
+    if any(0x80 <= byte < END for byte in legal):
+        parts.append("other characters")
+    if len(parts) > MAX_CHARACTERS:
+        parts = [*parts[:MAX_CHARACTERS], "…"]
+    if END in legal:
+        parts.append("the end of the text")
+    return " or ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "nothing"
+
+
+def _legal(matcher: Matcher) -> list[int]:
+    """Return the ids that are legal next."""
+    row = np.zeros(matcher.words, np.uint32)
+    matcher.fill_mask(row)
+    return [one for one in range(END + 1) if row[one >> 5] >> (one & 31) & 1]
+
+
+def _ranges(values: list[int]) -> list[tuple[int, int]]:
+    """Return runs of consecutive values, in ascending order."""
+    found: list[tuple[int, int]] = []
+    for value in values:
+        if found and found[-1][1] == value - 1:
+            found[-1] = found[-1][0], value
+        else:
+            found.append((value, value))
+    return found
+
+
+def _shown(low: int, high: int) -> list[str]:
+    if low == 0 and high == 0x7F:
+        return ["any ASCII character"]
+    return [f"{chr(low)!r} to {chr(high)!r}"] if high - low > 1 else [repr(chr(one)) for one in range(low, high + 1)]

@@ -1,0 +1,66 @@
+"""Bounds the work of the masks of one step of an engine that cannot let a sequence wait.
+
+The work is counted by the kernel. A sequence whose mask needs more than what is left of the step ends with an error, so
+that the other sequences of the batch continue. A reserve, which fills slowly, permits single slow masks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from guideway._kernel import WorkDeferred, bound_work
+from guideway.errors import LimitExceededError
+from guideway.integrations._common.follower import Follower
+
+__all__ = ["StepBudget"]
+
+T = TypeVar("T")
+
+STEP_WORK = 1_500_000
+"""The maximum work of the masks of one step, in units of about 10 ns."""
+
+LEAST_WORK = 50_000
+"""The work that a sequence may do after the step has reached its maximum."""
+
+RESERVE = 10_000_000
+"""The maximum work beyond `STEP_WORK`, in all steps together."""
+
+REFILL = 20_000
+"""The work that the reserve gains in a step."""
+
+
+class StepBudget:
+    """The budget of the sequences of one engine. Use it in the thread of the engine's steps."""
+
+    def __init__(self) -> None:
+        self._left = STEP_WORK
+        self._reserve = RESERVE
+        self._last = -1
+
+    def row(self, index: int) -> None:
+        """Note that the mask of row `index` follows. A step ends where the index does not grow."""
+        if index <= self._last:
+            self._left = STEP_WORK
+            self._reserve = min(RESERVE, self._reserve + REFILL)
+        self._last = index
+
+    def run(self, follower: Follower, call: Callable[[], T], otherwise: T) -> T:
+        """Return the result of a call, or `otherwise` if it needs too much work: the follower ends with an error."""
+        granted = max(LEAST_WORK, self._left + self._reserve)
+        before = bound_work(granted)
+        try:
+            return call()
+        except WorkDeferred:
+            follower.fail(
+                LimitExceededError(
+                    f"a step of this sequence needs more than {granted:,} units of work (about 10 ns each), and other"
+                    " sequences of the batch would wait for it; simplify the constraint"
+                )
+            )
+            return otherwise
+        finally:
+            self._left -= granted - (bound_work(before) or 0)
+            if self._left < 0:
+                self._reserve = max(0, self._reserve + self._left)
+                self._left = 0

@@ -1,0 +1,128 @@
+"""Copies JSON-like Python values as plain dicts and lists with exact numbers, without recursion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+
+from guideway._kernel import copy_plain
+from guideway.errors import InvalidConstraintError, LimitExceededError
+from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded, read_float
+from guideway.jsontext.pointer import pointer, shown
+
+__all__ = ["LONE_SURROGATE", "MAX_DEPTH", "MAX_VALUES", "SURROGATE", "copy_schema", "copy_value"]
+
+MAX_VALUES = 2_000_000
+"""Maximum number of values of a schema."""
+
+MAX_DEPTH = 4000
+"""Maximum nesting depth of a schema. It also stops at cyclic Python values."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+LONE_SURROGATE = "a string contains a lone surrogate, which UTF-8 cannot encode"
+_NAMING = frozenset({"$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$schema"})
+_ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
+
+
+def copy_schema(value: object) -> tuple[object, bool]:
+    """Copy a schema, and return whether an inner schema may have an identifier or an anchor."""
+    copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_VALUES, MAX_DEPTH, 3 * MAX_DIGITS)
+    return (copy_value(value), True) if copied is None else copied  # the general path reports errors
+
+
+def _exact(number: object) -> int | Decimal | None:
+    """Return a float or decimal as an exact number; None if JSON cannot write it or it has too many digits."""
+    if type(number) is float:
+        number = Decimal(repr(number))
+    return bounded(number) if type(number) is Decimal and number.is_finite() else None
+
+
+def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -> object:
+    """Copy a JSON-like Python value as plain dicts and lists.
+
+    Args:
+        value: The value.
+        exact: Return non-integer numbers as `Decimal` (a float by its shortest repr), else as float.
+        deepest: Maximum nesting depth.
+
+    Raises:
+        InvalidConstraintError: The value is not JSON-like.
+        LimitExceededError: The value is too large or nested too deeply.
+    """
+    root: list[object] = [None]
+    todo: list[tuple[object, dict[str, object] | list[object], str | int, _Path | None]] = [(value, root, 0, None)]
+    count = 0
+    while todo:
+        one, box, slot, path = todo.pop()
+        count += 1
+        if count > MAX_VALUES or (path and path.depth > deepest):
+            raise LimitExceededError(
+                f"the schema has more than {MAX_VALUES:,} values or is nested deeper than {deepest} levels"
+            )
+        if isinstance(one, Mapping):
+            made: dict[str, object] = {}
+            for key, inner in one.items():
+                if not isinstance(key, str):
+                    raise InvalidConstraintError(
+                        f"at {shown(_place(path))}: keys must be str, got {type(key).__name__}"
+                    )
+                made[_text(key, path)] = None  # keeps the order; filled later
+                todo.append((inner, made, key, _Path(path, key)))
+            box[slot] = made  # type: ignore[index]  # slot is a key of a dict or an index of a list
+        elif isinstance(one, (list, tuple)):
+            items: list[object] = [None] * len(one)
+            box[slot] = items  # type: ignore[index]  # as above
+            todo += ((inner, items, i, _Path(path, str(i))) for i, inner in enumerate(one))
+        else:
+            box[slot] = _scalar(one, path, exact)  # type: ignore[index]  # as above
+    return root[0]
+
+
+class _Path:
+    """The path of a value as a linked list; joined only for errors."""
+
+    __slots__ = ("before", "depth", "name")
+
+    def __init__(self, before: _Path | None, name: str) -> None:
+        self.before = before
+        self.name = name
+        self.depth: int = before.depth + 1 if before else 1
+
+
+def _place(path: _Path | None) -> str:
+    """Return the JSON Pointer of a path."""
+    names = []
+    while path:
+        names.append(path.name)
+        path = path.before
+    return pointer("", *reversed(names))
+
+
+def _scalar(value: object, path: _Path | None, exact: bool) -> object:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _text(str(value), path)
+    if isinstance(value, int):
+        return _number(int(value), path)
+    if isinstance(value, float):
+        value = Decimal(repr(float(value)))
+    if isinstance(value, Decimal) and value.is_finite():
+        return _number(value, path) if exact else read_float(str(value))
+    found = "a number that JSON cannot write" if isinstance(value, Decimal) else f"a {type(value).__name__}"
+    place = _place(path)
+    raise InvalidConstraintError(f"at {shown(place)}: expected a JSON value, got {found}", place)
+
+
+def _number(value: int | Decimal, path: _Path | None) -> int | Decimal:
+    number = bounded(value)
+    if number is None:
+        raise LimitExceededError(f"at {shown(_place(path))}: {TOO_MANY_DIGITS}")
+    return number
+
+
+def _text(text: str, path: _Path | None) -> str:
+    if SURROGATE.search(text):
+        raise InvalidConstraintError(f"at {shown(_place(path))}: {LONE_SURROGATE}")
+    return text

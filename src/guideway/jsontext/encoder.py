@@ -1,0 +1,75 @@
+"""Encodes values as JSON text without recursion, with exact numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+
+from guideway.caching import cached
+
+__all__ = ["identity", "write_json", "write_number"]
+
+
+def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
+    """Return the canonical JSON text of a value: dicts in their order, numbers without exponent."""
+    return _plainly_written(value, comma, colon, same=False) or "".join(_written(value, comma, colon))
+
+
+def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
+    """Encode with the standard library; None for values with decimals or great depth."""
+    try:
+        return _encoder(comma, colon, same).encode(value)
+    except (TypeError, RecursionError):
+        return None
+
+
+@cached(16)
+def _encoder(comma: str, colon: str, same: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=same, separators=(comma, colon))
+
+
+def _written(value: object, comma: str, colon: str, same: bool = False) -> Iterator[str]:
+    todo: list[object] = [value]  # values, and `_Raw` punctuation
+    while todo:
+        one = todo.pop()
+        if isinstance(one, _Raw):
+            yield one.text
+        elif isinstance(one, dict):
+            pieces: list[object] = [_Raw("{")]
+            for number, (key, inner) in enumerate(
+                sorted(one.items(), key=lambda entry: entry[0]) if same else one.items()
+            ):
+                pieces += [_Raw((comma if number else "") + json.dumps(key, ensure_ascii=False) + colon), inner]
+            todo += reversed([*pieces, _Raw("}")])
+        elif isinstance(one, list):
+            pieces = [_Raw("[")]
+            for number, inner in enumerate(one):
+                pieces += [_Raw(comma), inner] if number else [inner]
+            todo += reversed([*pieces, _Raw("]")])
+        elif isinstance(one, Decimal):
+            digits = write_number(one)
+            yield digits.rstrip("0").rstrip(".") if same and "." in digits else digits
+        else:
+            yield json.dumps(one, ensure_ascii=False)
+
+
+class _Raw:
+    """Punctuation between values."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def identity(value: object) -> str:
+    """Return a text that is equal for values that are equal in JSON Schema: 1 equals 1.0, key order is ignored."""
+    return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
+
+
+def write_number(value: int | Decimal) -> str:
+    """Return a number in decimal digits without exponent, never `-0`."""
+    if value == 0:
+        return "0"
+    return str(value) if isinstance(value, int) else format(value, "f")

@@ -1,0 +1,124 @@
+"""The JSON tokenizer. All other modules that read JSON text use it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+__all__ = ["TOKEN", "Token", "is_deeper", "located", "nesting", "tokens"]
+
+TOKEN = re.compile(
+    r'[ \t\n\r]*([{}\[\],:]|"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"'
+    r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null|NaN|-?Infinity|)"
+)
+"""White space and one token (group 1); an empty token if none follows. Includes the constants NaN and Infinity, which
+are not JSON, but which the standard library's decoder accepts."""
+
+_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)  # strings without an end match too
+_WORDS = frozenset("tfnNI")
+
+
+class Token(NamedTuple):
+    """A token of a JSON text.
+
+    Attributes:
+        kind: "key", "string", "number", "word" (true, false, null, NaN, Infinity), or the punctuation character.
+        start: Offset of its first character.
+        end: Offset after its last character.
+        depth: Number of containers around it. A bracket has the depth of the value that it begins or ends.
+        text: Its characters.
+    """
+
+    kind: str
+    start: int
+    end: int
+    depth: int
+    text: str
+
+    @property
+    def key(self) -> bool:
+        """Whether it is an object key."""
+        return self.kind == "key"
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text that is JSON. Takes linear time.
+
+    Raises:
+        ValueError: A part of the text is not a JSON token. The order of tokens is not checked.
+    """
+    opened: list[bool] = []  # for each open container, whether it is an object
+    at, last, match = 0, "", TOKEN.match
+    while found := match(text, at):
+        piece, (start, at) = found[1], found.span(1)
+        if not piece:
+            if start < len(text):
+                raise ValueError(f"expected a JSON token at character {start}, found {text[start : start + 40]!r}")
+            return
+        first = piece[0]
+        if first == '"':
+            kind = "key" if last in ("{", ",") and opened and opened[-1] else "string"
+        elif first in "{}[],:":
+            kind = first
+        else:
+            kind = "word" if first in _WORDS or piece == "-Infinity" else "number"
+        if kind in ("}", "]") and opened:
+            opened.pop()
+        yield Token(kind, start, at, len(opened), piece)
+        if kind in ("{", "["):
+            opened.append(kind == "{")
+        last = kind
+
+
+def located(text: str) -> Iterator[tuple[Token, list[str | int]]]:
+    """Yield the tokens of a text that is JSON, with the path of the value to which each belongs.
+
+    The path is a list of keys and indices, as in a JSON Pointer. It is modified between tokens: copy it to keep it.
+    Brackets have the path of their container. Commas have the path of the item before them.
+
+    Raises:
+        ValueError: As `tokens`.
+    """
+    path: list[str | int] = []
+    for token in tokens(text):
+        kind = token.kind
+        if kind == "key":
+            path[-1] = json.loads(token.text)
+        elif kind in ("}", "]"):
+            path.pop()
+        yield token, path
+        if kind in ("{", "["):
+            path.append(0)
+        elif kind == "," and isinstance(path[-1], int):
+            path[-1] += 1
+
+
+def nesting(text: str, start: int = 0, stop: int | None = None) -> tuple[int, int | None]:
+    """Measure the first array or object at or after `start`, in linear time.
+
+    `stop`: a depth at which the search can end.
+
+    Returns:
+        The maximum depth of its containers, and the offset after it. The offset is None if it has no end, or if the
+        depth is more than `stop`.
+    """
+    level = deepest = 0
+    for found in _BRACKET.finditer(text, start):
+        sign = found[0]
+        if sign in "{[":
+            level += 1
+            deepest = max(deepest, level)
+            if stop is not None and level > stop:
+                break
+        elif sign in "}]":
+            level -= 1
+            if level <= 0:
+                return deepest, found.end()
+    return deepest, None
+
+
+def is_deeper(text: str, depth: int) -> bool:
+    """Whether arrays and objects of a JSON text nest deeper than `depth`."""
+    return text.count("{") + text.count("[") > depth and nesting(text, stop=depth)[0] > depth

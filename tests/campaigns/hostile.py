@@ -1,0 +1,47 @@
+"""`make hostile`: hostile input of every kind, one line per class.
+
+python -m tests.campaigns.hostile [--only CLASS] [--seed 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+
+from tests.campaigns.hostile_checks import batches, constraints, faults, memory, scanners
+
+CHECKS = {
+    **constraints.CHECKS,
+    **scanners.CHECKS,
+    "batch, asynchronous": batches.asynchronous,
+    "batch, vLLM backend": batches.vllm,
+    **faults.CHECKS,
+    **memory.CHECKS,
+}
+
+
+def main() -> int:
+    """Run the checks that the command line names. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.campaigns.hostile")
+    parser.add_argument("--only", default="", help="run the classes whose name begins with this")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    logging.disable(logging.CRITICAL)  # sequences that end early are what is provoked here
+    failed = 0
+    for name, check in CHECKS.items():
+        if not name.startswith(given.only):
+            continue
+        start = time.perf_counter()
+        try:
+            good, line = check(given.seed)
+        except Exception as error:
+            good, line = False, f"{type(error).__name__}: {error}"
+        failed += not good
+        print(f"{'ok  ' if good else 'FAIL'} {name}: {line} [{time.perf_counter() - start:.0f} s]", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,8 @@
+"""The checks of `make hostile`.
+
+constraints.py  constraints are compiled or refused within a bound of CPU time
+scanners.py     scanners take a number of steps that is linear in the length of the input
+batches.py      hostile rows beside ordinary ones: asynchronous interface and vLLM backend
+faults.py       threads, memory and file operations fail
+memory.py       thousands of constraints in one process
+"""

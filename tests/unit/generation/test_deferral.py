@@ -1,0 +1,138 @@
+"""Rows whose constraint takes long do not delay the other rows of an asynchronous loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import numpy as np
+import pytest
+
+import guideway as gw
+from guideway._kernel import WorkDeferred, bound_work
+from guideway.generation.async_loop import Loop, loop_of
+from guideway.generation.scheduler import Limits, Row
+from guideway.testing import ConstantModel
+
+A = ord("a")
+BYTES = gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>"], eos_ids=[256], special_ids=[])
+SLOW = {
+    "look-aheads": gw.Regex("(?=.*a.{1000})(?=.*b.{1000}).*"),
+    "many keys": gw.JsonSchema(
+        {"type": "object", "properties": {f"p{n}": {"type": "integer"} for n in range(700)}, "minProperties": 350}
+    ),
+    "suffixes": gw.Regex("|".join(f"(a|b)*{one}(a|b){{300}}c" for one in "abcdefgh")),
+}
+
+
+@pytest.fixture(autouse=True)
+def _unbounded() -> None:
+    assert bound_work(None) is None
+
+
+def test_a_bounded_call_changes_nothing_and_can_be_repeated() -> None:
+    def matcher() -> gw.Matcher:
+        return gw.compile(gw.Regex("(?:a{7}|a{11}b){1,300}(?:a{5}|a{13}c){1,300}b"), BYTES, cache=False).matcher()
+
+    bounded, free = matcher(), matcher()
+    rows = np.zeros((2, 9), np.uint32)
+    deferred = 0
+    for token_id in b"a" * 60:
+        bound_work(1)
+        try:
+            bounded.fill_mask_within(rows[0], 4_000)
+            bounded.advance(token_id)
+        except WorkDeferred:
+            deferred += 1
+            assert bounded.position == free.position
+        bound_work(None)
+        if bounded.position == free.position:
+            bounded.fill_mask_within(rows[0], 4_000)
+            bounded.advance(token_id)
+        free.fill_mask_within(rows[1], 4_000)
+        free.advance(token_id)
+        assert (rows[0] == rows[1]).all()
+    assert deferred
+
+
+def test_the_bound_is_that_of_one_thread() -> None:
+    assert bound_work(5) is None
+    matcher = asyncio.run(_elsewhere())
+    assert bound_work(None) == 5
+    assert matcher.min_tokens_to_complete() == 2
+
+
+async def _elsewhere() -> gw.Matcher:
+    return (await asyncio.to_thread(gw.compile, gw.Regex("(a|b)*a(a|b){9}|c"), BYTES, cache=False)).matcher()
+
+
+def model() -> ConstantModel:
+    return ConstantModel(BYTES)
+
+
+def fresh_model() -> ConstantModel:
+    """A model of another vocabulary, in which nothing is computed yet."""
+    return ConstantModel(
+        gw.Vocabulary([bytes([n]) for n in range(256)] + [b"</s>", b"!!"], eos_ids=[256], special_ids=[])
+    )
+
+
+ORDINARY = gw.Regex("[a-z]{40}[0-9]{20}")
+
+
+async def ordinary(one: ConstantModel, seed: int) -> str:
+    return await gw.agenerate(one, "x", ORDINARY, max_tokens=70, seed=seed, temperature=1.0)
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_ordinary_rows_finish_beside_a_slow_one(name: str) -> None:
+    async def alone() -> list[str]:
+        one = model()
+        return await asyncio.gather(*(ordinary(one, seed) for seed in range(2)))
+
+    async def together() -> tuple[list[str], float]:
+        one = model()
+        slow = asyncio.ensure_future(gw.acomplete(one, "x", SLOW[name], max_tokens=3_000))
+        await asyncio.sleep(0.01)
+        start = time.perf_counter()
+        texts = await asyncio.gather(*(ordinary(one, seed) for seed in range(2)))
+        seconds = time.perf_counter() - start
+        slow.cancel()
+        return texts, seconds
+
+    expected = asyncio.run(alone())
+    texts, seconds = asyncio.run(together())
+    assert texts == expected
+    assert seconds < 10  # 0.1 s on an idle machine
+
+
+def test_a_deferred_row_has_the_text_of_an_undeferred_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from guideway.generation import deferral
+
+    pattern = "(?:a{7}|a{11}b){1,300}(?:a{5}|a{13}c){1,300}b"
+    sampler = gw.Sampler(temperature=1.0, logit_bias={A: 6.0})
+    expected = gw.generate(model(), "x", gw.Regex(pattern), max_tokens=4_000, seed=3, sampler=sampler)
+    monkeypatch.setattr(deferral, "ROUND_WORK", 1)
+    monkeypatch.setattr(deferral, "ROW_WORK", 1)
+    parked: list[Row] = []
+    park = deferral.Deferral.park
+    monkeypatch.setattr(deferral.Deferral, "park", lambda self, row: (parked.append(row), park(self, row))[1])
+    assert (
+        asyncio.run(gw.agenerate(fresh_model(), "x", gw.Regex(pattern), max_tokens=4_000, seed=3, sampler=sampler))
+        == expected
+    )
+    assert parked
+
+
+def test_a_deferred_row_ends_with_its_error() -> None:
+    with pytest.raises((gw.errors.BudgetTooSmallError, gw.errors.LimitExceededError)):
+        asyncio.run(gw.agenerate(model(), "x", SLOW["look-aheads"], max_tokens=20))
+
+
+def test_the_bound_ends_with_the_round() -> None:
+    loop = loop_of(model())
+    assert isinstance(loop, Loop)
+    session = model().session()
+    row = Row(session, Limits(5))
+    assert row.is_checked
+    assert bound_work(None) is None

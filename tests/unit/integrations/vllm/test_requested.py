@@ -1,0 +1,41 @@
+"""The constraint and the token budget in the `extra_args` of a request, without vLLM."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import guideway as gw
+from guideway.errors import BudgetTooSmallError, InvalidConstraintError
+from guideway.integrations.vllm.requested import budget_of, follower_of, requested_in_extra_args
+from guideway.tokenizers import Tokenizer
+
+TOKENIZER = Tokenizer.of(gw.Vocabulary([b"a", b"b", b""], eos_ids=[2], special_ids=[2]))
+
+
+def params(**extra: object) -> Any:
+    return SimpleNamespace(extra_args=extra, all_stop_token_ids=())
+
+
+def test_the_budget_of_a_request() -> None:
+    given = params(guideway_regex="[ab]{2,9}", guideway_max_tokens="4")
+    assert requested_in_extra_args(given) == ("regex", "[ab]{2,9}")
+    assert budget_of(given) == 4
+    follower = follower_of(given, TOKENIZER)
+    assert follower is not None
+    assert follower.max_tokens == 4
+    free = follower_of(params(guideway_regex="[ab]{2,9}"), TOKENIZER)
+    assert free is not None
+    assert free.max_tokens is None
+
+
+def test_wrong_budgets() -> None:
+    with pytest.raises(InvalidConstraintError, match="guideway_max_tokens must be a positive integer, got 0"):
+        requested_in_extra_args(params(guideway_regex="a", guideway_max_tokens=0))
+    with pytest.raises(InvalidConstraintError, match="guideway_max_tokens needs a constraint"):
+        requested_in_extra_args(params(guideway_max_tokens=3))
+    failed = follower_of(params(guideway_regex="[ab]{20}", guideway_max_tokens=3), TOKENIZER)
+    assert failed is not None
+    assert isinstance(failed.error, BudgetTooSmallError)
