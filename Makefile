@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks python-types lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -38,6 +38,13 @@ hard: .venv/.test              ## hard MaskBench files in one process, in two or
 	$(BIN)/python -m tests.suites.hard
 keywords: .venv/.test              ## generate docs/keywords.md from results of the official suite
 	$(BIN)/python -m tests.suites.keyword_table
+remote: .venv/.test                ## models served by an API: rewritten schemas, streams, misbehaviours, exports, load
+	$(BIN)/python -m tests.campaigns.remote_schemas
+	$(BIN)/python -m tests.campaigns.remote_bytes
+	$(BIN)/python -m tests.campaigns.remote_misbehaviours
+	$(BIN)/python -m tests.campaigns.remote_misbehaviours --formatter 500
+	$(BIN)/python -m tests.campaigns.remote_exports
+	$(BIN)/python -m tests.campaigns.remote_load
 samples: .venv/.test               ## validate 10,000 generated texts with an independent validator
 	$(BIN)/python -m tests.campaigns.samples
 budgets: .venv/.test               ## generate from 2,000 random schemas with minimal budgets: all outputs valid, none truncated

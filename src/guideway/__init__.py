@@ -14,6 +14,7 @@ of `guideway` too:
     guideway.masks         masks on arrays of NumPy, PyTorch and MLX
     guideway.compiler      `acompile`
     guideway.dsl           functions that combine constraints
+    guideway.remote        models served by an API; `guideway.remote(client, name)` returns one
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ if TYPE_CHECKING:
         Tags as Tags,
         Tool as Tool,
         ToolCalls as ToolCalls,
+        from_wire as from_wire,
+        to_wire as to_wire,
     )
     from guideway.errors import GuidewayError as GuidewayError
     from guideway.generation import (
-        Generation as Generation,
         GenerationRequest as GenerationRequest,
         Model as Model,
         acomplete as acomplete,
@@ -56,32 +58,33 @@ if TYPE_CHECKING:
         resume as resume,
         score as score,
         stream as stream,
-        stream_extract as stream_extract,
         stream_values as stream_values,
     )
     from guideway.loading import load as load
     from guideway.matcher import Matcher as Matcher
+    from guideway.remote.model import plan as plan, remote as remote
     from guideway.sampling import Sampler as Sampler
-    from guideway.sessions import Session as Session
     from guideway.tokenizers import Tokenizer as Tokenizer, Vocabulary as Vocabulary
 
 _HOMES = {
     "compiler": "Automaton cache compile",
-    "constraints": "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls",
+    "constraints": (
+        "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls from_wire to_wire"
+    ),
     "errors": "GuidewayError",
     "generation": (
-        "Generation GenerationRequest Model acomplete aextract agenerate astream astream_values "
-        "complete extract generate resume score stream stream_extract stream_values"
+        "GenerationRequest Model acomplete aextract agenerate astream astream_values "
+        "complete extract generate resume score stream stream_values"
     ),
     "loading": "load",
+    "remote": "plan",
     "matcher": "Matcher",
     "sampling": "Sampler",
-    "sessions": "Session",
     "tokenizers": "Tokenizer Vocabulary",
 }
 """The module that defines each public name. This table is the only list of them that runs."""
 
-_MODULES = ("compiler", "constraints", "dsl", "errors", "masks", "matcher", "sampling", "search", "types")
+_MODULES = ("compiler", "constraints", "dsl", "errors", "masks", "matcher", "remote", "sampling", "search", "types")
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOME_OF]  # pyright: ignore[reportUnsupportedDunderAll]

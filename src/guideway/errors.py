@@ -27,7 +27,13 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
     ├── NoAllowedTokenError         no token is left to draw                             (ValueError)
     └── EngineError                 the engine failed, is closed, or refused its input   (RuntimeError)
         ├── ContextOverflowError    more tokens than the model's context holds           (ValueError)
-        └── KVCacheFullError        no memory for another KV cache                       (MemoryError)
+        ├── KVCacheFullError        no memory for another KV cache                       (MemoryError)
+        └── RemoteError             an endpoint failed or refused the request            (RuntimeError)
+            ├── AuthenticationError the key is missing, wrong or not permitted           (PermissionError)
+            ├── RateLimitError      too many requests or tokens                          (RuntimeError)
+            ├── OverloadedError     the endpoint has no capacity                         (RuntimeError)
+            ├── ConnectionLostError no connection, or it ended before the answer         (ConnectionError)
+            └── RefusalError        the model refused to answer                          (RuntimeError)
 """
 
 from __future__ import annotations
@@ -35,9 +41,11 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
+    "AuthenticationError",
     "BudgetTooSmallError",
     "CacheError",
     "ChatTemplateError",
+    "ConnectionLostError",
     "ConstraintError",
     "ContextOverflowError",
     "EmptySequenceError",
@@ -53,9 +61,13 @@ __all__ = [
     "MissingDependencyError",
     "ModelNotFoundError",
     "NoAllowedTokenError",
+    "OverloadedError",
     "ProcessorError",
     "ProcessorReuseError",
+    "RateLimitError",
+    "RefusalError",
     "RejectedTokenError",
+    "RemoteError",
     "SnapshotError",
     "TruncatedError",
     "UnsatisfiableError",
@@ -115,6 +127,8 @@ class InvalidTextError(GuidewayError, ValueError):
     Attributes:
         text: The text, or None.
         place: The JSON Pointer of the value that does not fit, or None.
+        attempts: The attempts of a remote model, with their usage; else empty.
+        usage: The usage of all attempts of a remote model; else None.
         position: The number of characters at the beginning of the text that fit, or None.
     """
 
@@ -124,6 +138,8 @@ class InvalidTextError(GuidewayError, ValueError):
         super().__init__(message)
         self.place = place
         self.text = text
+        self.attempts: tuple[Any, ...] = ()
+        self.usage: Any = None
         self.position = position
 
 
@@ -169,12 +185,18 @@ class TruncatedError(GuidewayError, ValueError):
 
     Attributes:
         generation: The `Generation` up to the first token that would have been another. `resume` continues from its
-            `state`.
+            `state`. None for a remote model.
+        text: The text that came, for a remote model.
+        attempts: The attempts of a remote model, with their usage; else empty.
+        usage: The usage of all attempts of a remote model; else None.
     """
 
     def __init__(self, message: str, generation: Any = None) -> None:
         super().__init__(message)
         self.generation = generation
+        self.text = ""
+        self.attempts: tuple[Any, ...] = ()
+        self.usage: Any = None
 
 
 class EmptySequenceError(GuidewayError, LookupError):
@@ -235,3 +257,55 @@ class ContextOverflowError(EngineError, ValueError):
 
 class KVCacheFullError(EngineError, MemoryError):
     """The engine has no memory for another KV cache until others are released."""
+
+
+class RemoteError(EngineError):
+    """An endpoint failed, or refused the request. The message never contains a key.
+
+    Attributes:
+        provider: The dialect of the endpoint.
+        status: The HTTP status, or None.
+        request_id: The id that the endpoint gave the request, or None.
+        retryable: Whether the same request may succeed later.
+        retry_after: Seconds after which to try again, as the endpoint demanded, or None.
+        attempts: The attempts before the error.
+        usage: The usage of all attempts, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        status: int | None = None,
+        request_id: str | None = None,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.provider, self.status, self.request_id = provider, status, request_id
+        self.retryable, self.retry_after = retryable, retry_after
+        self.attempts: tuple[Any, ...] = ()
+        self.usage: Any = None
+
+
+class AuthenticationError(RemoteError, PermissionError):
+    """The key is missing, wrong, or not permitted to use the model."""
+
+
+class RateLimitError(RemoteError):
+    """The endpoint counted too many requests or tokens. `retry_after` has the seconds to wait, if it named them."""
+
+
+class OverloadedError(RemoteError):
+    """The endpoint has no capacity now."""
+
+
+class ConnectionLostError(RemoteError, ConnectionError):
+    """There is no connection, or it ended before the end of the answer."""
+
+
+class RefusalError(RemoteError):
+    """The model refused to answer, or a filter of the endpoint did. `text` is what it wrote instead."""
+
+    text: str = ""

@@ -17,7 +17,7 @@ LEVELS = {
     8: ["engines", "integrations"],
     9: ["sessions"],
     10: ["generation"],
-    11: ["search", "types"],
+    11: ["remote", "search", "types"],
     12: ["loading", "testing"],
     15: ["cli"],
 }

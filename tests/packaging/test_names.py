@@ -13,16 +13,16 @@ from guideway import errors
 from .repository import PACKAGE, python_files
 
 NAMES = {
-    *("load", "compile", "cache", "resume", "score"),
-    *("generate", "complete", "extract", "stream", "stream_values", "stream_extract"),
+    *("load", "compile", "cache", "resume", "score", "plan"),
+    *("generate", "complete", "extract", "stream", "stream_values", "to_wire", "from_wire"),
     *("agenerate", "acomplete", "aextract", "astream", "astream_values"),
-    *("Generation", "GenerationRequest", "Sampler"),
+    *("GenerationRequest", "Sampler"),
     *("Constraint", "JsonSchema", "Regex", "Format", "Choice", "Lark", "Gbnf", "Ebnf"),
     *("Tag", "Tags", "Reasoning", "Tool", "ToolCalls"),
-    *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Session", "Model"),
+    *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Model"),
     *("GuidewayError", "__version__"),
 }
-MODULES = {"compiler", "constraints", "dsl", "errors", "masks", "matcher", "sampling", "search", "types"}
+MODULES = {"compiler", "constraints", "dsl", "errors", "masks", "matcher", "remote", "sampling", "search", "types"}
 
 
 def test_public_names() -> None:

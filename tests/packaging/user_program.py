@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def values(model: gw.Model) -> None:
 
 
 def details(model: gw.Model) -> None:
-    result: gw.Generation[Person] = gw.complete(model, "Ada", Person, logprobs=2, return_kv_cache=True)
+    result: types.Generation[Person] = gw.complete(model, "Ada", Person, logprobs=2, return_kv_cache=True)
     results: list[types.Generation[str]] = model.complete(["a", "b"])
     samples: list[types.Generation[str | None]] = model.complete("a", gw.Regex("a"), n=2, allow_truncation=True)
     step: types.TokenLogprobs = result.steps[0]
@@ -75,7 +76,7 @@ def streams(model: gw.Model) -> None:
 async def concurrent(model: gw.Model) -> None:
     person: Person = await gw.agenerate(model, "Ada", Person)
     text: str = await model.agenerate("a")
-    result: gw.Generation[Person] = await gw.acomplete(model, "Ada", Person)
+    result: types.Generation[Person] = await gw.acomplete(model, "Ada", Person)
     records: list[Person] = await gw.aextract(model, ["Ada is 36"], Person)
     chunks: AsyncIterator[str] = gw.astream(model, "a")
     parts: AsyncIterator[types.PartialValue[Person]] = model.astream_values("a", Person)
@@ -88,7 +89,7 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
     vocabulary: gw.Vocabulary = tokenizer.vocabulary
     sampler = gw.Sampler(temperature=0.8, top_p=0.9, dry=Dry(), mirostat=None)
     adaptive: types.Sampler = gw.Sampler(temperature=1.0, mirostat=Mirostat())
-    opened: gw.Session = model.session(seed=1, sampler=sampler)
+    opened: types.Session = model.session(seed=1, sampler=sampler)
     with opened as session:
         ids: list[int] = session.feed("Hello")
         change: types.Change = session.set_text("Hello, ")
@@ -112,7 +113,7 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
 
 
 def search(model: gw.Model) -> None:
-    best: list[gw.Generation[Person]] = beam_search(model, "Ada", Person, width=2)
+    best: list[types.Generation[Person]] = beam_search(model, "Ada", Person, width=2)
     posterior: types.Posterior = smc(model, "Ada", Person, particles=4)
     weights: NDArray[np.float64] = posterior.weights
     probabilities: Mapping[str, float] = posterior.probabilities()
@@ -151,6 +152,12 @@ def statistics(model: types.Model) -> None:
     print(automata.hits, held.hits)
 
 
+def served(client: object) -> gw.Constraint[Any]:
+    model = gw.remote(client, "name")
+    print(gw.plan(model, int).guarantee, gw.plan("openai", Person).to_json())
+    return gw.from_wire(gw.to_wire(Person), types=[Person])
+
+
 def prompts(model: types.Model, options: types.Options) -> None:
     messages: types.Messages = [{"role": "user", "content": "Hello"}]
     prompt: types.Prompt = messages
@@ -183,6 +190,10 @@ def exit_code(error: gw.GuidewayError) -> int:
     wrong_setup: tuple[type[gw.GuidewayError], ...] = (
         *(errors.MissingDependencyError, errors.UnsupportedTokenizerError, errors.ProcessorError),
         *(errors.ProcessorReuseError, errors.EngineError, errors.KVCacheFullError, errors.InvalidLogitsError),
-        errors.NoAllowedTokenError,
+        *(errors.NoAllowedTokenError, errors.AuthenticationError),
     )
+    later = (errors.RateLimitError, errors.OverloadedError, errors.ConnectionLostError)
+    endpoint: tuple[type[errors.RemoteError], ...] = (errors.RemoteError, *later, errors.RefusalError)
+    if isinstance(error, endpoint):
+        return 4
     return 2 if isinstance(error, wrong_input) else 3 if isinstance(error, wrong_setup) else 1

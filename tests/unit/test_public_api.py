@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 import guideway as gw
-from guideway import masks
+from guideway import generation, masks
 from guideway.errors import (
     BudgetTooSmallError,
     GuidewayError,
@@ -21,7 +21,7 @@ from guideway.errors import (
     ProcessorReuseError,
     RejectedTokenError,
 )
-from guideway.generation import OPTIONS, Options
+from guideway.generation import OPTIONS, Options, stream_extract
 from guideway.generation.options import BaseOptions
 from guideway.integrations._common import Processor
 from guideway.testing import ConstantModel
@@ -47,7 +47,7 @@ ASYNC = ["agenerate", "acomplete", "aextract", "astream", "astream_values"]
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *ASYNC, "resume"])
 def test_signature_and_help_show_options_with_defaults(name: str) -> None:
-    function = getattr(gw, name)
+    function = getattr(generation, name)
     parameters = inspect.signature(function).parameters
     assert not any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
     text = pydoc.plain(pydoc.render_doc(function))
@@ -67,7 +67,7 @@ def test_the_table_of_options_is_complete() -> None:
 @pytest.mark.parametrize("name", [*FUNCTIONS, *ASYNC, "resume", "score"])
 def test_methods_of_a_model_are_the_functions(name: str, model: gw.Model) -> None:
     method = getattr(model, name)
-    assert method.__func__ is getattr(gw, name)
+    assert method.__func__ is getattr(generation, name)
     assert next(iter(inspect.signature(method).parameters)) != "model"
 
 
@@ -80,13 +80,13 @@ def test_methods_generate(model: gw.Model) -> None:
 
 def test_stream_extract_and_aextract_give_what_extract_gives(model: gw.Model) -> None:
     person = gw.extract(model, "Ada is 36", Person, max_tokens=60)
-    parts = list(gw.stream_extract(model, "Ada is 36", Person, max_tokens=60))
+    parts = list(stream_extract(model, "Ada is 36", Person, max_tokens=60))
     assert parts[-1].value == person
     assert sorted(parts[0].fields) != ["age", "name"]
     assert asyncio.run(gw.aextract(model, "Ada is 36", Person, max_tokens=60)) == person
     assert asyncio.run(model.aextract(["Ada is 36"], Person, max_tokens=60)) == [person]
     with pytest.raises(TypeError, match="text must be a str"):
-        gw.stream_extract(model, 5, Person)  # type: ignore[call-overload]  # what is tested
+        stream_extract(model, 5, Person)  # type: ignore[call-overload]  # what is tested
 
 
 def test_values_are_none_where_the_text_may_be_cut(model: gw.Model) -> None:

@@ -10,6 +10,7 @@ extract.py  `guideway extract`
 generate.py `guideway generate`
 score.py    `guideway score`
 check.py    `guideway check`
+probe.py    `guideway probe`
 explain.py  `guideway explain`
 cache.py    `guideway cache`
 """

@@ -15,6 +15,7 @@ from guideway.cli.demo import demo
 from guideway.cli.explain import explain
 from guideway.cli.extract import extract
 from guideway.cli.generate import generate
+from guideway.cli.probe import probe
 from guideway.cli.score import score
 from guideway.errors import GuidewayError
 
@@ -34,6 +35,7 @@ app.command()(score)
 app.command()(demo)
 app.command()(explain)
 app.command()(check)
+app.command()(probe)
 app.add_typer(cache.app, name="cache")
 
 

@@ -19,6 +19,9 @@ ebnf.py           `Ebnf`
 lark.py           `Lark`
 tags.py           `Tags`, `Reasoning`
 tools/            `Tool`, `ToolCalls`
+wire.py           `to_wire`, `from_wire`: the serialised form, and pickles
+exports.py        GBNF, Lark and regular expressions for other libraries
+type_paths.py     Python types by their import paths
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from guideway.constraints.special_token import SpecialToken
 from guideway.constraints.substring import Substring
 from guideway.constraints.tags import Reasoning, Tag, Tags
 from guideway.constraints.tools import Reply, Tool, ToolCall, ToolCalls
+from guideway.constraints.wire import from_wire, to_wire
 
 __all__ = [
     "Choice",
@@ -57,5 +61,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCalls",
+    "from_wire",
     "of",
+    "to_wire",
 ]

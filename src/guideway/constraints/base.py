@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from guideway.constraints.captures import Captures, Reading, Rules, Shape, captures_of
 from guideway.constraints.embed import separated, term_of
@@ -15,6 +16,9 @@ from guideway.grammar.nodes import Alternative, Grammar, Leaf, Sequence, leaf, r
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import Complement, Concat, Intersection, Literals, Regular, Union
 
+if TYPE_CHECKING:
+    from guideway.constraints.exports import LarkDialect, RegexDialect
+
 __all__ = ["Captured", "Constraint", "Literal", "Repeated", "check_text", "either_of", "one_after_the_other"]
 
 MAX_TIMES = 2**31 - 1
@@ -23,6 +27,10 @@ MAX_TIMES = 2**31 - 1
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+
+
+_REDUCERS: list[Callable[[Any], Any]] = []
+"""The function that makes the pickled form; `wire` adds it, since it imports this module."""
 
 
 class Constraint(Structured, ABC, Generic[T_co]):
@@ -143,9 +151,68 @@ class Constraint(Structured, ABC, Generic[T_co]):
             raise does_not_fit(self.grammar(), text, f"does not match {self!r}")
         return captures_of(self, text)
 
+    def to_gbnf(self, *, duplicate_keys: bool = False) -> str:
+        """Return this constraint in GBNF, the notation of llama.cpp. The root is `root`.
+
+        The grammar derives exactly the texts of this constraint, so that a server enforces what its own converter of
+        schemas cannot.
+
+        Args:
+            duplicate_keys: Allow open keys of an object to occur twice. A context-free grammar cannot exclude that, so
+                objects with open keys are refused otherwise.
+
+        Raises:
+            UnsupportedError: The texts are not context-free, or have special tokens. `place` names the part.
+            LimitExceededError: The grammar would be too large.
+            UnsatisfiableError: No text fits.
+        """
+        from guideway.constraints.exports import gbnf_of
+
+        return gbnf_of(self.grammar(), duplicate_keys)
+
+    def to_lark(self, dialect: LarkDialect = "llguidance", *, duplicate_keys: bool = False) -> str:
+        """Return this constraint as a Lark grammar. The root is `start`.
+
+        Args:
+            dialect: "llguidance".
+            duplicate_keys: As for `to_gbnf`.
+
+        Raises:
+            UnsupportedError: As for `to_gbnf`.
+            LimitExceededError: The grammar would be too large.
+            UnsatisfiableError: No text fits.
+        """
+        from guideway.constraints.exports import lark_of
+
+        if dialect != "llguidance":
+            raise UnsupportedError(f"dialect must be 'llguidance', got {dialect!r}")
+        return lark_of(self.grammar(), duplicate_keys)
+
+    def to_regex(self, dialect: RegexDialect = "rust") -> str:
+        """Return this constraint as a regular expression for whole texts, without anchors and lookaround.
+
+        Args:
+            dialect: "rust" (the crate `regex`), "python" (`re`) or "ecma" (with the flag `u`).
+
+        Raises:
+            UnsupportedError: The constraint is recursive or not regular.
+            LimitExceededError: The expression would be too long.
+            UnsatisfiableError: No text fits.
+        """
+        from guideway.constraints.exports import regex_of
+
+        return regex_of(self.grammar(), dialect)
+
     def shape(self) -> Shape | None:
         """Return the structure that captures are computed from; None if the constraint has no named parts."""
         return None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Return the serialised form for `pickle`; for classes that this library does not define, their state."""
+        try:
+            return _REDUCERS[-1](self)
+        except (IndexError, UnsupportedError):
+            return super().__reduce_ex__(protocol)
 
     def __or__(self, other: Constraint[U] | str) -> Constraint[T_co | U | str]:
         return _Any((self, _source(other)))

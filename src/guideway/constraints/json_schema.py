@@ -282,9 +282,19 @@ class JsonSchema(Constraint[Any]):
         except (LimitExceededError, UnsupportedError):  # the exact profile is too large or not supported
             return Judge(self._grammar, False)
 
-    def __getstate__(self) -> dict[str, object]:
-        """Return the state without cached values."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_judge", "_expander")}
+    def _options(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, besides the schema, as JSON values."""
+        style = self._style
+        return {
+            "profile": "generation" if style.closed else "exact",
+            "key_order": style.key_order,
+            "whitespace": style.whitespace,
+            "escapes": style.escapes,
+            "numbers": "plain" if style.plain_numbers else "any",
+            "formats": style.formats,
+            "dialect": self._dialect and self._dialect.name,
+            "resources": {uri: write_json(one) for uri, one in self._supplied.items()},
+        }
 
     def read(self, text: str) -> Any:
         """Return the JSON value of a text that is known to match. Raises `InvalidTextError` if it is not JSON."""
@@ -294,7 +304,11 @@ class JsonSchema(Constraint[Any]):
             raise InvalidTextError(f"the text is not JSON: {problem}", text=text) from problem
 
     def _content(self) -> object:
-        return (self._text, self._style)
+        return self._text, self._style, self._dialect and self._dialect.name, self._resources
+
+    @cached_property
+    def _resources(self) -> tuple[tuple[str, str], ...]:
+        return tuple(sorted((uri, write_json(one)) for uri, one in self._supplied.items()))
 
     def __repr__(self) -> str:
         return f"JsonSchema({self._text if len(self._text) < 200 else self._text[:200] + '…'})"

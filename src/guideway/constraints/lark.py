@@ -61,6 +61,7 @@ class Lark(RuleConstraint):
         if lexer not in ("dynamic_complete", "contextual"):
             raise InvalidConstraintError(f"lexer must be 'dynamic_complete' or 'contextual', got {lexer!r}")
         self.lexer = lexer
+        self.first = start
         self._splits: list[Split] = []  # one for the contextual lexer, else empty
         self._exact: list[Rule] = []  # the rules with the ignored text before each terminal, if they differ
         super().__init__(text, start, parts)
@@ -134,7 +135,7 @@ class Lark(RuleConstraint):
         return [*rules, Rule(_ROOT, Concatenation((Ref(start), alone)))]
 
     def _content(self) -> object:
-        return super()._content(), self.lexer
+        return super()._content(), self.first, self.lexer
 
     def _check_names(self, reader: LarkReader, start: str) -> None:
         known = {*reader.rules, *reader.terminals, *reader.patterns, *self.parts}

@@ -20,6 +20,7 @@ from guideway.errors import InvalidConstraintError
 from guideway.generation.options import BaseOptions, Messages, Options, Prompt, Prompts, check_model, with_options
 from guideway.generation.plan import GenerationRequest, Job
 from guideway.generation.prompts import extraction_prompt
+from guideway.generation.protocol import AnyModel, dispatched, local
 from guideway.generation.results import Generation
 from guideway.generation.streams import PartialValue, Stream, TextChunk, moving, only_values, pieces_of, run, values_of
 from guideway.sessions import ModelBase
@@ -38,60 +39,61 @@ __all__ = ["complete", "extract", "extraction", "generate", "stream", "stream_ex
 # The overloads of a function: no flag, allow_truncation=True, return_exceptions=True; then everything else as Any.
 # fmt: off
 @overload
-def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def generate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> T: ...
 @overload
-def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+def generate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def generate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+def generate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[list[T]]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def generate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> T | None: ...
 @overload
-def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+def generate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def generate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+def generate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[list[T | None]]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def generate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> T | Exception | None: ...
 @overload
-def generate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+def generate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def generate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+def generate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> list[list[T | Exception | None]]: ...
 @overload
-def generate(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+def generate(model: AnyModel, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
              output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@dispatched
 @with_options()
 def generate(
-    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """Generate text with a model, and return it as a value.
 
@@ -117,65 +119,66 @@ def generate(
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return only_values(run(Job(model, prompt, output, n, options)))
+    return only_values(run(Job(local(model), prompt, output, n, options)))
 
 
 # fmt: off
 @overload
-def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def complete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> Generation[T]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+def complete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def complete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+def complete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[list[Generation[T]]]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def complete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> Generation[T | None]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+def complete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def complete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+def complete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
              **options: Unpack[BaseOptions]) -> list[list[Generation[T | None]]]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def complete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> Generation[T | None] | Exception: ...
 @overload
-def complete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+def complete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+def complete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+def complete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
              allow_truncation: bool = False, return_exceptions: Literal[True],
              **options: Unpack[BaseOptions]) -> list[list[Generation[T | None] | Exception]]: ...
 @overload
-def complete(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+def complete(model: AnyModel, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
              output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@dispatched
 @with_options()
 def complete(
-    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """Generate text with a model, and return the value with its text, tokens, finish reason and timings.
 
@@ -200,39 +203,40 @@ def complete(
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return run(Job(model, prompt, output, n, options))
+    return run(Job(local(model), prompt, output, n, options))
 
 
 # fmt: off
 @overload
-def extract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+def extract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
             **options: Unpack[BaseOptions]) -> T: ...
 @overload
-def extract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+def extract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
             **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-def extract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+def extract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
             **options: Unpack[BaseOptions]) -> T | None: ...
 @overload
-def extract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+def extract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
             **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-def extract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+def extract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
             allow_truncation: bool = False, return_exceptions: Literal[True],
             **options: Unpack[BaseOptions]) -> T | Exception | None: ...
 @overload
-def extract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+def extract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
             allow_truncation: bool = False, return_exceptions: Literal[True],
             **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-def extract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
+def extract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@dispatched
 @with_options()
-def extract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
+def extract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
     """Read a text into a typed record. The prompt is built from the text and the type.
 
     Args:
@@ -255,23 +259,24 @@ def extract(model: ModelBase, text: str | list[str], output: object, **options: 
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return only_values(run(extraction_job(model, text, output, options)))
+    return only_values(run(extraction_job(local(model), text, output, options)))
 
 
 # fmt: off
 @overload
-def stream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: None = None,
+def stream(model: AnyModel, prompt: Prompt | GenerationRequest, output: object = None, *, n: None = None,
            **options: Unpack[Options]) -> Stream[str]: ...
 @overload
-def stream(model: ModelBase, prompt: Prompts | list[GenerationRequest], output: object = None, *,
+def stream(model: AnyModel, prompt: Prompts | list[GenerationRequest], output: object = None, *,
            n: int | None = None, **options: Unpack[Options]) -> Stream[TextChunk]: ...
 @overload
-def stream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: int,
+def stream(model: AnyModel, prompt: Prompt | GenerationRequest, output: object = None, *, n: int,
            **options: Unpack[Options]) -> Stream[TextChunk]: ...
 # fmt: on
+@dispatched
 @with_options()
 def stream(
-    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """Generate text with a model, and yield it in chunks. Joined, they are the text that `generate` returns.
 
@@ -300,7 +305,7 @@ def stream(
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    job = Job(model, prompt, output, n, options)
+    job = Job(local(model), prompt, output, n, options)
     pieces = (piece for moved in moving(job) for piece in pieces_of(job, moved))
     if job.many or n is not None:
         return Stream(job, pieces)
@@ -309,14 +314,15 @@ def stream(
 
 # fmt: off
 @overload
-def stream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: type[T] | Constraint[T],
+def stream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: type[T] | Constraint[T],
                   **options: Unpack[Options]) -> Stream[PartialValue[T]]: ...
 @overload
-def stream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: object,
+def stream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: object,
                   **options: Unpack[Options]) -> Stream[PartialValue[Any]]: ...
 # fmt: on
+@dispatched
 @with_options()
-def stream_values(model: ModelBase, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
+def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
     """Generate a value, and yield it each time that another part of it is complete.
 
     Args:
@@ -339,19 +345,20 @@ def stream_values(model: ModelBase, prompt: Any, output: object, **options: Unpa
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return _values(Job(model, prompt, output, None, options))
+    return _values(Job(local(model), prompt, output, None, options))
 
 
 # fmt: off
 @overload
-def stream_extract(model: ModelBase, text: str, output: type[T] | Constraint[T],
+def stream_extract(model: AnyModel, text: str, output: type[T] | Constraint[T],
                    **options: Unpack[Options]) -> Stream[PartialValue[T]]: ...
 @overload
-def stream_extract(model: ModelBase, text: str, output: object,
+def stream_extract(model: AnyModel, text: str, output: object,
                    **options: Unpack[Options]) -> Stream[PartialValue[Any]]: ...
 # fmt: on
+@dispatched
 @with_options()
-def stream_extract(model: ModelBase, text: str, output: object, **options: Unpack[Options]) -> Any:
+def stream_extract(model: AnyModel, text: str, output: object, **options: Unpack[Options]) -> Any:
     """Read a text into a typed record as `extract` does, and yield it each time that another part is complete.
 
     Args:
@@ -374,7 +381,7 @@ def stream_extract(model: ModelBase, text: str, output: object, **options: Unpac
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
-    return _values(extraction_job(model, text, output, options))
+    return _values(extraction_job(local(model), text, output, options))
 
 
 def _values(job: Job) -> Stream[PartialValue[Any]]:

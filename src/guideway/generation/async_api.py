@@ -14,10 +14,10 @@ from guideway.generation.api import extraction_job
 from guideway.generation.async_loop import Call, loop_of
 from guideway.generation.options import BaseOptions, Options, Prompt, Prompts, with_options
 from guideway.generation.plan import GenerationRequest, Job
+from guideway.generation.protocol import AnyModel, dispatched, local
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import Row
 from guideway.generation.streams import PartialValue, TextChunk, only_values, pieces_of, values_of
-from guideway.sessions import ModelBase
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
@@ -32,60 +32,61 @@ __all__ = ["acomplete", "aextract", "agenerate", "astream", "astream_values"]
 
 # fmt: off
 @overload
-async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def agenerate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> T: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def agenerate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def agenerate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def agenerate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[list[T]]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def agenerate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> T | None: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def agenerate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def agenerate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def agenerate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[list[T | None]]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def agenerate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> T | Exception | None: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def agenerate(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def agenerate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def agenerate(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> list[list[T | Exception | None]]: ...
 @overload
-async def agenerate(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+async def agenerate(model: AnyModel, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
                     output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@dispatched
 @with_options()
 async def agenerate(
-    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """The async variant of `generate`.
 
@@ -104,65 +105,66 @@ async def agenerate(
         TypeError: As in `generate`.
         ValueError: As in `generate`.
     """
-    return only_values(await _results(await asyncio.to_thread(Job, model, prompt, output, n, options)))
+    return only_values(await _results(await asyncio.to_thread(Job, local(model), prompt, output, n, options)))
 
 
 # fmt: off
 @overload
-async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def acomplete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> Generation[T]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def acomplete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def acomplete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[Generation[T]]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def acomplete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[list[Generation[T]]]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def acomplete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> Generation[T | None]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def acomplete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def acomplete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[Generation[T | None]]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def acomplete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                     **options: Unpack[BaseOptions]) -> list[list[Generation[T | None]]]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def acomplete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> Generation[T | None] | Exception: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def acomplete(model: AnyModel, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
+async def acomplete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: None = None,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> list[Generation[T | None] | Exception]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
+async def acomplete(model: AnyModel, prompt: Prompts, output: type[T] | Constraint[T] | None = None, *, n: int,
                     allow_truncation: bool = False, return_exceptions: Literal[True],
                     **options: Unpack[BaseOptions]) -> list[list[Generation[T | None] | Exception]]: ...
 @overload
-async def acomplete(model: ModelBase, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
+async def acomplete(model: AnyModel, prompt: Prompt | Prompts | GenerationRequest | Sequence[Prompt | GenerationRequest],
                     output: object = None, *, n: int | None = None, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@dispatched
 @with_options()
 async def acomplete(
-    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
     """The async variant of `complete`.
 
@@ -181,39 +183,40 @@ async def acomplete(
         TypeError: As in `complete`.
         ValueError: As in `complete`.
     """
-    return await _results(await asyncio.to_thread(Job, model, prompt, output, n, options))
+    return await _results(await asyncio.to_thread(Job, local(model), prompt, output, n, options))
 
 
 # fmt: off
 @overload
-async def aextract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+async def aextract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                    **options: Unpack[BaseOptions]) -> T: ...
 @overload
-async def aextract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+async def aextract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
                    **options: Unpack[BaseOptions]) -> list[T]: ...
 @overload
-async def aextract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+async def aextract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                    **options: Unpack[BaseOptions]) -> T | None: ...
 @overload
-async def aextract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+async def aextract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
                    **options: Unpack[BaseOptions]) -> list[T | None]: ...
 @overload
-async def aextract(model: ModelBase, text: str, output: type[T] | Constraint[T], *,
+async def aextract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
                    allow_truncation: bool = False, return_exceptions: Literal[True],
                    **options: Unpack[BaseOptions]) -> T | Exception | None: ...
 @overload
-async def aextract(model: ModelBase, text: list[str], output: type[T] | Constraint[T], *,
+async def aextract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
                    allow_truncation: bool = False, return_exceptions: Literal[True],
                    **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
 @overload
-async def aextract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
+async def aextract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
 # fmt: on
+@dispatched
 @with_options()
-async def aextract(model: ModelBase, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
+async def aextract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
     """The async variant of `extract`.
 
     Args:
@@ -230,23 +233,24 @@ async def aextract(model: ModelBase, text: str | list[str], output: object, **op
         TypeError: As in `extract`.
         ValueError: As in `extract`.
     """
-    return only_values(await _results(await asyncio.to_thread(extraction_job, model, text, output, options)))
+    return only_values(await _results(await asyncio.to_thread(extraction_job, local(model), text, output, options)))
 
 
 # fmt: off
 @overload
-def astream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: None = None,
+def astream(model: AnyModel, prompt: Prompt | GenerationRequest, output: object = None, *, n: None = None,
             **options: Unpack[Options]) -> AsyncIterator[str]: ...
 @overload
-def astream(model: ModelBase, prompt: Prompts | list[GenerationRequest], output: object = None, *,
+def astream(model: AnyModel, prompt: Prompts | list[GenerationRequest], output: object = None, *,
             n: int | None = None, **options: Unpack[Options]) -> AsyncIterator[TextChunk]: ...
 @overload
-def astream(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, n: int,
+def astream(model: AnyModel, prompt: Prompt | GenerationRequest, output: object = None, *, n: int,
             **options: Unpack[Options]) -> AsyncIterator[TextChunk]: ...
 # fmt: on
+@dispatched
 @with_options()
 async def astream(
-    model: ModelBase, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
+    model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> AsyncIterator[Any]:
     """The async variant of `stream`.
 
@@ -265,7 +269,7 @@ async def astream(
         TypeError: As in `stream`.
         ValueError: As in `stream`.
     """
-    job = await asyncio.to_thread(Job, model, prompt, output, n, options)
+    job = await asyncio.to_thread(Job, local(model), prompt, output, n, options)
     single = not job.many and n is None
     async for piece in _rounds(job, lambda moved: pieces_of(job, moved)):
         yield piece.text if single else piece
@@ -273,15 +277,16 @@ async def astream(
 
 # fmt: off
 @overload
-def astream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: type[T] | Constraint[T],
+def astream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: type[T] | Constraint[T],
                    **options: Unpack[Options]) -> AsyncIterator[PartialValue[T]]: ...
 @overload
-def astream_values(model: ModelBase, prompt: Prompt | GenerationRequest, output: object,
+def astream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: object,
                    **options: Unpack[Options]) -> AsyncIterator[PartialValue[Any]]: ...
 # fmt: on
+@dispatched
 @with_options()
 async def astream_values(
-    model: ModelBase, prompt: Any, output: object, **options: Unpack[Options]
+    model: AnyModel, prompt: Any, output: object, **options: Unpack[Options]
 ) -> AsyncIterator[PartialValue[Any]]:
     """The async variant of `stream_values`.
 
@@ -299,7 +304,7 @@ async def astream_values(
         TypeError: As in `stream_values`.
         ValueError: As in `stream_values`.
     """
-    job = await asyncio.to_thread(Job, model, prompt, output, None, options)
+    job = await asyncio.to_thread(Job, local(model), prompt, output, None, options)
     if job.many:
         raise TypeError("a stream of values takes one prompt, not a list")
     growth = values_of(job)

@@ -12,6 +12,7 @@ import numpy as np
 from guideway.arguments import integer
 from guideway.generation.options import BATCH, Prompt, Prompts
 from guideway.generation.plan import Plan, is_many
+from guideway.generation.protocol import AnyModel, dispatched, local
 from guideway.sampling import log_softmax
 from guideway.sessions import ModelBase, Session, feed_all
 
@@ -37,13 +38,14 @@ class Score:
 
 # fmt: off
 @overload
-def score(model: ModelBase, prompt: Prompt, options: Sequence[str], *, end: bool = False,
+def score(model: AnyModel, prompt: Prompt, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[Score]: ...
 @overload
-def score(model: ModelBase, prompt: Prompts, options: Sequence[str], *, end: bool = False,
+def score(model: AnyModel, prompt: Prompts, options: Sequence[str], *, end: bool = False,
           batch_size: int = BATCH) -> list[list[Score]]: ...
 # fmt: on
-def score(model: ModelBase, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
+@dispatched
+def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
     """The exact probability of each option after a prompt. Nothing is sampled.
 
     Options with a common beginning share passes of the model. Only the tokenizer's own spelling of an option counts.
@@ -63,6 +65,7 @@ def score(model: ModelBase, prompt: Any, options: Sequence[str], *, end: bool = 
         ValueError: An option is empty, two are equal, or one's tokens are a prefix of another's without `end=True`.
         ContextOverflowError: Prompt and option do not fit the model's context.
     """
+    model = local(model)
     plan = Plan(model, None, {})
     if is_many(prompt):
         return [score(model, one, options, end=end, batch_size=batch_size) for one in prompt]

@@ -2,6 +2,8 @@
 
 nodes.py       `Grammar` and its nodes: sequences, alternatives, objects, arrays
 regular.py     regular expressions over characters
+derivatives.py  deterministic automata of regular expressions, by derivatives
+rules_text.py  a grammar as context-free rules, for the notations of other libraries
 automata/      finite automata over characters
 lengths.py     texts of bounded length
 values.py      dataclass helpers

@@ -8,6 +8,7 @@ constant.py   a model that gives the same logits after every text
 toy.py        an exactly reproducible engine, with or without rollback
 tiny_models.py  random models of every architecture, as folders of the Hub
 faults.py     an engine that fails on request
+provider.py   an HTTP server that plays the wire formats of API providers and misbehaves on request
 """
 
 from __future__ import annotations
@@ -17,16 +18,20 @@ from guideway.testing.constant import ConstantEngine, ConstantModel
 from guideway.testing.engines import step_engine_contract
 from guideway.testing.faults import FailingEngine
 from guideway.testing.processors import processor_contract
+from guideway.testing.provider import Answer, Provider, ProviderRequest
 from guideway.testing.tiny_models import ARCHITECTURES, tiny_model
 from guideway.testing.toy import ToyEngine
 
 __all__ = [
     "ARCHITECTURES",
+    "Answer",
     "CheckReport",
     "ConstantEngine",
     "ConstantModel",
     "FailingEngine",
     "Finding",
+    "Provider",
+    "ProviderRequest",
     "ToyEngine",
     "check",
     "processor_contract",

@@ -1,0 +1,384 @@
+"""Exports: a grammar in the notation of llama.cpp (GBNF), of llguidance (Lark), or as a regular expression."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
+from guideway.grammar.derivatives import determinized, spelled_out
+from guideway.grammar.nodes import Grammar, Leaf
+from guideway.grammar.recognizer import is_empty
+from guideway.grammar.regular import Dfa
+from guideway.grammar.rules_text import Class, FixedText, Join, RuleRef, Rules, Term, TermChoice, Times, rules_of
+
+__all__ = ["LarkDialect", "RegexDialect", "gbnf_of", "lark_of", "regex_of"]
+
+LarkDialect = Literal["llguidance"]
+RegexDialect = Literal["rust", "python", "ecma"]
+
+MAX_CHARACTERS = 4_000_000
+"""Maximum length of an export."""
+
+MAX_REGEX = 200_000
+"""Maximum length of a regular expression; engines that compile one have lower limits still."""
+
+_MAX_TIMES = 1000
+"""The largest repetition count that is written: llama.cpp refuses counts from 2,000 on."""
+
+MAX_NESTING = 200
+
+
+def gbnf_of(grammar: Grammar, duplicate_keys: bool) -> str:
+    """Return a grammar in GBNF."""
+    rules = _checked(grammar, duplicate_keys)
+    writer = _RulesWriter(rules, _gbnf_class, _gbnf_text)
+    return writer.run(lambda name, body: f"{name} ::= {body}\n", "root", "r")
+
+
+def lark_of(grammar: Grammar, duplicate_keys: bool) -> str:
+    """Return a grammar in the Lark notation of llguidance.
+
+    llguidance reads the longest lexeme that fits, so a grammar that is not one regular expression is written with lexemes of
+    one character each, which cannot overlap by length.
+    """
+    rules = _checked(grammar, duplicate_keys)
+    root = grammar.nodes[grammar.root]
+    if isinstance(root, Leaf):
+        try:
+            return f"start: /{regex_of(grammar, 'rust')}/\n"
+        except LimitExceededError:
+            pass
+    writer = _RulesWriter(rules, _lark_class, _lark_text)
+    return writer.run(lambda name, body: f"{name}: {body}\n", "start", "r")
+
+
+def _checked(grammar: Grammar, duplicate_keys: bool) -> Rules:
+    if is_empty(grammar):
+        raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
+    return _simplified(rules_of(grammar, duplicate_keys=duplicate_keys))
+
+
+# -- rules: parts without texts are removed, and rules that are used once or short are inlined
+
+
+def _simplified(rules: Rules) -> Rules:
+    """Remove alternatives that derive no text."""
+    productive = [False] * len(rules)
+    changed = True
+    while changed:
+        changed = False
+        for number, rule in enumerate(rules):
+            if not productive[number] and _derives(rule, productive):
+                productive[number] = changed = True
+    return [_pruned(rule, productive) for rule in rules]
+
+
+def _derives(term: Term, productive: list[bool]) -> bool:
+    match term:
+        case FixedText() | Class():
+            return True
+        case RuleRef(rule):
+            return productive[rule]
+        case Join(parts):
+            return all(_derives(part, productive) for part in parts)
+        case TermChoice(parts):
+            return any(_derives(part, productive) for part in parts)
+        case Times(part, least, _):
+            return least == 0 or _derives(part, productive)
+
+
+def _pruned(term: Term, productive: list[bool]) -> Term:
+    match term:
+        case TermChoice(parts):
+            kept = tuple(_pruned(part, productive) for part in parts if _derives(part, productive))
+            return kept[0] if len(kept) == 1 else TermChoice(kept)
+        case Join(parts):
+            flat: list[Term] = []
+            for part in parts:
+                one = _pruned(part, productive)
+                flat += one.parts if isinstance(one, Join) else (one,)
+            return flat[0] if len(flat) == 1 else Join(tuple(flat))
+        case Times(part, least, most):
+            inner = _pruned(part, productive)
+            if not _derives(part, productive) or most == 0:
+                return Join(())
+            return inner if (least, most) == (1, 1) else Times(inner, least, most)
+        case _:
+            return term
+
+
+class _RulesWriter:
+    """Writes the rules that are reachable from the first one."""
+
+    def __init__(self, rules: Rules, one_class: object, one_text: object) -> None:
+        self._rules, self._class, self._text = list(rules), one_class, one_text
+        self._names: dict[int, str] = {}
+        self._order: list[int] = []
+        self._size = 0
+
+    def run(self, line: object, first: str, prefix: str) -> str:
+        self._prefix = prefix
+        self._names[0] = first
+        self._order.append(0)
+        lines: list[str] = []
+        for number in self._order:  # grows
+            text = line(self._names[number], self._term(self._rules[number], 0))  # type: ignore[operator]  # a function
+            self._size += len(text)
+            if self._size > MAX_CHARACTERS:
+                raise LimitExceededError(f"the exported grammar has more than {MAX_CHARACTERS:,} characters")
+            lines.append(text)
+        return "".join(lines)
+
+    def _name(self, rule: int) -> str:
+        if rule not in self._names:
+            self._names[rule] = f"{self._prefix}{len(self._names)}"
+            self._order.append(rule)
+        return self._names[rule]
+
+    def _term(self, term: Term, level: int) -> str:
+        """Return a term as text; `level` 0: an alternation, 1: a sequence, 2: an operand of a repetition."""
+        match term:
+            case FixedText(text):
+                written: str = self._text(text)  # type: ignore[operator]  # a function
+                return f"({written})" if level == 2 and " " in written and len(text) > 1 else written
+            case Class(ranges):
+                found: str = self._class(ranges)  # type: ignore[operator]  # a function
+                return found
+            case RuleRef(rule):
+                return self._name(rule)
+            case Join(parts):
+                inner = " ".join(self._term(part, 1) for part in parts) if parts else '""'
+                return f"({inner})" if level == 2 else inner
+            case TermChoice(parts):
+                inner = " | ".join(self._term(part, 1) for part in parts)
+                return f"({inner})" if level else inner
+            case Times(part, least, most):
+                return self._times(part, least, most)
+
+    def _times(self, part: Term, least: int, most: int | None) -> str:
+        one = self._term(part, 2)
+        if max(least, most or 0) <= _MAX_TIMES:
+            return one + _counts(least, most)
+        # Blocks of _MAX_TIMES: the numbers of blocks and of single repetitions add up to every count in the range.
+        self._rules.append(part)
+        single = self._name(len(self._rules) - 1)
+        self._rules.append(Times(RuleRef(len(self._rules) - 1), _MAX_TIMES, _MAX_TIMES))
+        block = self._name(len(self._rules) - 1)
+        fixed = [f"{block}{_counts(least // _MAX_TIMES, least // _MAX_TIMES)}"] if least >= _MAX_TIMES else []
+        if least % _MAX_TIMES:
+            fixed.append(single + _counts(least % _MAX_TIMES, least % _MAX_TIMES))
+        if most is None:
+            fixed.append(single + "*")
+        elif most > least:
+            more = most - least
+            if more >= _MAX_TIMES:
+                if more // _MAX_TIMES > _MAX_TIMES:
+                    raise LimitExceededError(f"a repetition of {most:,} is too large to export; the limit is 1,000,000")
+                self._rules.append(Times(RuleRef(self._rule_of(single)), 0, _MAX_TIMES))
+                some = self._name(len(self._rules) - 1)
+                fixed.append(some + _counts(0, more // _MAX_TIMES))
+            fixed.append(single + _counts(0, more % _MAX_TIMES)) if more % _MAX_TIMES else None
+        return "(" + " ".join(fixed) + ")"
+
+    def _rule_of(self, name: str) -> int:
+        return next(rule for rule, one in self._names.items() if one == name)
+
+
+def _counts(least: int, most: int | None) -> str:
+    short = {(0, None): "*", (1, None): "+", (0, 1): "?", (1, 1): ""}.get((least, most))
+    if short is not None:
+        return short
+    if least == most:
+        return f"{{{least}}}"
+    return f"{{{least},{'' if most is None else most}}}"
+
+
+# -- GBNF
+
+
+def _gbnf_char(code: int, special: str) -> str:
+    char = chr(code)
+    if 0x20 <= code < 0x7F and char not in special:
+        return char
+    if code < 0x100:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+def _gbnf_class(ranges: tuple[tuple[int, int], ...]) -> str:
+    made = []
+    for low, high in ranges:
+        first, last = (_gbnf_char(code, '\\]^-["') for code in (low, high))
+        made.append(first if low == high else f"{first}-{last}")
+    return "[" + "".join(made) + "]"
+
+
+def _gbnf_text(text: str) -> str:
+    return '"' + "".join(_gbnf_char(ord(char), '\\"') for char in text) + '"'
+
+
+# -- Lark of llguidance: lexemes of one character
+
+
+def _rust_char(code: int) -> str:
+    char = chr(code)
+    return char if char.isascii() and (char.isalnum() or char in " _") else f"\\x{{{code:X}}}"
+
+
+def _rust_class(ranges: tuple[tuple[int, int], ...]) -> str:
+    return (
+        "["
+        + "".join(_rust_char(low) if low == high else f"{_rust_char(low)}-{_rust_char(high)}" for low, high in ranges)
+        + "]"
+    )
+
+
+def _lark_class(ranges: tuple[tuple[int, int], ...]) -> str:
+    return f"/{_rust_class(ranges)}/"
+
+
+def _lark_text(text: str) -> str:
+    return " ".join(f"/{_rust_class(((ord(char), ord(char)),))}/" for char in text) if text else '""'
+
+
+# -- regular expressions
+
+
+def regex_of(grammar: Grammar, dialect: RegexDialect) -> str:
+    """Return a grammar without recursion as a regular expression that matches whole texts.
+
+    Raises:
+        UnsupportedError: The grammar is recursive or not regular.
+        LimitExceededError: The expression would be too long.
+    """
+    if dialect not in ("rust", "python", "ecma"):
+        raise UnsupportedError(f"dialect must be 'rust', 'python' or 'ecma', got {dialect!r}")
+    root = grammar.nodes[grammar.root]
+    if is_empty(grammar):
+        raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
+    rules = _simplified(rules_of(grammar)) if not isinstance(root, Leaf) else None
+    writer = _RegexWriter(rules or [], dialect)
+    try:
+        if isinstance(root, Leaf):
+            return writer.leaf(root)
+        return writer.rule(0)
+    except RecursionError:
+        raise LimitExceededError("the constraint is nested too deeply for a regular expression") from None
+
+
+class _RegexWriter:
+    def __init__(self, rules: Rules, dialect: RegexDialect) -> None:
+        self._rules, self._dialect = rules, dialect
+        self._known: dict[int, str] = {}
+        self._open: list[int] = []
+
+    def leaf(self, leaf: Leaf) -> str:
+        grammar = Grammar()
+        grammar.root = grammar.add(leaf)
+        rules = _simplified(rules_of(grammar))
+        self._rules = rules
+        try:
+            return self.rule(0)
+        except _RecursiveError:
+            return self._of_graph(determinized(spelled_out(leaf.text)))
+
+    def rule(self, number: int) -> str:
+        if number in self._known:
+            return self._known[number]
+        if number in self._open or len(self._open) > MAX_NESTING:
+            raise _RecursiveError(
+                "a regular expression cannot express a recursive constraint; use to_gbnf() or to_lark()"
+            )
+        self._open.append(number)
+        text = self._term(self._rules[number])
+        self._open.pop()
+        if len(text) > MAX_REGEX:
+            raise LimitExceededError(f"the regular expression has more than {MAX_REGEX:,} characters")
+        self._known[number] = text
+        return text
+
+    def _term(self, term: Term) -> str:
+        """Return a term as an operand of a concatenation."""
+        match term:
+            case FixedText(text):
+                return "".join(map(self._char, map(ord, text)))
+            case Class(ranges):
+                return self._class(ranges)
+            case RuleRef(rule):
+                return self.rule(rule)
+            case Join(parts):
+                return "".join(map(self._term, parts))
+            case TermChoice(parts):
+                return "(?:" + "|".join(map(self._term, parts)) + ")"
+            case Times(part, least, most):
+                one = self._term(part)
+                operand = one if isinstance(part, Class) else f"(?:{one})"
+                return operand + _counts(least, most)
+
+    def _char(self, code: int) -> str:
+        char = chr(code)
+        if char.isascii() and (char.isalnum() or char in " _\"',:;<>=!@%&~`"):
+            return char
+        if char == "/" and self._dialect == "rust":  # ends a terminal in Lark grammars
+            return self._escape(code)
+        if char.isascii() and char.isprintable():
+            return "\\" + char if self._dialect != "ecma" or char in "\\^$.*+?()[]{}|/" else f"\\x{code:02x}"
+        return self._escape(code)
+
+    def _escape(self, code: int) -> str:
+        if self._dialect == "rust":
+            return f"\\x{{{code:X}}}"
+        if self._dialect == "ecma":
+            return f"\\u{{{code:X}}}"
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+    def _class(self, ranges: tuple[tuple[int, int], ...]) -> str:
+        made = []
+        for low, high in ranges:
+            first, last = (
+                chr(code) if chr(code).isascii() and chr(code).isalnum() else self._escape(code) for code in (low, high)
+            )
+            made.append(first if low == high else f"{first}-{last}")
+        return "[" + "".join(made) + "]"
+
+    def _of_graph(self, graph: Dfa) -> str:
+        """Return the expression of an automaton, by elimination of states."""
+        size = len(graph.states)
+        start, end = size, size + 1
+        edges: dict[int, dict[int, str]] = {number: {} for number in range(size + 2)}
+
+        def join(one: int, other: int, text: str) -> None:
+            before = edges[one].get(other)
+            edges[one][other] = text if before is None else f"(?:{before}|{text})"
+            if len(edges[one][other]) > MAX_REGEX:
+                raise LimitExceededError(f"the regular expression has more than {MAX_REGEX:,} characters")
+
+        join(start, 0, "")
+        for number, (accepts, steps) in enumerate(graph.states):
+            for chars, to in steps:
+                join(number, to, self._class(chars.ranges))
+            if accepts:
+                join(number, end, "")
+        before: dict[int, set[int]] = {number: set() for number in range(size + 2)}
+        for one, out in edges.items():
+            for other in out:
+                before[other].add(one)
+        left = set(range(size))
+        while left:
+            number = min(left, key=lambda one: (len(before[one]) * len(edges[one]), -one))
+            left.discard(number)
+            loop = edges[number].pop(number, None)
+            before[number].discard(number)
+            again = "" if loop is None else f"(?:{loop})*"
+            for one in before[number]:
+                head = edges[one].pop(number)
+                for other, tail in edges[number].items():
+                    join(one, other, f"{head}{again}{tail}")
+                    before[other].add(one)
+            for other in edges.pop(number):
+                before[other].discard(number)
+        return edges[start].get(end, "")
+
+
+class _RecursiveError(UnsupportedError):
+    """A rule refers to itself."""

@@ -1,0 +1,117 @@
+"""`GeneratingModel`: what the generating functions need of a model that they do not run themselves."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeVar
+
+from guideway.sessions import ModelBase
+
+__all__ = ["AnyModel", "GeneratingModel", "dispatched", "local"]
+
+
+class GeneratingModel(ABC):
+    """A model that generates by itself, such as one served by an API. The methods have the arguments of the functions."""
+
+    name: str
+
+    @abstractmethod
+    def generate(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.generate`."""
+
+    @abstractmethod
+    def complete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.complete`."""
+
+    @abstractmethod
+    def extract(self, text: Any, output: object, **options: Any) -> Any:
+        """As `guideway.extract`."""
+
+    @abstractmethod
+    def stream(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Iterator[Any]:
+        """As `guideway.stream`."""
+
+    @abstractmethod
+    def stream_values(self, prompt: Any, output: object, **options: Any) -> Iterator[Any]:
+        """As `guideway.stream_values`."""
+
+    @abstractmethod
+    def stream_extract(self, text: str, output: object, **options: Any) -> Iterator[Any]:
+        """As `guideway.generation.stream_extract`."""
+
+    @abstractmethod
+    def score(self, prompt: Any, options: Any, **more: Any) -> Any:
+        """As `guideway.score`."""
+
+    @abstractmethod
+    async def agenerate(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.agenerate`."""
+
+    @abstractmethod
+    async def acomplete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.acomplete`."""
+
+    @abstractmethod
+    async def aextract(self, text: Any, output: object, **options: Any) -> Any:
+        """As `guideway.aextract`."""
+
+    @abstractmethod
+    def astream(
+        self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any
+    ) -> AsyncIterator[Any]:
+        """As `guideway.astream`."""
+
+    @abstractmethod
+    def astream_values(self, prompt: Any, output: object, **options: Any) -> AsyncIterator[Any]:
+        """As `guideway.astream_values`."""
+
+
+AnyModel = ModelBase | GeneratingModel
+"""A model that this library runs, or one that generates by itself."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def local(model: AnyModel) -> ModelBase:
+    """Return a model that this library runs. Others were dispatched before; `check_model` reports other values."""
+    return model  # type: ignore[return-value]  # checked by the caller
+
+
+def dispatched(function: F) -> F:
+    """Let the first argument's own method run, if it is a `GeneratingModel`."""
+    name = function.__name__
+
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def stream(model: Any, *arguments: Any, **options: Any) -> Any:
+            found = getattr(model, name) if isinstance(model, GeneratingModel) else functools.partial(function, model)
+            items = found(*arguments, **options)
+            try:
+                async for item in items:
+                    yield item
+            finally:
+                await items.aclose()
+
+        return stream  # type: ignore[return-value]  # the same signature
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def result(model: Any, *arguments: Any, **options: Any) -> Any:
+            if isinstance(model, GeneratingModel):
+                return await getattr(model, name)(*arguments, **options)
+            return await function(model, *arguments, **options)
+
+        return result  # type: ignore[return-value]  # the same signature
+
+    @functools.wraps(function)
+    def call(model: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(model, GeneratingModel):
+            return getattr(model, name)(*arguments, **options)
+        return function(model, *arguments, **options)
+
+    return call  # type: ignore[return-value]  # the same signature

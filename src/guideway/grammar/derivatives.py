@@ -1,0 +1,450 @@
+"""Deterministic automata of regular expressions over characters, by derivatives.
+
+`spelled_out` writes the spellings of JSON strings as plain expressions. `determinized` returns the automaton of an expression,
+which removes intersections and complements. States are expressions in a normal form (Brzozowski 1964).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from guideway.errors import LimitExceededError, UnsupportedError
+from guideway.grammar.regular import (
+    MAX_CODE_POINT,
+    Chars,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    JsonEscaped,
+    Literals,
+    Regular,
+    Repeat,
+    Special,
+    Spelling,
+    Union,
+)
+
+__all__ = ["MAX_STATES", "determinized", "spelled_out"]
+
+MAX_STATES = 5_000
+"""The default maximum number of states of an automaton."""
+
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SURROGATES = (0xD800, 0xDFFF)
+Ranges = tuple[tuple[int, int], ...]
+
+
+def _without(ranges: Ranges, low: int, high: int) -> Ranges:
+    kept = []
+    for first, last in ranges:
+        if first < low:
+            kept.append((first, min(last, low - 1)))
+        if last > high:
+            kept.append((max(first, high + 1), last))
+    return tuple(one for one in kept if one[0] <= one[1])
+
+
+def _plain(ranges: Ranges) -> Ranges:
+    return _without(ranges, *_SURROGATES)
+
+
+# -- spellings
+
+
+def spelled_out(expression: Regular) -> Regular:
+    """Return an expression without `JsonEscaped`: over the characters of the text itself.
+
+    Raises:
+        UnsupportedError: The expression has a special token, which is not text.
+    """
+    return _spelled(expression, None)
+
+
+def _spelled(one: Regular, spelling: Spelling | None) -> Regular:
+    match one:
+        case Chars(ranges):
+            return Chars(_plain(ranges)) if spelling is None else _characters(_plain(ranges), spelling)
+        case Literals(texts):
+            if spelling is None:
+                return one
+            return Union(tuple(Concat(tuple(_character(char, spelling) for char in text)) for text in texts))
+        case Concat(parts):
+            return Concat(tuple(_spelled(part, spelling) for part in parts))
+        case Union(parts):
+            return Union(tuple(_spelled(part, spelling) for part in parts))
+        case Intersection(parts):
+            return Intersection(tuple(_spelled(part, spelling) for part in parts))
+        case Repeat(part, least, most):
+            return Repeat(_spelled(part, spelling), least, most)
+        case Complement(part):
+            other = Complement(_spelled(part, spelling))
+            if spelling is None:
+                return other
+            every = Repeat(_characters(((0, MAX_CODE_POINT),), spelling), 0, None)
+            return Intersection((every, other))
+        case Dfa():
+            return one if spelling is None else _of_graph(one, spelling)
+        case JsonEscaped(part, inner):
+            return _spelled(part, inner)
+        case Special(name):
+            raise UnsupportedError(f"the special token {name!r} is not text, so it cannot be exported")
+
+
+def _of_graph(graph: Dfa, spelling: Spelling) -> Regular:
+    """Return the spelled texts of an automaton: an expression by elimination would be long, so states are split."""
+    states: list[list[tuple[Chars, int]]] = [[] for _ in graph.states]
+    for number, (_, steps) in enumerate(graph.states):
+        for chars, to in steps:
+            for text in _paths(_characters(_plain(chars.ranges), spelling)):
+                at = number
+                for char in text[:-1]:
+                    states.append([])
+                    states[at].append((char, len(states) - 1))
+                    at = len(states) - 1
+                states[at].append((text[-1], to))
+    accepting = [accepts for accepts, _ in graph.states] + [False] * (len(states) - len(graph.states))
+    return Dfa(tuple((accepts, tuple(steps)) for accepts, steps in zip(accepting, states, strict=True)))
+
+
+def _paths(one: Regular) -> list[list[Chars]]:
+    """Return the sequences of classes of an expression that `_characters` made."""
+    match one:
+        case Chars():
+            return [[one]]
+        case Literals(texts):
+            return [[Chars(((ord(char), ord(char)),)) for char in text] for text in texts]
+        case Concat(parts):
+            found: list[list[Chars]] = [[]]
+            for part in parts:
+                found = [before + after for before in found for after in _paths(part)]
+            return found
+        case Union(parts):
+            return [path for part in parts for path in _paths(part)]
+    raise AssertionError(one)
+
+
+def _character(char: str, spelling: Spelling) -> Regular:
+    return _characters(((ord(char), ord(char)),), spelling)
+
+
+def _characters(ranges: Ranges, spelling: Spelling) -> Regular:
+    """Return the spellings of one character of a class inside a JSON string."""
+    raw = _without(_without(_without(ranges, 0, 0x1F), 0x22, 0x22), 0x5C, 0x5C)
+    parts: list[Regular] = [Chars(raw)] if raw else []
+    for char, short in _SHORT.items():
+        if any(low <= ord(char) <= high for low, high in ranges):
+            parts.append(Literals((short,)))
+    if spelling == "json":
+        others = [code for code in range(0x20) if chr(code) not in _SHORT]
+        found = [code for code in others if any(low <= code <= high for low, high in ranges)]
+        parts += [Literals((f"\\u{code:04x}",)) for code in found]
+        return Union(tuple(parts))
+    if any(low <= 0x2F <= high for low, high in ranges):
+        parts.append(Literals(("\\/",)))
+    for low, high in ranges:
+        if low <= 0xFFFF:
+            parts.append(Concat((Literals(("\\u",)), _hex(low, min(high, 0xFFFF), 4))))
+        if high > 0xFFFF:
+            parts += _pairs(max(low, 0x10000) - 0x10000, high - 0x10000)
+    return Union(tuple(parts))
+
+
+def _pairs(low: int, high: int) -> list[Regular]:
+    """Return the surrogate pairs of the code points `0x10000 + low` to `0x10000 + high`."""
+    made: list[Regular] = []
+    first, last = low >> 10, high >> 10
+    blocks = [(first, first, low & 0x3FF, high & 0x3FF if first == last else 0x3FF)]
+    if last > first:
+        if last > first + 1:
+            blocks.append((first + 1, last - 1, 0, 0x3FF))
+        blocks.append((last, last, 0, high & 0x3FF))
+    for top, end, lower, upper in blocks:
+        lead, trail = _hex(0xD800 + top, 0xD800 + end, 4), _hex(0xDC00 + lower, 0xDC00 + upper, 4)
+        made.append(Concat((Literals(("\\u",)), lead, Literals(("\\u",)), trail)))
+    return made
+
+
+def _digits(low: int, high: int) -> Chars:
+    """Return hexadecimal digits, in both cases."""
+    ranges = []
+    if low <= 9:
+        ranges.append((0x30 + low, 0x30 + min(high, 9)))
+    if high >= 10:
+        first = max(low, 10) - 10
+        ranges += [(0x41 + first, 0x41 + high - 10), (0x61 + first, 0x61 + high - 10)]
+    return Chars(tuple(ranges))
+
+
+def _hex(low: int, high: int, width: int) -> Regular:
+    """Return the numbers from `low` to `high` as `width` hexadecimal digits."""
+    if width == 1:
+        return _digits(low, high)
+    unit = 16 ** (width - 1)
+    first, last = low // unit, high // unit
+    if first == last:
+        return Concat((_digits(first, first), _hex(low % unit, high % unit, width - 1)))
+    parts: list[Regular] = []
+    if low % unit:
+        parts.append(Concat((_digits(first, first), _hex(low % unit, unit - 1, width - 1))))
+        first += 1
+    tail: list[Regular] = []
+    if high % unit != unit - 1:
+        tail.append(Concat((_digits(last, last), _hex(0, high % unit, width - 1))))
+        last -= 1
+    if first <= last:
+        parts.append(Concat((_digits(first, last), *[_digits(0, 15)] * (width - 1))))
+    return Union(tuple(parts + tail))
+
+
+# -- derivatives
+
+
+class _Machine:
+    """Interned expressions with their derivatives. An expression is a number."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._keys: list[tuple[object, ...]] = []
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._nullable: list[bool] = []
+        self._derived: dict[int, list[tuple[Ranges, int]]] = {}
+        self.never = self._new(("either", ()), False)
+        self.empty = self._new(("empty",), True)
+        self.all = self._new(("not", self.never), True)
+
+    def _new(self, key: tuple[object, ...], nullable: bool) -> int:
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self._keys)
+            self._keys.append(key)
+            self._nullable.append(nullable)
+            if number > 40 * self._limit:
+                raise LimitExceededError(f"the automaton of a regular part needs more than {self._limit:,} states")
+        return number
+
+    def nullable(self, number: int) -> bool:
+        return self._nullable[number]
+
+    def either(self, parts: Iterable[int]) -> int:
+        found: set[int] = set()
+        for part in parts:
+            key = self._keys[part]
+            found.update(key[1] if key[0] == "either" else (part,))  # type: ignore[arg-type]  # numbers
+        if self.all in found:
+            return self.all
+        return (
+            found.pop()
+            if len(found) == 1
+            else self._new(("either", tuple(sorted(found))), any(map(self.nullable, found)))
+        )
+
+    def both(self, parts: Iterable[int]) -> int:
+        found: set[int] = set()
+        for part in parts:
+            key = self._keys[part]
+            found.update(key[1] if key[0] == "both" else (part,))  # type: ignore[arg-type]  # numbers
+        found.discard(self.all)
+        if self.never in found:
+            return self.never
+        if len(found) < 2:
+            return found.pop() if found else self.all
+        return self._new(("both", tuple(sorted(found))), all(map(self.nullable, found)))
+
+    def invert(self, part: int) -> int:
+        key = self._keys[part]
+        if key[0] == "not":
+            return key[1]  # type: ignore[return-value]  # a number
+        return self._new(("not", part), not self.nullable(part))
+
+    def cat(self, first: int, rest: int) -> int:
+        if self.never in (first, rest):
+            return self.never
+        if first == self.empty:
+            return rest
+        if rest == self.empty:
+            return first
+        key = self._keys[first]
+        if key[0] == "cat":
+            return self.cat(key[1], self.cat(key[2], rest))  # type: ignore[arg-type]  # numbers
+        return self._new(("cat", first, rest), self.nullable(first) and self.nullable(rest))
+
+    def repeat(self, part: int, least: int, most: int | None) -> int:
+        if part in (self.never, self.empty):
+            return self.empty if least == 0 else part
+        if most == 0:
+            return self.empty
+        if (least, most) == (1, 1):
+            return part
+        return self._new(("repeat", part, 0 if self.nullable(part) else least, most), least == 0 or self.nullable(part))
+
+    def add(self, one: Regular) -> int:
+        """Return the number of an expression without `JsonEscaped`."""
+        match one:
+            case Chars(ranges):
+                plain = _plain(ranges)
+                return self._new(("chars", plain), False) if plain else self.never
+            case Literals(texts):
+                return self._trie(sorted(set(texts)), 0)
+            case Concat(parts):
+                made = self.empty
+                for part in reversed(parts):
+                    made = self.cat(self.add(part), made)
+                return made
+            case Union(parts):
+                return self.either(map(self.add, parts))
+            case Intersection(parts):
+                return self.both(map(self.add, parts))
+            case Complement(part):
+                return self.invert(self.add(part))
+            case Repeat(part, least, most):
+                return self.repeat(self.add(part), least, most)
+            case Dfa(states):
+                return self._new(("graph", id(states), 0, states), states[0][0])
+        raise UnsupportedError(f"{type(one).__name__} cannot be determinized")
+
+    def _trie(self, texts: list[str], at: int) -> int:
+        """Return sorted texts without their first `at` characters, which are equal. Long common parts need no recursion."""
+        if len(texts) == 1:
+            made = self.empty
+            for char in reversed(texts[0][at:]):
+                made = self.cat(self._new(("chars", ((ord(char), ord(char)),)), False), made)
+            return made
+        groups: dict[str, list[str]] = {}
+        for text in texts:
+            groups.setdefault(text[at : at + 1], []).append(text)
+        parts = []
+        for char, group in groups.items():
+            if not char:
+                parts.append(self.empty)
+                continue
+            parts.append(self.cat(self._new(("chars", ((ord(char), ord(char)),)), False), self._trie(group, at + 1)))
+        return self.either(parts)
+
+    def steps(self, number: int) -> list[tuple[Ranges, int]]:
+        """Return the derivatives by disjoint classes of characters. A character in no class leads to no text."""
+        if number not in self._derived:
+            self._derived[number] = self._steps(number)
+        return self._derived[number]
+
+    def _steps(self, number: int) -> list[tuple[Ranges, int]]:
+        match self._keys[number]:
+            case ("empty",):
+                return []
+            case ("chars", ranges):
+                return [(ranges, self.empty)]  # type: ignore[list-item]  # ranges
+            case ("either", parts):
+                return self._merged([self.steps(part) for part in parts], self.either, self.never)  # type: ignore[attr-defined]  # numbers
+            case ("both", parts):
+                return self._merged([self.steps(part) for part in parts], self.both, self.never)  # type: ignore[attr-defined]  # numbers
+            case ("not", part):
+                inner = self.steps(part)  # type: ignore[arg-type]  # a number
+                left: Ranges = _plain(((0, MAX_CODE_POINT),))
+                made = []
+                for ranges, to in inner:
+                    for low, high in ranges:
+                        left = _without(left, low, high)
+                    made.append((ranges, self.invert(to)))
+                return [*made, *([(left, self.all)] if left else [])]
+            case ("cat", first, rest):
+                ways = [[(ranges, self.cat(to, rest)) for ranges, to in self.steps(first)]]  # type: ignore[arg-type]  # numbers
+                if self.nullable(first):  # type: ignore[arg-type]  # a number
+                    ways.append(self.steps(rest))  # type: ignore[arg-type]  # a number
+                return self._merged(ways, self.either, self.never)
+            case ("repeat", part, least, most):
+                fewer = self.repeat(part, max(least - 1, 0), None if most is None else most - 1)  # type: ignore[arg-type,operator]  # numbers
+                return [(ranges, self.cat(to, fewer)) for ranges, to in self.steps(part)]  # type: ignore[arg-type]  # a number
+            case ("graph", _, at, states):
+                ways = []
+                for chars, to in states[at][1]:  # type: ignore[index]  # states of a graph
+                    target = self._new(("graph", id(states), to, states), states[to][0])  # type: ignore[index]  # states
+                    ways.append([(_plain(chars.ranges), target)])
+                return self._merged(ways, self.either, self.never)
+        raise AssertionError(self._keys[number])
+
+    def _merged(self, ways: list[list[tuple[Ranges, int]]], join: object, missing: int) -> list[tuple[Ranges, int]]:
+        """Return the common refinement of several partitions, with joined targets."""
+        if len(ways) == 1:
+            return ways[0]
+        cuts = sorted({cut for way in ways for ranges, _ in way for low, high in ranges for cut in (low, high + 1)})
+        index = {cut: place for place, cut in enumerate(cuts)}
+        found: list[list[int]] = [[missing] * len(ways) for _ in cuts]
+        for number, way in enumerate(ways):
+            for ranges, to in way:
+                for low, high in ranges:
+                    for place in range(index[low], index[high + 1]):
+                        found[place][number] = to
+        groups: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        for place in range(len(cuts) - 1):
+            targets = tuple(found[place])
+            if any(one != missing for one in targets):
+                pieces = groups.setdefault(targets, [])
+                low, high = cuts[place], cuts[place + 1] - 1
+                if pieces and pieces[-1][1] == low - 1:
+                    pieces[-1] = (pieces[-1][0], high)
+                else:
+                    pieces.append((low, high))
+        merged: dict[int, list[tuple[int, int]]] = {}
+        for targets, pieces in groups.items():
+            to = join(targets)  # type: ignore[operator]  # `either` or `both`
+            if to != self.never:
+                merged.setdefault(to, []).extend(pieces)
+        return [(_joined(pieces), to) for to, pieces in merged.items()]
+
+
+def _joined(pieces: list[tuple[int, int]]) -> Ranges:
+    made: list[tuple[int, int]] = []
+    for low, high in sorted(pieces):
+        if made and low <= made[-1][1] + 1:
+            made[-1] = (made[-1][0], max(high, made[-1][1]))
+        else:
+            made.append((low, high))
+    return tuple(made)
+
+
+def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
+    """Return the automaton of an expression, without states from which no text ends.
+
+    Args:
+        expression: An expression without `JsonEscaped` and special tokens; see `spelled_out`.
+        limit: Maximum number of states.
+
+    Raises:
+        LimitExceededError: There are more states.
+    """
+    machine = _Machine(limit)
+    try:
+        start = machine.add(expression)
+        numbers, queue = {start: 0}, [start]
+        edges: list[list[tuple[Ranges, int]]] = []
+        for one in queue:
+            edges.append([])
+            for ranges, to in machine.steps(one):
+                if to not in numbers:
+                    if len(numbers) >= limit:
+                        raise LimitExceededError(f"the automaton of a regular part needs more than {limit:,} states")
+                    numbers[to] = len(queue)
+                    queue.append(to)
+                edges[numbers[one]].append((ranges, numbers[to]))
+    except RecursionError:
+        raise LimitExceededError("a regular expression is nested too deeply") from None
+    accepting = [machine.nullable(one) for one in queue]
+    before: list[list[int]] = [[] for _ in queue]
+    for number, out in enumerate(edges):
+        for _, to in out:
+            before[to].append(number)
+    live, todo = {number for number, one in enumerate(accepting) if one}, [n for n, one in enumerate(accepting) if one]
+    while todo:
+        for number in before[todo.pop()]:
+            if number not in live:
+                live.add(number)
+                todo.append(number)
+    if 0 not in live:
+        return Dfa(((False, ()),))
+    kept = {number: place for place, number in enumerate(sorted(live))}
+    return Dfa(
+        tuple(
+            (accepting[number], tuple((Chars(ranges), kept[to]) for ranges, to in edges[number] if to in live))
+            for number in sorted(live)
+        )
+    )

@@ -1,0 +1,338 @@
+"""Context-free rules of a grammar, for the notations of other libraries.
+
+`rules_of` rewrites objects and arrays as rules. Each rule is a term: a class of characters, a text, a sequence, an
+alternation, a repetition or a reference. The rules derive exactly the texts of the grammar, or `UnsupportedError` names what
+a context-free grammar cannot express.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from guideway.errors import LimitExceededError, UnsupportedError
+from guideway.grammar.derivatives import MAX_STATES, determinized, spelled_out
+from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Number, Object, Sequence, Value
+from guideway.grammar.regular import (
+    Chars,
+    Complement,
+    Concat,
+    Dfa,
+    Intersection,
+    Literals,
+    Regular,
+    Repeat,
+    Union,
+    chars,
+)
+
+__all__ = ["MAX_RULES", "Class", "FixedText", "Join", "RuleRef", "Rules", "Term", "TermChoice", "Times", "rules_of"]
+
+MAX_RULES = 50_000
+"""Maximum number of rules of an export."""
+
+
+@dataclass(frozen=True)
+class FixedText:
+    """A fixed text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Class:
+    """One character of a class; not empty."""
+
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """A concatenation."""
+
+    parts: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class TermChoice:
+    """An alternation; without parts: no text."""
+
+    parts: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
+class Times:
+    """A repetition."""
+
+    part: Term
+    least: int
+    most: int | None
+
+
+@dataclass(frozen=True)
+class RuleRef:
+    """A reference to a rule by number."""
+
+    rule: int
+
+
+Term = FixedText | Class | Join | TermChoice | Times | RuleRef
+Rules = list[Term]
+
+_SPACE = Times(Class(chars("\t\n", "\r\r", "  ").ranges), 0, None)
+
+
+def rules_of(grammar: Grammar, *, duplicate_keys: bool = False, limit: int = MAX_RULES) -> Rules:
+    """Return the rules of a grammar. The first rule is the root.
+
+    Args:
+        grammar: The grammar.
+        duplicate_keys: Allow an object with open keys to have a key twice, which a context-free grammar cannot exclude.
+        limit: Maximum number of rules.
+
+    Raises:
+        UnsupportedError: The texts are not context-free, or contain special tokens.
+        LimitExceededError: There would be too many rules.
+    """
+    return _Maker(grammar, duplicate_keys, limit).run()
+
+
+class _Maker:
+    def __init__(self, grammar: Grammar, duplicate_keys: bool, limit: int) -> None:
+        self._grammar, self._duplicates, self._limit = grammar, duplicate_keys, limit
+        self._rules: list[Term | None] = []
+        self._nodes: dict[int, int] = {}
+        self._languages: dict[int, tuple[Regular, Term]] = {}  # by identity
+        self._todo: list[Callable[[], None]] = []
+
+    def run(self) -> Rules:
+        self._node(self._grammar.root)
+        while self._todo:
+            self._todo.pop()()
+        return [rule if rule is not None else TermChoice(()) for rule in self._rules]
+
+    def _reserve(self) -> int:
+        if len(self._rules) >= self._limit:
+            raise LimitExceededError(f"the exported grammar needs more than {self._limit:,} rules")
+        self._rules.append(None)
+        return len(self._rules) - 1
+
+    def _node(self, number: int) -> RuleRef:
+        if number not in self._nodes:
+            rule = self._nodes[number] = self._reserve()
+            self._todo.append(lambda: self._define(rule, number))
+        return RuleRef(self._nodes[number])
+
+    def _define(self, rule: int, number: int) -> None:
+        node = self._grammar.nodes[number]
+        place = self._grammar.place(number)
+        match node:
+            case Leaf(text):
+                self._rules[rule] = self._language(text)
+            case Sequence(parts):
+                self._rules[rule] = Join(tuple(map(self._node, parts)))
+            case Alternative(parts):
+                self._rules[rule] = TermChoice(tuple(map(self._node, parts)))
+            case Object():
+                self._rules[rule] = self._object(node, place)
+            case Array():
+                self._rules[rule] = self._array(node, place)
+            case Number():
+                raise UnsupportedError(
+                    "numbers with divisibility or in any spelling are not context-free; remove multipleOf or use the"
+                    ' profile "generation"',
+                    place,
+                )
+            case None:
+                raise AssertionError(number)
+
+    # -- objects and arrays
+
+    def _ways(self, value: Value) -> list[tuple[int, RuleRef]]:
+        if isinstance(value, int):
+            return [(0, self._node(value))]
+        return [(way.marks, self._node(way.node)) for way in value]
+
+    def _object(self, node: Object, place: str | None) -> Term:
+        if node.open and not self._duplicates and node.maximum not in (0, 1):
+            raise UnsupportedError(
+                "a context-free grammar cannot exclude that an open key occurs twice; set additionalProperties to false"
+                " or pass duplicate_keys=True",
+                place,
+            )
+        mark, size = node.punctuation, len(node.properties)
+        space: tuple[Term, ...] = (_SPACE,) if mark.space else ()
+        comma: tuple[Term, ...] = (FixedText(mark.comma), *space)
+        colon: tuple[Term, ...] = (*space, FixedText(mark.colon), *space)
+        highest = max(node.minimum, 1) if node.maximum is None else node.maximum
+        keys = [self._named(entry.key) for entry in (*node.properties, *node.open)]
+        values = [self._ways(entry.value) for entry in (*node.properties, *node.open)]
+        required = sum(1 << number for number, entry in enumerate(node.properties) if entry.required)
+        known: dict[tuple[int, int, int], int] = {}  # left properties (a number, or a set of bits), count, demands met
+
+        def state(left: int, count: int, met: int) -> RuleRef:
+            key = (left, min(count, highest) if node.maximum is None else count, met)
+            if key not in known:
+                known[key] = self._reserve()
+                self._todo.append(lambda: define(*key))
+            return RuleRef(known[key])
+
+        def entry(number: int, count: int, left: int, met: int) -> list[Term]:
+            if node.maximum is not None and count >= node.maximum:
+                return []
+            before = comma if count else ()
+            return [
+                Join((*before, keys[number], *colon, way, *space, state(left, count + 1, (met | marks) & node.demands)))
+                for marks, way in values[number]
+            ]
+
+        def define(left: int, count: int, met: int) -> None:
+            options: list[Term] = []
+            if node.ordered:
+                if left < size:
+                    options += entry(left, count, left + 1, met)
+                    if not required >> left & 1:
+                        options.append(state(left + 1, count, met))
+                ended = left == size
+                more = ended
+            else:
+                for number in range(size):
+                    if left >> number & 1:
+                        options += entry(number, count, left & ~(1 << number), met)
+                ended, more = not left & required, True
+            if more:
+                for number in range(size, len(keys)):
+                    options += entry(number, count, left, met)
+            if ended and count >= node.minimum and met == node.demands:
+                options.append(FixedText(mark.close))
+            self._rules[known[left, count, met]] = TermChoice(tuple(options))
+
+        return Join((FixedText(mark.open), *space, state(0 if node.ordered else (1 << size) - 1, 0, 0)))
+
+    def _array(self, node: Array, place: str | None) -> Term:
+        if node.unique and (node.maximum is None or node.maximum > 1):
+            raise UnsupportedError("a context-free grammar cannot express uniqueItems; remove it", place)
+        mark = node.punctuation
+        space: tuple[Term, ...] = (_SPACE,) if mark.space else ()
+        prefix = [self._ways(value) for value in node.prefix]
+        rest = None if node.rest is None else self._ways(node.rest)
+        if not node.counts:
+            return self._plain_array(node, prefix, rest, space)
+        settled = max(len(prefix), node.minimum, 1) if node.maximum is None else node.maximum
+        tops = [(low if high is None else high + 1) for low, high in node.counts]
+        known: dict[tuple[int, tuple[int, ...]], int] = {}
+
+        def state(at: int, seen: tuple[int, ...]) -> RuleRef:
+            key = min(at, settled) if node.maximum is None else at, tuple(map(min, seen, tops))
+            if key not in known:
+                known[key] = self._reserve()
+                self._todo.append(lambda: define(key))
+            return RuleRef(known[key])
+
+        def define(key: tuple[int, tuple[int, ...]]) -> None:
+            at, seen = key
+            options: list[Term] = []
+            ways = prefix[at] if at < len(prefix) else rest
+            if ways is not None and (node.maximum is None or at < node.maximum):
+                for marks, way in ways:
+                    after = tuple(count + (marks >> bit & 1) for bit, count in enumerate(seen))
+                    if all(high is None or count <= high for count, (_, high) in zip(after, node.counts, strict=True)):
+                        comma = (FixedText(mark.comma), *space) if at else ()
+                        options.append(Join((*comma, way, *space, state(at + 1, after))))
+            enough = all(count >= low for count, (low, _) in zip(seen, node.counts, strict=True))
+            if at >= node.minimum and enough:
+                options.append(FixedText(mark.close))
+            self._rules[known[key]] = TermChoice(tuple(options))
+
+        return Join((FixedText(mark.open), *space, state(0, (0,) * len(node.counts))))
+
+    def _plain_array(
+        self,
+        node: Array,
+        prefix: list[list[tuple[int, RuleRef]]],
+        rest: list[tuple[int, RuleRef]] | None,
+        space: tuple[Term, ...],
+    ) -> Term:
+        mark = node.punctuation
+
+        def item(ways: list[tuple[int, RuleRef]], first: bool) -> Term:
+            found = tuple(way for _, way in ways)
+            before: tuple[Term, ...] = () if first else (FixedText(mark.comma), *space)
+            return Join((*before, found[0] if len(found) == 1 else TermChoice(found), *space))
+
+        size = len(prefix)
+        least = node.minimum
+        most = node.maximum if rest is not None else (size if node.maximum is None else min(size, node.maximum))
+        if most is not None and most < least:
+            return TermChoice(())
+        after: Term = Join(())
+        fixed = size if most is None else min(size, most)
+        if rest is not None and (most is None or most > size):
+            more = None if most is None else most - max(size, 1)
+            after = Times(item(rest, False), max(least - max(size, 1), 0), more)
+            if size == 0:
+                one = Join((item(rest, True), after))
+                after = one if least > 0 else TermChoice((Join(()), one))
+        made = after
+        for at in range(fixed - 1, -1, -1):
+            one = Join((item(prefix[at], at == 0), made))
+            made = one if at < least else TermChoice((Join(()), one))
+        return Join((FixedText(mark.open), *space, made, FixedText(mark.close)))
+
+    # -- regular parts
+
+    def _named(self, language: Regular) -> Term:
+        """Return a language as a reference to its own rule, unless it is a fixed text."""
+        term = self._language(language)
+        if isinstance(term, (FixedText, Class, RuleRef)):
+            return term
+        rule = self._reserve()
+        self._rules[rule] = term
+        return RuleRef(rule)
+
+    def _language(self, language: Regular) -> Term:
+        known = self._languages.get(id(language))
+        if known is None:
+            try:
+                known = language, self._regular(spelled_out(language))
+            except RecursionError:
+                raise LimitExceededError("a regular expression is nested too deeply") from None
+            self._languages[id(language)] = known
+        return known[1]
+
+    def _regular(self, one: Regular) -> Term:
+        match one:
+            case Chars(ranges):
+                return _class(ranges)
+            case Literals(texts):
+                return FixedText(texts[0]) if len(texts) == 1 else TermChoice(tuple(map(FixedText, texts)))
+            case Concat(parts):
+                return Join(tuple(map(self._regular, parts)))
+            case Union(parts):
+                return TermChoice(tuple(map(self._regular, parts)))
+            case Repeat(part, least, most):
+                return Times(self._regular(part), least, most)
+            case Intersection() | Complement():
+                return self._graph(determinized(one, MAX_STATES))
+            case Dfa():
+                return self._graph(one)
+        raise AssertionError(one)
+
+    def _graph(self, graph: Dfa) -> Term:
+        numbers = [self._reserve() for _ in graph.states]
+        for number, (accepts, steps) in enumerate(graph.states):
+            options: list[Term] = [Join((_class(chars.ranges), RuleRef(numbers[to]))) for chars, to in steps]
+            if accepts:
+                options.append(Join(()))
+            self._rules[numbers[number]] = TermChoice(tuple(options))
+        return RuleRef(numbers[0])
+
+
+def _class(ranges: tuple[tuple[int, int], ...]) -> Term:
+    kept = []
+    for low, high in ranges:
+        if low < 0xD800:
+            kept.append((low, min(high, 0xD7FF)))
+        if high > 0xDFFF:
+            kept.append((max(low, 0xE000), high))
+    return Class(tuple(kept)) if kept else TermChoice(())

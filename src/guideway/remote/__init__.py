@@ -1,0 +1,61 @@
+"""Models served by an API: planned before the call, checked while the answer streams.
+
+`guideway.remote(client, name)` returns a model; the module itself can be called. `guideway.plan` tells what an endpoint
+enforces. No SDK is imported here: the caller makes the client.
+
+model.py         `remote`, `plan`, `RemoteModel`, `RemoteGeneration`
+plan.py          `RemotePlan`: route, request fragment, guarantee; `AnswerReader`: how answers are checked and read
+capabilities.py  what endpoints enforce, from the dated files in data/
+lowering.py      a JSON Schema in the subset of a provider, with its inverse
+dialogue.py      the requests for one result, and what happens after an answer that does not fit
+streams.py       streams of an SDK in threads and event loops
+check.py         the matcher over single bytes
+repair.py        repairs of syntax
+usage.py         `Usage`, `Prices`, `RateLimit`
+probing.py       `probe`: measures what an endpoint enforces
+adapters/        one file for each SDK
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from guideway.remote.capabilities import Capabilities, Evidence, capabilities, dialects
+from guideway.remote.dialogue import Attempt
+from guideway.remote.lowering import Note
+from guideway.remote.model import RemoteGeneration, RemoteModel, plan, remote
+from guideway.remote.plan import RemotePlan
+from guideway.remote.probing import Probe, Verdict, probe
+from guideway.remote.usage import Prices, RateLimit, Usage
+
+__all__ = [
+    "Attempt",
+    "Capabilities",
+    "Evidence",
+    "Note",
+    "Prices",
+    "Probe",
+    "RateLimit",
+    "RemoteGeneration",
+    "RemoteModel",
+    "RemotePlan",
+    "Usage",
+    "Verdict",
+    "capabilities",
+    "dialects",
+    "plan",
+    "probe",
+    "remote",
+]
+
+
+class _Callable(ModuleType):
+    """The module: `guideway.remote(...)` is `guideway.remote.remote(...)`."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> RemoteModel:
+        return remote(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -1,0 +1,47 @@
+"""Adapters: one file for each SDK. No SDK is imported here; a client is recognised by the module of its class.
+
+base.py       requests, events, and what every adapter does
+openai.py     openai: chat completions and Responses; also servers with the same API
+anthropic.py  anthropic
+google.py     google-genai
+mistral.py    mistralai
+function.py   a function with the signature of `litellm.completion`
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guideway.errors import InvalidConstraintError
+from guideway.remote.adapters.anthropic import AnthropicAdapter
+from guideway.remote.adapters.base import Adapter, Event, Request
+from guideway.remote.adapters.function import FunctionAdapter
+from guideway.remote.adapters.google import GoogleAdapter
+from guideway.remote.adapters.mistral import MistralAdapter
+from guideway.remote.adapters.openai import OpenAIAdapter, ResponsesAdapter
+
+__all__ = ["Adapter", "Event", "Request", "adapter_for"]
+
+
+def adapter_for(client: Any, model: str, api: str | None) -> Adapter:
+    """Return the adapter of a client. Raises `InvalidConstraintError` for an unknown client."""
+    module = type(client).__module__.partition(".")
+    name = "google.genai" if type(client).__module__.startswith("google.genai") else module[0]
+    if name == "openai":
+        if api not in (None, "chat", "responses"):
+            raise InvalidConstraintError(f"api must be 'chat' or 'responses', got {api!r}")
+        return (ResponsesAdapter if api == "responses" else OpenAIAdapter)(client, model)
+    if api is not None:
+        raise InvalidConstraintError("api= applies to clients of openai only")
+    if name == "anthropic":
+        return AnthropicAdapter(client, model)
+    if name == "google.genai":
+        return GoogleAdapter(client, model)
+    if name == "mistralai":
+        return MistralAdapter(client, model)
+    if callable(client):
+        return FunctionAdapter(client, model)
+    raise InvalidConstraintError(
+        "client must be a client of openai, anthropic, google-genai or mistralai, or a function with the signature of"
+        f" litellm.completion, got {type(client).__name__}"
+    )

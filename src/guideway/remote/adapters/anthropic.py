@@ -1,0 +1,64 @@
+"""The SDK anthropic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.usage import Usage
+
+__all__ = ["AnthropicAdapter"]
+
+_FINISH = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "refusal"}
+
+
+class AnthropicAdapter(Adapter):
+    """Messages."""
+
+    default_dialect = "anthropic"
+    library = "anthropic"
+
+    def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return `client.messages.create` and its arguments."""
+        system = "\n\n".join(str(one["content"]) for one in request.messages if one["role"] == "system")
+        messages = [dict(one) for one in request.messages if one["role"] != "system"]
+        body = {name: getattr(request, name) for name in ("temperature", "top_p") if getattr(request, name) is not None}
+        made: dict[str, Any] = {
+            "model": self.model,
+            "messages": messages,
+            "max_tokens": request.max_tokens,
+            "stream": True,
+            **request.fragment,
+        }
+        if system:
+            made["system"] = system
+        if request.stop:
+            made["stop_sequences"] = list(request.stop)
+        if body:
+            made["extra_body"] = body
+        return self.client.messages.create, made
+
+    def events(self, chunk: Any) -> Iterator[Event]:
+        """Yield the events of a Messages event."""
+        kind = get(chunk, "type")
+        if kind == "message_start":
+            if isinstance(identity := get(chunk, "message", "id"), str):
+                yield Event("id", identity)
+            usage = get(chunk, "message", "usage")
+            cached = get(usage, "cache_read_input_tokens") or 0
+            made = get(usage, "cache_creation_input_tokens") or 0
+            yield Event("usage", usage=Usage((get(usage, "input_tokens") or 0) + cached + made, cached))
+        elif kind == "content_block_delta":
+            delta = get(chunk, "delta")
+            if isinstance(text := get(delta, "text"), str) and text:
+                yield Event("text", text)
+            if isinstance(text := get(delta, "partial_json"), str) and text:
+                yield Event("text", text)
+            if isinstance(text := get(delta, "thinking"), str) and text:
+                yield Event("reasoning", text)
+        elif kind == "message_delta":
+            yield Event("usage", usage=Usage(output=get(chunk, "usage", "output_tokens") or 0))
+            reason = get(chunk, "delta", "stop_reason")
+            if reason is not None:
+                yield Event("finish", _FINISH.get(str(reason), "stop"))

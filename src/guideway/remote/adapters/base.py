@@ -1,0 +1,221 @@
+"""What every adapter does: requests become arguments of the SDK, chunks become events, exceptions become our errors."""
+
+from __future__ import annotations
+
+import email.utils
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from guideway.errors import (
+    AuthenticationError,
+    ConnectionLostError,
+    ModelNotFoundError,
+    OverloadedError,
+    RateLimitError,
+    RemoteError,
+)
+from guideway.remote.usage import Usage
+
+__all__ = ["Adapter", "Event", "Request", "get"]
+
+MAX_MESSAGE = 2000
+"""Maximum number of characters of a provider's message in an error."""
+
+_SECRETS = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9]{12,}|(?i:bearer)\s+[-._~+/A-Za-z0-9]{8,}=*")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request.
+
+    Attributes:
+        messages: The messages, as the OpenAI API writes them.
+        fragment: The members that carry the constraint.
+        max_tokens: The maximum number of tokens.
+        temperature: None: the default of the endpoint.
+        prefill: Text with which the answer begins.
+    """
+
+    messages: tuple[Mapping[str, Any], ...]
+    fragment: Mapping[str, Any] = field(default_factory=dict)
+    max_tokens: int = 512
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    prefill: str = ""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A part of an answer.
+
+    Attributes:
+        kind: "text", "reasoning", "refusal", "finish" (text: "stop", "length" or "refusal"), "usage" or "id".
+    """
+
+    kind: Literal["text", "reasoning", "refusal", "finish", "usage", "id"]
+    text: str = ""
+    usage: Usage | None = None
+
+
+def get(thing: Any, *names: str) -> Any:
+    """Return a nested attribute, or member of a dict, or None."""
+    for name in names:
+        if thing is None:
+            return None
+        thing = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+    return thing
+
+
+class Adapter(ABC):
+    """Translates between requests and one SDK.
+
+    Attributes:
+        default_dialect: The dialect of the SDK's own endpoint.
+        runs_sync: Whether the client can be called from a thread.
+        runs_async: Whether the client can be called from an event loop.
+    """
+
+    default_dialect = "unknown"
+    library = ""
+
+    def __init__(self, client: Any, model: str) -> None:
+        self.client, self.model = client, model
+        self.runs_async = type(client).__name__.startswith("Async")
+        self.runs_sync = not self.runs_async
+
+    @property
+    def base_url(self) -> str:
+        """The URL of the endpoint, or ""."""
+        return str(getattr(self.client, "base_url", "") or "")
+
+    @abstractmethod
+    def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return the method of the SDK that opens a stream, and its arguments."""
+
+    @abstractmethod
+    def events(self, chunk: Any) -> Iterator[Event]:
+        """Yield the events of one chunk of a stream."""
+
+    def whole(self, answer: Any) -> Iterator[Event]:
+        """Yield the events of an answer that is not a stream."""
+        yield from self.events(answer)
+
+    def close(self, stream: Any) -> None:
+        """Close a stream and its connection."""
+        close = getattr(stream, "close", None)
+        if close is not None:
+            close()
+
+    async def aclose(self, stream: Any) -> None:
+        """As `close`, for a stream of an asynchronous client."""
+        close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+        if close is not None:
+            found = close()
+            if hasattr(found, "__await__"):
+                await found
+
+    def secrets(self) -> list[str]:
+        """Return the keys of the client, which no message may contain."""
+        found = [getattr(self.client, name, None) for name in ("api_key", "auth_token", "_api_key")]
+        found.append(get(self.client, "_api_client", "api_key"))
+        return [one for one in found if isinstance(one, str) and len(one) >= 4]
+
+    def scrubbed(self, text: str) -> str:
+        """Return a message without keys."""
+        for secret in self.secrets():
+            text = text.replace(secret, "***")
+        text = _SECRETS.sub("***", text)
+        return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
+
+    def error(self, problem: Exception, provider: str) -> Exception:
+        """Return our error for an exception of the SDK, without its request and key."""
+        if not self._is_transport(problem):
+            return problem
+        status = next(
+            (one for one in (get(problem, "status_code"), get(problem, "code")) if isinstance(one, int)), None
+        )
+        headers = get(problem, "response", "headers") or get(problem, "headers") or {}
+        message = self.scrubbed(_message(problem))
+        options: dict[str, Any] = {
+            "provider": provider,
+            "status": status,
+            "request_id": _text(get(problem, "request_id") or _header(headers, "x-request-id", "request-id")),
+            "retry_after": _seconds(_header(headers, "retry-after")),
+        }
+        name = type(problem).__name__
+        if status in (401, 403):
+            return AuthenticationError(f"{provider} refused the key or its rights: {message}", **options)
+        if status == 404:
+            return ModelNotFoundError(f"{provider} has no model {self.model!r}, or the URL is wrong: {message}")
+        if status == 429:
+            return RateLimitError(f"{provider} limits the rate: {message}", retryable=True, **options)
+        if status in (502, 503, 504, 529) or "overloaded" in message.lower():
+            return OverloadedError(f"{provider} has no capacity: {message}", retryable=True, **options)
+        if status is None:
+            return ConnectionLostError(
+                f"the connection to {provider} failed ({name}): {message}", retryable=True, **options
+            )
+        return RemoteError(f"{provider} answered {status}: {message}", retryable=status >= 500, **options)
+
+    def _is_transport(self, problem: Exception) -> bool:
+        """Return whether an exception is of the SDK or of its HTTP library."""
+        module = type(problem).__module__.partition(".")[0]
+        names = (
+            self.library.partition(".")[0],
+            "httpx",
+            "httpx2",
+            "httpcore",
+            "httpcore2",
+            "requests",
+            "aiohttp",
+            "litellm",
+        )
+        return (
+            module in names
+            or isinstance(problem, (ConnectionError, TimeoutError))
+            or module in ("json", "pydantic_core")
+        )
+
+
+def _message(problem: Exception) -> str:
+    body = get(problem, "body")
+    inner = get(body, "error", "message") if isinstance(body, Mapping) else None
+    if inner is None and isinstance(body, Mapping):
+        inner = body.get("message")
+    found = inner or get(problem, "message") or str(problem)
+    return str(found) or type(problem).__name__
+
+
+def _header(headers: Any, *names: str) -> Any:
+    for name in names:
+        try:
+            value = headers.get(name)
+        except AttributeError:
+            return None
+        if value is not None:
+            return value
+    return None
+
+
+def _text(value: Any) -> str | None:
+    return value[:200] if isinstance(value, str) else None
+
+
+def _seconds(value: Any) -> float | None:
+    """Return the seconds of a Retry-After header: a number or a date."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (TypeError, ValueError):
+        return None

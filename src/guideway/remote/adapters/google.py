@@ -1,0 +1,78 @@
+"""The SDK google-genai."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.usage import Usage
+
+__all__ = ["GoogleAdapter"]
+
+_BLOCKED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"}
+
+
+class GoogleAdapter(Adapter):
+    """`models.generate_content_stream`. One client serves threads and event loops."""
+
+    default_dialect = "google"
+    library = "google.genai"
+
+    def __init__(self, client: Any, model: str) -> None:
+        super().__init__(client, model)
+        self.runs_async = hasattr(client, "aio") or type(client).__name__ == "AsyncClient"
+        self.runs_sync = type(client).__name__ != "AsyncClient"
+
+    @property
+    def base_url(self) -> str:
+        """The URL of the endpoint, or ""."""
+        return str(get(self.client, "_api_client", "_http_options", "base_url") or "")
+
+    def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return `generate_content_stream` and its arguments."""
+        system = "\n\n".join(str(one["content"]) for one in request.messages if one["role"] == "system")
+        roles = {"assistant": "model"}
+        contents = [
+            {"role": roles.get(one["role"], "user"), "parts": [{"text": str(one["content"])}]}
+            for one in request.messages
+            if one["role"] != "system"
+        ]
+        config: dict[str, Any] = {"max_output_tokens": request.max_tokens, **request.fragment}
+        for name in ("temperature", "top_p", "seed"):
+            if getattr(request, name) is not None:
+                config[name] = getattr(request, name)
+        if request.stop:
+            config["stop_sequences"] = list(request.stop)
+        if system:
+            config["system_instruction"] = system
+        owner = self.client.aio if asynchronous and hasattr(self.client, "aio") else self.client
+        return owner.models.generate_content_stream, {"model": self.model, "contents": contents, "config": config}
+
+    def events(self, chunk: Any) -> Iterator[Event]:
+        """Yield the events of a response."""
+        if isinstance(identity := get(chunk, "response_id"), str):
+            yield Event("id", identity)
+        for candidate in get(chunk, "candidates") or ():
+            for part in get(candidate, "content", "parts") or ():
+                if isinstance(text := get(part, "text"), str) and text:
+                    yield Event("reasoning" if get(part, "thought") else "text", text)
+            reason = get(candidate, "finish_reason")
+            if reason is not None:
+                name = str(getattr(reason, "value", reason))
+                yield Event("finish", "length" if name == "MAX_TOKENS" else "refusal" if name in _BLOCKED else "stop")
+        if get(chunk, "prompt_feedback", "block_reason") is not None:
+            yield Event("refusal", "the prompt was blocked")
+            yield Event("finish", "refusal")
+        usage = get(chunk, "usage_metadata")
+        if usage is not None:
+            thoughts = get(usage, "thoughts_token_count") or 0
+            yield Event(
+                "usage",
+                usage=Usage(
+                    get(usage, "prompt_token_count") or 0,
+                    get(usage, "cached_content_token_count") or 0,
+                    (get(usage, "candidates_token_count") or 0) + thoughts,
+                    thoughts,
+                ),
+            )

@@ -1,0 +1,77 @@
+"""The SDK mistralai."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.adapters.openai import chat_events
+
+__all__ = ["MistralAdapter"]
+
+
+class MistralAdapter(Adapter):
+    """`chat.stream`. One client serves threads and event loops."""
+
+    default_dialect = "mistral"
+    library = "mistralai"
+
+    def __init__(self, client: Any, model: str) -> None:
+        super().__init__(client, model)
+        self.runs_async = self.runs_sync = True
+
+    @property
+    def base_url(self) -> str:
+        """The URL of the endpoint, or ""."""
+        return str(get(self.client, "sdk_configuration", "server_url") or "")
+
+    def secrets(self) -> list[str]:
+        """Return the keys of the client."""
+        security = get(self.client, "sdk_configuration", "security")
+        found = get(security() if callable(security) else security, "api_key")
+        return [found] if isinstance(found, str) and len(found) >= 4 else []
+
+    def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return `chat.stream` or `chat.stream_async`, and its arguments."""
+        messages = [dict(one) for one in request.messages]
+        if request.prefill:
+            messages.append({"role": "assistant", "content": request.prefill, "prefix": True})
+        made: dict[str, Any] = {
+            "model": self.model,
+            "messages": messages,
+            "max_tokens": request.max_tokens,
+            **{name: _schema_member(value) for name, value in request.fragment.items()},
+        }
+        for name, given in (
+            ("temperature", request.temperature),
+            ("top_p", request.top_p),
+            ("random_seed", request.seed),
+        ):
+            if given is not None:
+                made[name] = given
+        if request.stop:
+            made["stop"] = list(request.stop)
+        return (self.client.chat.stream_async if asynchronous else self.client.chat.stream), made
+
+    def events(self, chunk: Any) -> Iterator[Event]:
+        """Yield the events of a chunk."""
+        yield from chat_events(get(chunk, "data") or chunk)
+
+    def close(self, stream: Any) -> None:
+        """Close the response of the stream."""
+        get(stream, "response").close()
+
+    async def aclose(self, stream: Any) -> None:
+        """As `close`, for an asynchronous stream."""
+        await get(stream, "response").aclose()
+
+
+def _schema_member(value: Any) -> Any:
+    """Return the response format as the SDK names its members."""
+    if isinstance(value, dict) and isinstance(value.get("json_schema"), dict):
+        inner = dict(value["json_schema"])
+        if "schema" in inner:
+            inner["schema_definition"] = inner.pop("schema")
+        return {**value, "json_schema": inner}
+    return value

@@ -1,0 +1,162 @@
+"""The SDK openai: chat completions and Responses, also of other servers with the same API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.usage import Usage
+
+__all__ = ["OpenAIAdapter", "ResponsesAdapter", "chat_events", "chat_usage"]
+
+FINISH = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "refusal",
+    "tool_calls": "stop",
+    "function_call": "stop",
+}
+
+
+class OpenAIAdapter(Adapter):
+    """Chat completions."""
+
+    default_dialect = "openai"
+    library = "openai"
+
+    def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return `client.chat.completions.create` and its arguments."""
+        return self.client.chat.completions.create, self._arguments(request)
+
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        own = "api.openai.com" in self.base_url or "azure.com" in self.base_url
+        messages = [dict(one) for one in request.messages]
+        given = dict(request.fragment)
+        body = dict(given.pop("extra_body", None) or {})
+        if request.prefill:
+            messages.append({"role": "assistant", "content": request.prefill})
+            body |= {"continue_final_message": True, "add_generation_prompt": False}
+        made: dict[str, Any] = {
+            "model": self.model,
+            "messages": messages,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_completion_tokens" if own else "max_tokens": request.max_tokens,
+            **given,
+        }
+        for name in ("temperature", "top_p", "seed"):
+            if getattr(request, name) is not None:
+                made[name] = getattr(request, name)
+        if request.stop:
+            made["stop"] = list(request.stop)
+        if body:
+            made["extra_body"] = body
+        return made
+
+    def events(self, chunk: Any) -> Iterator[Event]:
+        """Yield the events of a chat chunk."""
+        yield from chat_events(chunk)
+
+
+def chat_events(chunk: Any) -> Iterator[Event]:
+    """Yield the events of a chunk in the format of chat completions, as object or dict."""
+    if isinstance(identity := get(chunk, "id"), str):
+        yield Event("id", identity)
+    for choice in get(chunk, "choices") or ():
+        delta = get(choice, "delta")
+        for name in ("reasoning_content", "reasoning"):
+            if isinstance(text := get(delta, name), str) and text:
+                yield Event("reasoning", text)
+        if isinstance(text := get(delta, "refusal"), str) and text:
+            yield Event("refusal", text)
+        content = get(delta, "content")
+        for part in [content] if isinstance(content, str) else content if isinstance(content, list) else ():
+            text = part if isinstance(part, str) else get(part, "text")
+            if isinstance(text, str) and text:
+                yield Event("text", text)
+        for call in get(delta, "tool_calls") or ():
+            text = get(call, "custom", "input") or get(call, "function", "arguments")
+            if isinstance(text, str) and text:
+                yield Event("text", text)
+        if (reason := get(choice, "finish_reason")) is not None:
+            yield Event("finish", FINISH.get(str(getattr(reason, "value", reason)), "stop"))
+    if (usage := get(chunk, "usage")) is not None:
+        yield Event("usage", usage=chat_usage(usage))
+
+
+def chat_usage(usage: Any) -> Usage:
+    """Return the tokens of a `usage` member."""
+
+    def number(*names: str) -> int:
+        value = get(usage, *names)
+        return value if type(value) is int else 0
+
+    return Usage(
+        number("prompt_tokens"),
+        number("prompt_tokens_details", "cached_tokens"),
+        number("completion_tokens"),
+        number("completion_tokens_details", "reasoning_tokens"),
+    )
+
+
+class ResponsesAdapter(OpenAIAdapter):
+    """The Responses API."""
+
+    def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return `client.responses.create` and its arguments."""
+        given = dict(request.fragment)
+        made: dict[str, Any] = {
+            "model": self.model,
+            "input": [dict(one) for one in request.messages],
+            "stream": True,
+            "max_output_tokens": max(request.max_tokens, 16),
+            "store": False,
+        }
+        form = given.pop("response_format", None)
+        if form is not None:
+            made["text"] = {"format": {"type": form["type"], **(form.get("json_schema") or {})}}
+        if "tools" in given:
+            made["tools"] = [_flat(tool) for tool in given.pop("tools")]
+            given.pop("tool_choice", None)
+            made["tool_choice"] = {"type": "custom", "name": made["tools"][0]["name"]}
+        made |= given
+        for name in ("temperature", "top_p"):
+            if getattr(request, name) is not None:
+                made[name] = getattr(request, name)
+        return self.client.responses.create, made
+
+    def events(self, chunk: Any) -> Iterator[Event]:
+        """Yield the events of a Responses event."""
+        kind = get(chunk, "type") or ""
+        delta = get(chunk, "delta")
+        if kind in ("response.output_text.delta", "response.custom_tool_call_input.delta"):
+            yield Event("text", delta or "")
+        elif kind == "response.refusal.delta":
+            yield Event("refusal", delta or "")
+        elif kind.startswith("response.reasoning") and kind.endswith(".delta") and isinstance(delta, str):
+            yield Event("reasoning", delta)
+        elif kind in ("response.completed", "response.incomplete", "response.failed"):
+            usage = get(chunk, "response", "usage")
+            if usage is not None:
+                details = (
+                    get(usage, "output_tokens_details", "reasoning_tokens"),
+                    get(usage, "input_tokens_details", "cached_tokens"),
+                )
+                reasoning, cached = (one if type(one) is int else 0 for one in details)
+                yield Event(
+                    "usage",
+                    usage=Usage(get(usage, "input_tokens") or 0, cached, get(usage, "output_tokens") or 0, reasoning),
+                )
+            reason = get(chunk, "response", "incomplete_details", "reason")
+            ends = {"max_output_tokens": "length", "content_filter": "refusal"}
+            yield Event("finish", ends.get(str(reason), "stop"))
+        elif kind == "response.created" and isinstance(identity := get(chunk, "response", "id"), str):
+            yield Event("id", identity)
+
+
+def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a custom tool as the Responses API writes it."""
+    inner = tool["custom"]
+    form = {"type": "grammar", **inner["format"]["grammar"]}
+    return {"type": "custom", "name": inner["name"], "description": inner["description"], "format": form}

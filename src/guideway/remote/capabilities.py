@@ -1,0 +1,122 @@
+"""What endpoints enforce, as data with dates: the files in `data/`, which a caller can override."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlsplit
+
+from guideway.errors import InvalidConstraintError
+from guideway.remote.lowering import SchemaSubset
+
+__all__ = ["Capabilities", "Evidence", "capabilities", "dialects", "guessed_dialect"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a claim is based on: `kind` is "documentation" or "probe"."""
+
+    claim: str
+    source: str
+    date: str
+    kind: str = "documentation"
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an endpoint takes and enforces.
+
+    Attributes:
+        name: The name of the dialect.
+        title: The name of the endpoint in tables.
+        updated: The date of the data.
+        enforces: Whether a constraint that the endpoint takes is enforced.
+        routes: The ways to send a constraint, best first.
+        text_route: The route for constraints that are not JSON Schemas, if there is one.
+        subset: The supported part of JSON Schema.
+        limits: Published limits: "properties", "depth", "characters", "enum_values", "unions", "optional", "grammar_bytes".
+        continues: Whether the endpoint continues a text that the last message begins.
+        size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
+        extra: Members that every request with a constraint has.
+        evidence: What the claims are based on.
+    """
+
+    name: str
+    title: str = ""
+    updated: str = ""
+    enforces: bool = False
+    routes: tuple[str, ...] = ("prompt",)
+    text_route: str | None = None
+    subset: SchemaSubset = field(default_factory=SchemaSubset)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    continues: bool = False
+    size_errors: tuple[str, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    evidence: tuple[Evidence, ...] = ()
+    hosts: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.updated, self.routes))
+
+    def override(self, **changes: Any) -> Capabilities:
+        """Return a copy with other values, for example `limits=` or `routes=`."""
+        return replace(self, **changes)
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Capabilities:
+        """Return the capabilities of a data file."""
+
+        def fixed(members: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+            return {name: kind(value) if isinstance(value, list) else value for name, value in members.items()}
+
+        subset = fixed(data["subset"], frozenset)
+        evidence = tuple(Evidence(**one) for one in data["evidence"])
+        others = fixed({name: value for name, value in data.items() if name not in ("subset", "evidence")}, tuple)
+        return cls(subset=SchemaSubset(**subset), evidence=evidence, **others)
+
+
+@cache
+def dialects() -> dict[str, Capabilities]:
+    """Return the capabilities of all dialects by name, from the data files."""
+    found = {}
+    for file in sorted((files("guideway.remote") / "data").iterdir(), key=lambda one: one.name):
+        if file.name.endswith(".json"):
+            one = Capabilities.of(json.loads(file.read_text("utf-8")))
+            found[one.name] = one
+    return found
+
+
+def capabilities(dialect: str | Capabilities) -> Capabilities:
+    """Return the capabilities of a dialect.
+
+    Raises:
+        InvalidConstraintError: The name is unknown. The message lists the names.
+    """
+    if isinstance(dialect, Capabilities):
+        return dialect
+    known = dialects()
+    if dialect not in known:
+        raise InvalidConstraintError(f"unknown dialect {dialect!r}; known are {', '.join(known)}")
+    return known[dialect]
+
+
+def guessed_dialect(base_url: str, default: str) -> str:
+    """Return the dialect whose host or port a URL has; else `default` for an empty URL, and "unknown" for others."""
+    if not base_url:
+        return default
+    try:
+        parts = urlsplit(base_url)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return "unknown"
+    for name, one in dialects().items():
+        if any(host == known or host.endswith("." + known) for known in one.hosts):
+            return name
+        if host in ("localhost", "127.0.0.1", "::1") and port in one.ports:
+            return name
+    return "unknown"

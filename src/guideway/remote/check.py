@@ -1,0 +1,75 @@
+"""`StreamCheck`: follows the bytes of an answer and reports the first byte after which no valid completion exists."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from guideway._kernel import Automaton, Matcher
+from guideway.constraints import Constraint
+from guideway.errors import ConstraintError, RejectedTokenError
+from guideway.grammar.recognizer import END, byte_automaton
+
+__all__ = ["StreamCheck", "automaton_of"]
+
+
+@lru_cache(maxsize=256)
+def automaton_of(constraint: Constraint[Any]) -> Automaton | None:
+    """Return the automaton over single bytes of a constraint, or None if it exceeds the limits of the kernel."""
+    try:
+        return byte_automaton(constraint.grammar())
+    except ConstraintError:
+        return None
+
+
+class StreamCheck:
+    """A matcher over single bytes.
+
+    Args:
+        automaton: The automaton; None: nothing is checked.
+
+    Attributes:
+        taken: The number of valid bytes so far.
+        failed: Whether an impossible byte came.
+    """
+
+    def __init__(self, automaton: Automaton | None) -> None:
+        self._matcher: Matcher | None = None if automaton is None else automaton.matcher()
+        self.taken = 0
+        self.failed = False
+
+    def feed(self, data: bytes) -> int:
+        """Take bytes. Returns the number of valid ones; fewer than given: the next one is impossible."""
+        if self._matcher is None:
+            self.taken += len(data)
+            return len(data)
+        if self.failed:
+            return 0
+        advance, fits = self._matcher.advance, 0
+        try:
+            for byte in data:
+                advance(byte)
+                fits += 1
+        except RejectedTokenError:
+            self.failed = True
+        self.taken += fits
+        return fits
+
+    def may_end(self) -> bool:
+        """Return whether the bytes so far are a complete text."""
+        return self._matcher is None or (not self.failed and self._matcher.validate([END]) == 1)
+
+    def forced(self) -> bytes:
+        """Return the bytes that must come next."""
+        return b"" if self._matcher is None else self._matcher.forced_bytes()
+
+    def expected(self, limit: int = 12) -> str:
+        """Return what may come next, for a message to the model."""
+        if self._matcher is None:
+            return ""
+        allowed = [byte for byte in range(256) if self._matcher.validate([byte]) == 1]
+        shown = [repr(chr(byte)) for byte in allowed if 0x20 <= byte < 0x7F]
+        end = ["the end of the text"] if self.may_end() else []
+        if len(shown) > limit:
+            shown = [*shown[:limit], "…"]
+        return ", ".join([*shown, *end])

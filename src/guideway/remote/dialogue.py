@@ -1,0 +1,482 @@
+"""`Dialogue`: the requests that lead to one result. It performs no input or output, so that threads and event loops share it.
+
+A caller repeats: open a stream for `request()`, pass its events to `take`, which tells whether to close the stream, and call
+`ended`. `outcome()` then has the result or raises.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from guideway.constraints import Constraint
+from guideway.errors import (
+    ConnectionLostError,
+    GuidewayError,
+    InvalidTextError,
+    LimitExceededError,
+    RefusalError,
+    RemoteError,
+    TruncatedError,
+)
+from guideway.remote.adapters import Event, Request
+from guideway.remote.check import StreamCheck, automaton_of
+from guideway.remote.plan import RemotePlan, heaviest
+from guideway.remote.repair import repaired
+from guideway.remote.usage import Prices, Usage
+
+__all__ = ["Attempt", "Dialogue", "FailureSettings"]
+
+MAX_ANSWER = 16 * 1024 * 1024
+"""Maximum number of bytes of an answer that is read."""
+
+MAX_QUOTED = 4000
+"""Maximum number of characters of a valid beginning that is sent again."""
+
+
+@dataclass(frozen=True)
+class FailureSettings:
+    """What happens when an answer does not fit.
+
+    Attributes:
+        attempts: Maximum number of requests for one result.
+        resume: Continue from the longest valid beginning, where the endpoint can continue a text.
+        repair: Repair syntax that has one reading.
+        ask_again: Send the valid beginning, the place and what may come there.
+        formatter: A local model that writes the draft again under the constraint; None: none.
+        prices: For `max_cost`.
+        max_cost: No request begins after the attempts cost this much.
+    """
+
+    attempts: int = 2
+    resume: bool = True
+    repair: bool = True
+    ask_again: bool = True
+    formatter: Any = None
+    prices: Prices | None = None
+    max_cost: float | None = None
+
+    def steps(self) -> tuple[str, ...]:
+        """Return the steps in words, for a plan."""
+        more = self.attempts - 1
+        found = []
+        if self.resume and more > 0:
+            found.append(f"resume (at most {more} requests)")
+        if self.repair:
+            found.append("repair (no request)")
+        if self.ask_again and more > 0:
+            found.append(f"ask again (at most {more} requests)")
+        if self.formatter is not None:
+            found.append("formatter (no request)")
+        return (*found, "InvalidTextError")
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One request and its answer.
+
+    Attributes:
+        kind: "first", "resume", "ask again", "other route" or "formatter".
+        text: The text that came, at most 4,000 characters.
+        usage: Its tokens.
+        problem: Why it did not lead to the result; "" for the last one.
+        request_id: The id that the endpoint gave the answer.
+    """
+
+    kind: str
+    text: str
+    usage: Usage
+    problem: str = ""
+    request_id: str | None = None
+
+
+@dataclass
+class Result:
+    """What a dialogue led to."""
+
+    value: Any
+    text: str
+    finish_reason: str
+    repairs: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+class Dialogue:
+    """The requests for one result.
+
+    Args:
+        request: The first request, without a constraint.
+        constraint: The constraint; None: free text.
+        plan: How it is sent; None for free text.
+        settings: What happens on failure.
+        continues: Whether the endpoint continues a text.
+        provider: The name of the endpoint, for errors.
+        size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
+        next_plan: Returns a plan by another route after the endpoint refused the schema, or None.
+        allow_truncation: Whether a cut answer is a result without a value.
+        streaming: Whether valid text is shown before the end. Shown text cannot be taken back.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        constraint: Constraint[Any] | None,
+        plan: RemotePlan | None,
+        settings: FailureSettings,
+        *,
+        continues: bool = False,
+        provider: str = "",
+        size_errors: tuple[str, ...] = (),
+        next_plan: Callable[[RemotePlan], RemotePlan | None] = lambda _: None,
+        allow_truncation: bool = False,
+        streaming: bool = False,
+    ) -> None:
+        self._base, self.constraint, self.plan, self._settings = request, constraint, plan, settings
+        self._continues, self._provider, self._size_errors = continues, provider, size_errors
+        self._next_plan, self._allow_truncation, self._streaming = next_plan, allow_truncation, streaming
+        self.attempts: list[Attempt] = []
+        self.result: Result | None = None
+        self._error: Exception | None = None
+        self._shown = 0  # characters
+        self._longest = -1
+        self._reasoning = ""
+        self._begin("first", self._first_messages(), "")
+
+    # -- requests
+
+    def _first_messages(self) -> tuple[Any, ...]:
+        words = "" if self.plan is None else self.plan.instructions
+        if not words:
+            return self._base.messages
+        *before, last = self._base.messages
+        return (*before, {**last, "content": f"{last['content']}\n\n{words}"})
+
+    def _begin(self, kind: str, messages: tuple[Any, ...], prefill: str) -> None:
+        self._kind = kind
+        fragment = self._base.fragment if self.plan is None else dict(self.plan.sent)
+        self._request = replace(self._base, messages=messages, fragment=fragment, prefill=prefill)
+        reader = None if self.plan is None else self.plan._reader
+        streamed = None if reader is None else reader.streamed
+        self._check = StreamCheck(None if streamed is None else automaton_of(streamed))
+        self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
+        self._data = bytearray()
+        self._usage = Usage(requests=1)
+        self._finish: str | None = None
+        self._refusal = ""
+        self._id: str | None = None
+        self._waiting = True
+        if prefill:
+            self._data += prefill.encode()
+            self._check.feed(bytes(self._data))
+
+    def request(self) -> Request | None:
+        """Return the next request, or None at the end."""
+        return self._request if self._waiting and self.result is None and self._error is None else None
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of all attempts."""
+        return sum((one.usage for one in self.attempts), Usage())
+
+    # -- answers
+
+    def take(self, events: Iterable[Event]) -> bool:
+        """Take events. Returns whether to close the stream now."""
+        for event in events:
+            if event.kind == "text":
+                if self._taken(event.text):
+                    return True
+            elif event.kind == "reasoning":
+                if len(self._reasoning) < MAX_ANSWER:
+                    self._reasoning += event.text
+            elif event.kind == "refusal":
+                self._refusal += event.text[:MAX_QUOTED]
+            elif event.kind == "finish":
+                self._finish = event.text
+            elif event.kind == "id":
+                self._id = event.text[:200]
+            elif event.usage is not None:
+                self._usage = _latest(self._usage, event.usage)
+        return False
+
+    def _taken(self, text: str) -> bool:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            data = text.encode("utf-8", "replace")
+        self._data += data
+        if len(self._data) > MAX_ANSWER:
+            self._usage = replace(self._usage, aborted=1)
+            self._error = LimitExceededError(f"the answer has more than {MAX_ANSWER:,} bytes")
+            return True
+        fits = self._check.feed(data)
+        if fits < len(data) and not self._reads_on():
+            self._usage = replace(self._usage, aborted=1)
+            return True
+        return False
+
+    def _reads_on(self) -> bool:
+        """Return whether an impossible byte does not end the request, because the whole text may be repaired."""
+        shell = self.plan is not None and self.plan._reader.shell
+        return (self._settings.repair and shell and not self._streaming) or self._settings.formatter is not None
+
+    def shown(self) -> str:
+        """Return the new valid text for a stream. It is never taken back."""
+        if self.plan is not None and self.plan._reader.codec is not None:
+            if self.result is None:
+                return ""
+            text = self.result.text
+        else:
+            text = self.valid()
+            if self.plan is not None and self.plan._reader.shell:
+                text = self.plan._reader.bare(text) if self.result is not None else _opened(text)
+        new = text[self._shown :]
+        self._shown += len(new)
+        return new
+
+    def valid(self) -> str:
+        """Return the longest valid beginning of the text, in whole characters."""
+        return bytes(self._data[: self._check.taken]).decode("utf-8", "ignore")
+
+    @property
+    def text(self) -> str:
+        """The text of the current attempt."""
+        return bytes(self._data).decode("utf-8", "replace")
+
+    # -- the end of a request
+
+    def ended(self, error: Exception | None = None) -> None:
+        """The stream ended, was closed, or failed with an error. Prepares the next request or the outcome."""
+        self._waiting = False
+        text = self.text
+        if error is not None:
+            if isinstance(error, RemoteError) and not self._data and self._usage == Usage(requests=1):
+                pass  # an error before any answer counts as a request, without tokens
+            self._after_error(error)
+            return
+        if self._error is not None:
+            self._note(str(self._error))
+            return
+        if self._refusal or self._finish == "refusal":
+            refusal = RefusalError(
+                f"the model of {self._provider} refused to answer: {(self._refusal or text)[:500]}",
+                provider=self._provider,
+            )
+            refusal.text = self._refusal or text
+            self._fail(refusal)
+            return
+        if self._finish is None and not self._check.failed and not self._usage.aborted:
+            lost = ConnectionLostError(
+                f"the answer of {self._provider} ended without a finish reason", provider=self._provider, retryable=True
+            )
+            self._after_error(lost)
+            return
+        if self._finish == "length" and not self._check.failed:
+            self._truncated(text)
+            return
+        if self.plan is None:
+            self._succeed(text, text, ())
+            return
+        self._judge(text)
+
+    def _judge(self, text: str) -> None:
+        """Read the whole text, or continue with the next step."""
+        reader = self.plan._reader if self.plan is not None else None
+        if reader is None:
+            raise TypeError("free text is not judged")
+        problem: InvalidTextError | None = None
+        if not self._check.failed:
+            try:
+                self._succeed(reader.value(text), reader.original(text), ())
+                return
+            except InvalidTextError as found:
+                problem = found
+        if problem is None:
+            valid = self.valid()
+            problem = InvalidTextError(
+                f"the answer of {self._provider} is not valid after {len(valid)} characters: found"
+                f" {text[len(valid) : len(valid) + 40]!r}, expected {self._check.expected()}",
+                text=text,
+            )
+        self._note(str(problem))
+        if self._resumed() or self._repaired(text) or self._asked_again(problem) or self._formatted(text):
+            return
+        problem.attempts, problem.usage = tuple(self.attempts), self.usage
+        self._error = problem
+
+    def _note(self, problem: str) -> None:
+        self.attempts.append(Attempt(self._kind, self.text[:MAX_QUOTED], self._usage, problem, self._id))
+
+    def _succeed(self, value: Any, text: str, repairs: tuple[str, ...]) -> None:
+        self._note("")
+        self.result = Result(value, text, "stop", repairs, self._reasoning)
+
+    def _fail(self, error: Exception) -> None:
+        self._note(str(error))
+        if isinstance(error, (RemoteError, InvalidTextError, TruncatedError)):
+            error.attempts, error.usage = tuple(self.attempts), self.usage
+        self._error = error
+
+    def _truncated(self, text: str) -> None:
+        if self.plan is None or self._allow_truncation:
+            self._note("")
+            value = text if self.plan is None else None
+            self.result = Result(value, text, "length", (), self._reasoning)
+            return
+        error = TruncatedError(
+            f"the answer was cut at max_tokens={self._base.max_tokens}; pass a larger max_tokens, or"
+            " allow_truncation=True"
+        )
+        error.text = text
+        self._fail(error)
+
+    def _after_error(self, error: Exception) -> None:
+        message = str(error).lower()
+        too_large = (
+            isinstance(error, RemoteError)
+            and error.status is not None
+            and 400 <= error.status < 600
+            and any(one.lower() in message for one in self._size_errors)
+        )
+        if too_large and self.plan is not None and self.plan.sent:
+            self._note(str(error))
+            other = self._next_plan(self.plan)
+            if other is not None and self._may_ask():
+                self.plan = other
+                self._begin("other route", self._first_messages(), "")
+                return
+            schema = _schema_in(self.plan.sent)
+            self._error = LimitExceededError(f"{error}{heaviest(schema)}")
+            return
+        lost = isinstance(error, ConnectionLostError)
+        if lost and self._data and self._check.taken:
+            self._note(str(error))
+            if self._resumed():
+                return
+            self.attempts.pop()
+        self._fail(error)
+
+    # -- the steps after a failure
+
+    def _may_ask(self) -> bool:
+        asked = sum(one.kind != "formatter" for one in self.attempts)
+        settings = self._settings
+        if asked >= settings.attempts:
+            return False
+        if settings.max_cost is not None and settings.prices is not None:
+            return settings.prices.cost(self.usage) < settings.max_cost
+        return True
+
+    def _resumed(self) -> bool:
+        """Continue from the longest valid beginning."""
+        if not (self._settings.resume and self._continues and self._may_ask()):
+            return False
+        data = bytes(self._data[: self._check.taken])
+        if not self._check.failed:
+            data += self._check.forced()
+        prefix = data.decode("utf-8", "ignore")
+        if not prefix or len(prefix) <= self._longest:
+            return False
+        self._longest = len(prefix)
+        self._begin("resume", self._first_messages(), prefix)
+        return True
+
+    def _repaired(self, text: str) -> bool:
+        if not self._settings.repair or self.plan is None or self._usage.aborted:
+            return False
+        fixed, repairs = repaired(text)
+        if not repairs or self._shown:
+            return False
+        reader = self.plan._reader
+        try:
+            value, original = reader.value(fixed), reader.original(fixed)
+        except InvalidTextError:
+            return False
+        last = self.attempts.pop()
+        self.attempts.append(replace(last, problem=""))
+        self.result = Result(value, original, "stop", repairs, self._reasoning)
+        return True
+
+    def _asked_again(self, problem: InvalidTextError) -> bool:
+        if not self._settings.ask_again or self._shown or not self._may_ask():
+            return False
+        valid = self.valid() if self._check.failed else ""
+        where = f" at {problem.place}" if problem.place else ""
+        words = "Your answer did not fit"
+        if valid:
+            words += f". It was valid up to here:\n{valid[-MAX_QUOTED:]}\nAfter that, only this may come: {self._check.expected()}"
+        else:
+            words += f"{where}: {str(problem)[:1000]}"
+        words += "\nWrite the whole answer again, correctly and without other text."
+        again = {"role": "user", "content": words}
+        self._begin("ask again", (*self._first_messages(), {"role": "assistant", "content": valid or "…"}, again), "")
+        return True
+
+    def _formatted(self, text: str) -> bool:
+        """Let a local model write the draft again under the exact constraint."""
+        if self._settings.formatter is None or self._shown or self.constraint is None:
+            return False
+        from guideway.generation import complete
+
+        asked = str(self._base.messages[-1]["content"])[-MAX_QUOTED:]
+        prompt = f"{asked}\nDraft: {text[:MAX_QUOTED]}\nAnswer:\n"
+        try:
+            made = complete(self._settings.formatter, prompt, self.constraint, max_tokens=self._base.max_tokens)
+        except GuidewayError as problem:
+            self.attempts.append(Attempt("formatter", "", Usage(), str(problem)))
+            return False
+        self.attempts.append(Attempt("formatter", made.text[:MAX_QUOTED], Usage()))
+        self.result = Result(made.value, made.text, "stop", ("formatter",), self._reasoning)
+        return True
+
+    # -- the outcome
+
+    def outcome(self) -> Result:
+        """Return the result, or raise the error."""
+        if self._error is not None:
+            raise self._error
+        if self.result is None:
+            raise RuntimeError("the dialogue has not ended")
+        return self.result
+
+    def cancelled(self) -> None:
+        """The caller closed the stream: count the request."""
+        if self._waiting:
+            self._waiting = False
+            self._usage = replace(self._usage, aborted=1)
+            self._note("cancelled")
+
+
+def _latest(before: Usage, new: Usage) -> Usage:
+    """Return usage in which later reports of one answer replace earlier ones."""
+    return replace(
+        before,
+        input=max(before.input, new.input),
+        cached=max(before.cached, new.cached),
+        output=max(before.output, new.output),
+        reasoning=max(before.reasoning, new.reasoning),
+    )
+
+
+def _opened(text: str) -> str:
+    """Return an unfinished text without white space and the beginning of a code fence before it."""
+    text = text.lstrip(" \t\r\n")
+    if text.startswith("`"):
+        head, line, rest = text.partition("\n")
+        text = rest.partition("\n```")[0].rstrip("`") if line and head.startswith("```") else ""
+    return text.rstrip(" \t\r\n")
+
+
+def _schema_in(sent: Any) -> Any:
+    """Return the schema of a request fragment, or None."""
+    todo = [sent]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            for name, value in one.items():
+                if name in ("schema", "response_json_schema") and isinstance(value, dict):
+                    return value
+                todo.append(value)
+    return None

@@ -1,0 +1,975 @@
+"""Rewrites a JSON Schema for a provider, with an inverse that turns the answer back.
+
+Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset of a provider that contains every instance
+of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is dropped: what is
+sent then allows more, and the answer is checked here. A schema is a conjunction of keywords, so dropping one never loses an
+instance. A value whose type the subset cannot describe is sent as a string that contains JSON text.
+
+    optional property      required, null for absent; {"value": x} or null where the value itself may be null
+    additional properties  a list of {"key": ..., "value": ...}
+    tuple                  an object with the keys item_1, item_2, ... and a list for further items
+    other root             {"value": ...}
+    ambiguous union        {"option_1": ...} or {"option_2": ...}
+    any value, recursion   JSON text in a string
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from guideway.constraints import JsonSchema
+from guideway.errors import InvalidTextError, LimitExceededError
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.encoder import identity, write_json
+from guideway.jsontext.pointer import pointer
+
+__all__ = ["Codec", "Note", "SchemaSubset", "SentSchema", "lower"]
+
+MAX_SUBSCHEMAS = 20_000
+"""Maximum number of subschemas that are rewritten."""
+
+MAX_DEPTH = 100
+"""Maximum nesting of a rewritten schema."""
+
+ABSENT: Any = object()
+"""A property that an object does not have."""
+
+_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+_OF_TYPE = {
+    "string": ("minLength", "maxLength", "pattern", "format"),
+    "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+    "array": ("minItems", "maxItems", "uniqueItems"),
+}
+_OF_TYPE["integer"] = _OF_TYPE["number"]
+_IN_PLACE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "$ref", "$dynamicRef", "$recursiveRef")
+_OTHERS = (*_IN_PLACE, "dependentSchemas", "dependencies", "unevaluatedProperties")
+_CHECKED_ONLY = (
+    *(
+        "not",
+        "if",
+        "dependentRequired",
+        "dependentSchemas",
+        "dependencies",
+        "unevaluatedProperties",
+        "unevaluatedItems",
+    ),
+    *("propertyNames", "minProperties", "maxProperties", "contains", "minContains", "maxContains", "patternProperties"),
+    *("$dynamicRef", "$recursiveRef"),
+)
+
+
+@dataclass(frozen=True)
+class SchemaSubset:
+    """The JSON Schema subset of a provider.
+
+    Attributes:
+        keywords: The assertions that are enforced, such as "pattern".
+        formats: The values of `format` that are enforced.
+        closed: Objects must have `additionalProperties: false`.
+        all_required: Every property must be required.
+        root_object: The root must be an object, without `anyOf`.
+        recursion: `$ref` may be recursive.
+        references: `$ref` and `$defs` are supported.
+        untyped: A schema may have no type.
+        tuples: `prefixItems` is supported.
+        min_items: The largest `minItems`; None: any.
+        enum_scalars: Enumerations may have scalars of every type; otherwise only strings.
+    """
+
+    keywords: frozenset[str] = frozenset()
+    formats: frozenset[str] = frozenset()
+    closed: bool = True
+    all_required: bool = True
+    root_object: bool = True
+    recursion: bool = True
+    references: bool = True
+    untyped: bool = False
+    tuples: bool = False
+    min_items: int | None = None
+    enum_scalars: bool = True
+
+
+@dataclass(frozen=True)
+class Note:
+    """What happens to one keyword of the schema.
+
+    Attributes:
+        place: JSON Pointer of the subschema.
+        keyword: The keyword, or "" for the whole subschema.
+        holder: "provider", "provider_superset" (the provider allows more; checked here), "provider_subset" (allowed
+            values cannot come), "checked_locally" or "prompt_only".
+        detail: The rewriting, or a value that cannot come.
+    """
+
+    place: str
+    keyword: str
+    holder: str
+    detail: str = ""
+
+
+@dataclass
+class SentSchema:
+    """A rewritten schema, its codec, and what happened to each keyword."""
+
+    schema: dict[str, Any]
+    codec: Codec
+    notes: tuple[Note, ...]
+
+
+# -- codecs
+
+
+class Codec(ABC):
+    """Encodes instances of the original schema as instances of what is sent, and decodes answers."""
+
+    plain = False
+    """Whether encoding and decoding change nothing."""
+
+    @abstractmethod
+    def encode(self, value: Any) -> Any:
+        """Return the encoded value. Raises `InvalidTextError` if the value has no encoded form."""
+
+    @abstractmethod
+    def decode(self, value: Any) -> Any:
+        """Return the original value. Raises `InvalidTextError` if no value has this encoded form."""
+
+
+class _Identity(Codec):
+    plain = True
+
+    def encode(self, value: Any) -> Any:
+        return value
+
+    def decode(self, value: Any) -> Any:
+        return value
+
+
+class _JsonText(Codec):
+    def encode(self, value: Any) -> Any:
+        return write_json(value)
+
+    def decode(self, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise InvalidTextError(f"expected JSON text in a string, got {type(value).__name__}")
+        try:
+            return loads(value)
+        except ValueError as problem:
+            raise InvalidTextError(f"a string should contain JSON text: {problem}", text=value) from None
+
+
+@dataclass
+class _Wrapped(Codec):
+    """{"value": x}."""
+
+    inner: Codec
+    key: str = "value"
+
+    def encode(self, value: Any) -> Any:
+        return {self.key: self.inner.encode(value)}
+
+    def decode(self, value: Any) -> Any:
+        if not isinstance(value, dict) or self.key not in value:
+            raise InvalidTextError(f"expected an object with the key {self.key!r}, got {_short(value)}")
+        return self.inner.decode(value[self.key])
+
+
+@dataclass
+class _Optional(Codec):
+    """null for an absent property."""
+
+    inner: Codec
+
+    def encode(self, value: Any) -> Any:
+        return None if value is ABSENT else self.inner.encode(value)
+
+    def decode(self, value: Any) -> Any:
+        return ABSENT if value is None else self.inner.decode(value)
+
+
+@dataclass
+class _Object(Codec):
+    properties: dict[str, Codec]
+    others: tuple[str, Codec] | None = None  # the key of the additional properties, and the codec of their values
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]  # computed, since codecs of recursive schemas are completed later
+        return self.others is None and all(inner.plain for inner in self.properties.values() if inner is not self)
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise InvalidTextError(f"expected an object, got {_short(value)}")
+        made = {}
+        for key, codec in self.properties.items():
+            if key in value or isinstance(codec, _Optional):
+                made[key] = codec.encode(value.get(key, ABSENT))
+        extra = {key: one for key, one in value.items() if key not in self.properties}
+        if self.others is not None:
+            name, codec = self.others
+            made[name] = [{"key": key, "value": codec.encode(one)} for key, one in extra.items()]
+        elif extra:
+            raise InvalidTextError(f"the key {next(iter(extra))!r} is not allowed")
+        return made
+
+    def decode(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise InvalidTextError(f"expected an object, got {_short(value)}")
+        made = {}
+        for key, codec in self.properties.items():
+            if key in value:
+                one = codec.decode(value[key])
+                if one is not ABSENT:
+                    made[key] = one
+        if self.others is not None:
+            name, codec = self.others
+            for pair in value.get(name) or ():
+                if not isinstance(pair, dict) or not isinstance(pair.get("key"), str) or "value" not in pair:
+                    raise InvalidTextError(f'expected an object with "key" and "value", got {_short(pair)}')
+                if pair["key"] in made:
+                    raise InvalidTextError(f"the key {pair['key']!r} occurs twice")
+                made[pair["key"]] = codec.decode(pair["value"])
+        return made
+
+
+@dataclass
+class _Map(Codec):
+    """An object whose additional properties the provider describes itself."""
+
+    properties: dict[str, Codec]
+    inner: Codec
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]  # computed
+        return self.inner.plain and all(one.plain for one in self.properties.values())
+
+    def _each(self, value: Any, name: str) -> Any:
+        if not isinstance(value, dict):
+            raise InvalidTextError(f"expected an object, got {_short(value)}")
+        made = {key: getattr(self.properties.get(key, self.inner), name)(one) for key, one in value.items()}
+        return {key: one for key, one in made.items() if one is not ABSENT}
+
+    def encode(self, value: Any) -> Any:
+        return self._each(value, "encode")
+
+    def decode(self, value: Any) -> Any:
+        return self._each(value, "decode")
+
+
+@dataclass
+class _List(Codec):
+    prefix: list[Codec]
+    rest: Codec | None
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]  # computed
+        return (self.rest is None or self.rest.plain) and all(one.plain for one in self.prefix)
+
+    def _each(self, value: Any, name: str) -> Any:
+        if not isinstance(value, list):
+            raise InvalidTextError(f"expected an array, got {_short(value)}")
+        codecs = [self.prefix[at] if at < len(self.prefix) else self.rest for at in range(len(value))]
+        if None in codecs:
+            raise InvalidTextError(f"expected at most {len(self.prefix)} items, got {len(value)}")
+        return [getattr(codec, name)(one) for codec, one in zip(codecs, value, strict=True)]
+
+    def encode(self, value: Any) -> Any:
+        return self._each(value, "encode")
+
+    def decode(self, value: Any) -> Any:
+        return self._each(value, "decode")
+
+
+@dataclass
+class _Tuple(Codec):
+    """An array as an object: item_1, item_2, ... and "rest"."""
+
+    prefix: list[Codec]
+    rest: Codec | None
+
+    def encode(self, value: Any) -> Any:
+        if not isinstance(value, list) or (self.rest is None and len(value) > len(self.prefix)):
+            raise InvalidTextError(f"expected an array of at most {len(self.prefix)} items, got {_short(value)}")
+        made = {
+            f"item_{at + 1}": _Optional(codec).encode(value[at] if at < len(value) else ABSENT)
+            for at, codec in enumerate(self.prefix)
+        }
+        if self.rest is not None:
+            made["rest"] = [self.rest.encode(one) for one in value[len(self.prefix) :]]
+        return made
+
+    def decode(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise InvalidTextError(f"expected an object for an array, got {_short(value)}")
+        made = []
+        for at, codec in enumerate(self.prefix):
+            one = _Optional(codec).decode(value.get(f"item_{at + 1}"))
+            if one is ABSENT:
+                break
+            made.append(one)
+        later = [value.get(f"item_{at + 1}") for at in range(len(made), len(self.prefix))]
+        rest = value.get("rest") or []
+        if any(one is not None for one in later) or (later and rest):
+            raise InvalidTextError("an item of an array is missing before another one")
+        return made + [self.rest.decode(one) for one in rest] if self.rest is not None else made
+
+
+@dataclass
+class _Union(Codec):
+    """Options that the value itself distinguishes, by a test of each. `checks`: whole checks, for encoding."""
+
+    options: list[tuple[Any, Codec]]
+    checks: list[Any]
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]  # computed
+        return all(codec.plain for _, codec in self.options)
+
+    def encode(self, value: Any) -> Any:
+        problem: InvalidTextError | None = None
+        for check, (_, codec) in zip(self.checks, self.options, strict=True):
+            try:
+                made = codec.encode(value)
+            except InvalidTextError as error:
+                problem = error
+                continue
+            if check(made):
+                return made
+        raise problem or InvalidTextError(f"no option of a union has the value {_short(value)}")
+
+    def decode(self, value: Any) -> Any:
+        for test, codec in self.options:
+            if test(value):
+                return codec.decode(value)
+        raise InvalidTextError(f"no option of a union has the value {_short(value)}")
+
+
+@dataclass
+class _Tagged(Codec):
+    """{"option_1": x}."""
+
+    options: list[tuple[Any, Codec]]
+    checks: list[Any]
+
+    def encode(self, value: Any) -> Any:
+        for number, (check, (_, codec)) in enumerate(zip(self.checks, self.options, strict=True)):
+            try:
+                made = codec.encode(value)
+            except InvalidTextError:
+                continue
+            if check(made):
+                return {f"option_{number + 1}": made}
+        raise InvalidTextError(f"no option of a union has the value {_short(value)}")
+
+    def decode(self, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) == 1:
+            (key, inner) = next(iter(value.items()))
+            for number, (_, codec) in enumerate(self.options):
+                if key == f"option_{number + 1}":
+                    return codec.decode(inner)
+        raise InvalidTextError(f"expected an object with one key option_1 to option_{len(self.options)}")
+
+
+@dataclass
+class _Later(Codec):
+    """The codec of a definition, which is completed later."""
+
+    of: Codec | None = None
+    visiting: bool = field(default=False, repr=False)
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]  # computed; a definition is plain if it is so outside of itself
+        if self.of is None:
+            return False  # not complete yet
+        if self.visiting:
+            return True
+        self.visiting = True
+        try:
+            return self.of.plain
+        finally:
+            self.visiting = False
+
+    def encode(self, value: Any) -> Any:
+        return self._complete().encode(value)
+
+    def decode(self, value: Any) -> Any:
+        return self._complete().decode(value)
+
+    def _complete(self) -> Codec:
+        if self.of is None:
+            raise RuntimeError("the definition is not complete")
+        return self.of
+
+
+def _short(value: Any) -> str:
+    text = write_json(value) if not isinstance(value, (bytes, set)) else repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+# -- rewriting
+
+Result = tuple[dict[str, Any], Codec]
+_SAME = _Identity()
+_TEXT_DETAIL = "sent as JSON text in a string"
+
+
+def lower(schema: Any, subset: SchemaSubset) -> SentSchema:
+    """Rewrite a schema for a provider.
+
+    Args:
+        schema: The schema, a dict or a boolean.
+        subset: What the provider supports.
+
+    Raises:
+        LimitExceededError: The schema is too large or too deep.
+    """
+    return _SchemaRewriter(schema, subset).run()
+
+
+class _SchemaRewriter:
+    def __init__(self, schema: Any, subset: SchemaSubset) -> None:
+        self._root, self._subset = schema, subset
+        self._notes: dict[tuple[str, str], Note] = {}
+        self._definitions: dict[str, dict[str, Any]] = {}
+        self._known: dict[str, tuple[str, _Later]] = {}
+        self._open: list[str] = []
+        self._count = 0
+        self._depth = 0
+
+    def run(self) -> SentSchema:
+        sent, codec = self._lower(self._root, "")
+        if self._subset.root_object and (sent.get("type") != "object" or "anyOf" in sent):
+            sent, codec = self._closed({"value": sent}), _Wrapped(codec)
+            self._note("", "", "provider", 'the root is sent as {"value": ...}')
+        if self._definitions:
+            sent = {**sent, "$defs": self._definitions}
+        return SentSchema(sent, codec, tuple(self._notes.values()))
+
+    # -- notes
+
+    def _note(self, place: str, keyword: str, holder: str, detail: str = "") -> None:
+        self._notes.setdefault((place, keyword), Note(place, keyword, holder, detail))
+
+    def _checked(self, schema: Mapping[str, Any], place: str, *names: str) -> None:
+        for name in names:
+            if name in schema:
+                self._note(place, name, "checked_locally")
+
+    # -- one schema
+
+    def _lower(self, schema: Any, place: str) -> Result:
+        self._count += 1
+        if self._count > MAX_SUBSCHEMAS:
+            raise LimitExceededError(f"the schema has more than {MAX_SUBSCHEMAS:,} subschemas to rewrite", place)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise LimitExceededError(f"the schema is nested deeper than {MAX_DEPTH} levels", place)
+        try:
+            return self._lowered(schema, place)
+        finally:
+            self._depth -= 1
+
+    def _lowered(self, schema: Any, place: str) -> Result:
+        if not isinstance(schema, dict):
+            return self._anything(place)
+        self._checked(schema, place, *_CHECKED_ONLY)
+        if "const" in schema:
+            return self._values([schema["const"]], schema, place, "const")
+        if isinstance(schema.get("enum"), list) and schema["enum"]:
+            return self._values(schema["enum"], schema, place, "enum")
+        if "$ref" in schema:
+            self._checked(schema, place, *(name for name in schema if name not in ("$ref", "$defs", "definitions")))
+            return self._reference(schema["$ref"], place)
+        if isinstance(schema.get("allOf"), list) and schema["allOf"]:
+            merged = self._merged(schema)
+            if merged is None:
+                self._checked(schema, place, "allOf")
+            else:
+                self._note(place, "allOf", "provider", "merged")
+                return self._lower(merged, place)
+        has_shape = any(name in schema for name in ("properties", "required", "items", "prefixItems"))
+        for name in ("anyOf", "oneOf"):
+            options = schema.get(name)
+            if isinstance(options, list) and options:
+                if has_shape:
+                    self._note(place, name, "checked_locally")
+                    continue
+                if name == "oneOf":
+                    self._note(place, name, "provider_superset", "sent as anyOf")
+                else:
+                    self._note(place, name, "provider")
+                self._checked(schema, place, *(one for names in _OF_TYPE.values() for one in names))
+                given = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type")
+                inner = [
+                    {"type": given, **option} if given and isinstance(option, dict) and _is_bare(option) else option
+                    for option in options
+                ]
+                return self._union([self._lower(one, pointer(place, name, at)) for at, one in enumerate(inner)], place)
+        return self._typed(schema, place)
+
+    def _typed(self, schema: dict[str, Any], place: str) -> Result:
+        kinds = schema.get("type")
+        if isinstance(kinds, str):
+            kinds = [kinds]
+        if not isinstance(kinds, list) or not kinds or not all(kind in _TYPES for kind in kinds):
+            return self._untyped(schema, place)
+        if "number" in kinds:
+            kinds = [kind for kind in kinds if kind != "integer"]
+        made = [self._one_type(schema, kind, place) for kind in dict.fromkeys(kinds)]
+        return made[0] if len(made) == 1 else self._union(made, place)
+
+    def _untyped(self, schema: dict[str, Any], place: str) -> Result:
+        """Return a schema without `type`: the type of its keywords, or any other value as JSON text."""
+        if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
+            return self._anything(place)
+        if any(name in schema for name in ("properties", "required", "additionalProperties", "patternProperties")):
+            kind = "object"
+        elif any(name in schema for name in ("items", "prefixItems", *_OF_TYPE["array"])):
+            kind = "array"
+        else:
+            return self._anything(place)
+        self._note(place, "type", "provider_superset", f"{kind}, or another value as JSON text in a string")
+        return self._union([self._one_type(schema, kind, place), self._text(place)], place)
+
+    def _one_type(self, schema: dict[str, Any], kind: str, place: str) -> Result:
+        if kind == "object":
+            return self._object(schema, place)
+        if kind == "array":
+            return self._array(schema, place)
+        self._note(place, "type", "provider")
+        sent: dict[str, Any] = {"type": kind}
+        self._assertions(schema, kind, sent, place)
+        return self._described(schema, sent), _SAME
+
+    def _assertions(self, schema: dict[str, Any], kind: str, sent: dict[str, Any], place: str) -> None:
+        for name in _OF_TYPE.get(kind, ()):
+            if name not in schema:
+                continue
+            value = schema[name]
+            fits = name in self._subset.keywords and not isinstance(value, bool)
+            if name == "format":
+                fits = fits and value in self._subset.formats
+            top = self._subset.min_items
+            if name == "minItems" and top is not None and fits and isinstance(value, int) and value > top:
+                sent[name] = top
+                self._note(place, name, "provider_superset", f"sent as {top}")
+                continue
+            if fits:
+                sent[name] = value
+                self._note(place, name, "provider")
+            else:
+                self._note(place, name, "checked_locally")
+                sent.setdefault("description", "")
+                sent["description"] += f"{'; ' if sent['description'] else ''}{name}: {_short(value)}"
+
+    def _described(self, schema: Mapping[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
+        """Add the description of the schema before the one that was made here."""
+        given = [one for one in (schema.get("description"), sent.get("description")) if isinstance(one, str) and one]
+        if given:
+            sent["description"] = "\n".join(given)
+        return sent
+
+    # -- values
+
+    def _anything(self, place: str) -> Result:
+        if self._subset.untyped:
+            self._note(place, "", "provider")
+            return {}, _SAME
+        return self._text(place)
+
+    def _text(self, place: str) -> Result:
+        self._note(place, "", "provider_superset", _TEXT_DETAIL)
+        return {"type": "string", "description": "JSON text of the value"}, _JsonText()
+
+    def _values(self, values: list[Any], schema: dict[str, Any], place: str, keyword: str) -> Result:
+        self._checked(
+            schema, place, *(name for name in schema if name in _OTHERS or name in sum(_OF_TYPE.values(), ()))
+        )
+        unique = list({identity(value): value for value in values}.values())
+        simple = all(value is None or isinstance(value, (str, bool, int, float)) for value in unique)
+        if not simple or not (self._subset.enum_scalars or all(isinstance(value, str) for value in unique)):
+            texts = [write_json(value) for value in unique]
+            self._note(place, keyword, "provider", "sent as JSON texts in strings")
+            return {"type": "string", "enum": texts}, _JsonText()
+        self._note(place, keyword, "provider")
+        groups: dict[str, list[Any]] = {}
+        for value in unique:
+            groups.setdefault(_type_of(value), []).append(value)
+        sent = [{"type": kind, "enum": group} if kind != "null" else {"type": "null"} for kind, group in groups.items()]
+        if len(sent) > 1:
+            return self._described(schema, {"anyOf": sent}), _SAME
+        return self._described(schema, sent[0]), _SAME
+
+    # -- references
+
+    def _reference(self, target: Any, place: str) -> Result:
+        found = self._resolved(target)
+        if found is ABSENT:
+            self._note(place, "$ref", "checked_locally")
+            return self._text(place)
+        if target in self._open and not (self._subset.recursion and self._subset.references):
+            self._note(place, "$ref", "provider_superset", f"recursion {_TEXT_DETAIL}")
+            return self._text(place)
+        if not self._subset.references:
+            self._open.append(target)
+            try:
+                return self._lower(found, place)
+            finally:
+                self._open.pop()
+        if target not in self._known:
+            name = f"d{len(self._known)}"
+            later = _Later()
+            self._known[target] = name, later
+            self._open.append(target)
+            self._definitions[name] = {}
+            sent, later.of = self._lower(found, target[1:])
+            self._open.pop()
+            self._definitions[name] = sent
+        self._note(place, "$ref", "provider")
+        name, later = self._known[target]
+        sent = self._definitions[name]
+        if not sent or target in self._open or not _is_small(sent):
+            return {"$ref": f"#/$defs/{name}"}, later
+        return dict(sent), later
+
+    def _resolved(self, target: Any) -> Any:
+        if not isinstance(target, str) or not (target == "#" or target.startswith("#/")):
+            return ABSENT
+        at = self._root
+        for name in target[2:].split("/") if len(target) > 1 else ():
+            name = name.replace("~1", "/").replace("~0", "~")
+            if isinstance(at, dict) and name in at:
+                at = at[name]
+            elif isinstance(at, list) and name.isdecimal() and int(name) < len(at):
+                at = at[int(name)]
+            else:
+                return ABSENT
+        if isinstance(self._root, dict) and ("$id" in self._root or "id" in self._root) and "%" in target:
+            return ABSENT
+        return at
+
+    # -- conjunctions
+
+    def _merged(self, schema: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a conjunction of simple objects or scalars as one schema, or None."""
+        rest = {name: value for name, value in schema.items() if name != "allOf"}
+        parts: list[dict[str, Any]] = [rest] if any(name not in _NOTES for name in rest) else []
+        for one in schema["allOf"]:
+            seen = 0
+            while isinstance(one, dict) and set(one) - _NOTES == {"$ref"} and seen < 50:
+                one = self._resolved(one["$ref"])
+                seen += 1
+            if not isinstance(one, dict):
+                return None
+            parts.append(one)
+        if len(parts) == 1:
+            return {**{name: value for name, value in rest.items() if name in _NOTES}, **parts[0]}
+        made: dict[str, Any] = {name: value for name, value in rest.items() if name in _NOTES}
+        for part in parts:
+            if set(part) - _NOTES - {"type", "properties", "required"} or not isinstance(part.get("type", ""), str):
+                return None
+            if "type" in part and made.setdefault("type", part["type"]) != part["type"]:
+                return None
+            for key, value in (part.get("properties") or {}).items():
+                known = made.setdefault("properties", {})
+                known[key] = {"allOf": [known[key], value]} if key in known else value
+            if isinstance(part.get("required"), list):
+                made["required"] = [*made.get("required", []), *part["required"]]
+        return made
+
+    # -- unions
+
+    def _union(self, options: list[Result], place: str) -> Result:
+        flat: list[Result] = []
+        for sent, codec in options:
+            if isinstance(codec, _Union) and list(sent) == ["anyOf"]:
+                flat += [(inner, part) for inner, (_, part) in zip(sent["anyOf"], codec.options, strict=True)]
+            elif not any(sent == other and codec is known for other, known in flat):
+                flat.append((sent, codec))
+        if len(flat) == 1:
+            return flat[0]
+        if any(not sent for sent, _ in flat):  # one option allows any value
+            return {}, _SAME
+        tests = [self._test(sent) for sent, _ in flat]
+        checks = [_Check(sent, self._definitions) for sent, _ in flat]
+        codecs = [codec for _, codec in flat]
+        if all(codec.plain for codec in codecs) and not any(isinstance(codec, _Later) for codec in codecs):
+            return {"anyOf": [sent for sent, _ in flat]}, _SAME
+        if self._distinct([sent for sent, _ in flat]):
+            return {"anyOf": [sent for sent, _ in flat]}, _Union(list(zip(tests, codecs, strict=True)), checks)
+        self._note(place, "", "provider", 'an ambiguous union is sent as {"option_1": ...}')
+        tagged = [self._closed({f"option_{at + 1}": sent}) for at, (sent, _) in enumerate(flat)]
+        return {"anyOf": tagged}, _Tagged(list(zip(tests, codecs, strict=True)), checks)
+
+    def _distinct(self, sent: list[dict[str, Any]]) -> bool:
+        """Return whether no value is an instance of two of the schemas, as far as types, keys and enumerations show."""
+        whole = [_whole(one, self._definitions) for one in sent]
+        return all(_disjoint(one, other) for at, one in enumerate(whole) for other in whole[:at])
+
+    def _test(self, sent: dict[str, Any]) -> Any:
+        return _Test(sent, self._definitions)
+
+    # -- objects and arrays
+
+    def _closed(self, properties: dict[str, Any]) -> dict[str, Any]:
+        sent: dict[str, Any] = {"type": "object", "properties": properties, "required": list(properties)}
+        sent["additionalProperties"] = False
+        return sent
+
+    def _object(self, schema: dict[str, Any], place: str) -> Result:
+        self._note(place, "type", "provider")
+        given = schema.get("properties")
+        properties: dict[str, Any] = given if isinstance(given, dict) else {}
+        required = (
+            {key for key in schema.get("required", ()) if isinstance(key, str)}
+            if isinstance(schema.get("required"), list)
+            else set()
+        )
+        others = schema.get("additionalProperties", not properties)
+        in_place = any(name in schema for name in _OTHERS)
+        is_open = others is not False or "patternProperties" in schema or in_place or not required <= set(properties)
+        inner: Any = others if others is not False else True
+        if "patternProperties" in schema or in_place or "additionalProperties" not in schema:
+            inner = True
+        if "properties" in schema:
+            self._note(place, "properties", "provider")
+        if "required" in schema:
+            extra = sorted(required - set(properties))
+            self._note(
+                place,
+                "required",
+                "provider_superset" if extra else "provider",
+                f"not for {extra[0]!r}" if extra else "",
+            )
+        made: dict[str, Any] = {}
+        codecs: dict[str, Codec] = {}
+        must: list[str] = []
+        for key, value in properties.items():
+            if value is False and key not in required:
+                continue
+            at = pointer(place, "properties", key)
+            sent, codec = self._lower(value, at)
+            if key not in required and self._subset.all_required:
+                sent, codec = self._optional(sent, codec, at)
+                must.append(key)
+            elif key in required:
+                must.append(key)
+            made[key], codecs[key] = sent, codec
+        if not self._subset.closed:
+            return self._open_object(schema, place, made, codecs, must, inner if is_open else False)
+        extras: tuple[str, Codec] | None = None
+        if is_open:
+            name = "additional_properties"
+            while name in properties:
+                name += "_"
+            value, codec = self._lower(inner, pointer(place, "additionalProperties"))
+            pair = self._closed({"key": {"type": "string"}, "value": value})
+            made[name], extras = {"type": "array", "items": pair}, (name, codec)
+            must.append(name)
+            self._note(place, "additionalProperties", "provider_superset", "sent as a list of keys and values")
+        elif "additionalProperties" in schema:
+            self._note(place, "additionalProperties", "provider")
+        sent = {"type": "object", "properties": made, "required": must, "additionalProperties": False}
+        return self._described(schema, sent), _Object(codecs, extras)
+
+    def _open_object(
+        self,
+        schema: dict[str, Any],
+        place: str,
+        made: dict[str, Any],
+        codecs: dict[str, Codec],
+        must: list[str],
+        inner: Any,
+    ) -> Result:
+        """Return an object for a provider that supports additional properties."""
+        sent: dict[str, Any] = {"type": "object", "properties": made, "required": must}
+        if not made:
+            del sent["properties"]
+        if not must:
+            del sent["required"]
+        if inner is False:
+            sent["additionalProperties"] = False
+            self._note(place, "additionalProperties", "provider")
+            return self._described(schema, sent), _Object(codecs)
+        value, codec = self._lower(inner, pointer(place, "additionalProperties"))
+        sent["additionalProperties"] = value or True
+        self._note(place, "additionalProperties", "provider")
+        return self._described(schema, sent), _Map(codecs, codec)
+
+    def _optional(self, sent: dict[str, Any], codec: Codec, place: str) -> Result:
+        sent, inner = self._nullable(sent, codec, place)
+        return sent, _Optional(inner)
+
+    def _nullable(self, sent: dict[str, Any], codec: Codec, place: str) -> Result:
+        """Return a schema that also allows null for an absent value, and the codec of other values."""
+        self._note(place, "", "provider", "optional: null if absent")
+        if self._test(sent)(None):
+            inner = self._closed({"value": sent})
+            return {"anyOf": [inner, {"type": "null"}]}, _Wrapped(codec)
+        options = sent["anyOf"] if list(sent) == ["anyOf"] else [sent]
+        return {"anyOf": [*options, {"type": "null"}]}, codec
+
+    def _array(self, schema: dict[str, Any], place: str) -> Result:
+        self._note(place, "type", "provider")
+        items, prefix = schema.get("items", True), schema.get("prefixItems")
+        if isinstance(items, list):
+            prefix, items = items, schema.get("additionalItems", True)
+        prefix = prefix if isinstance(prefix, list) else []
+        if not prefix:
+            sent: dict[str, Any] = {"type": "array"}
+            inner, codec = self._lower(items, pointer(place, "items"))
+            if items is False:
+                sent["maxItems"] = 0
+                self._note(place, "items", "checked_locally")
+                if "maxItems" not in self._subset.keywords:
+                    del sent["maxItems"]
+            sent["items"] = inner
+            if not inner:
+                del sent["items"]
+            self._note(place, "items", "provider")
+            self._assertions(schema, "array", sent, place)
+            return self._described(schema, sent), _List([], codec)
+        made = [self._lower(one, pointer(place, "prefixItems", at)) for at, one in enumerate(prefix)]
+        rest = None if items is False else self._lower(items, pointer(place, "items"))
+        self._checked(schema, place, *_OF_TYPE["array"])
+        if self._subset.tuples:
+            sent = {
+                "type": "array",
+                "prefixItems": [one for one, _ in made],
+                "items": rest is not None and rest[0],
+            }
+            if sent["items"] == {}:
+                del sent["items"]
+            self._note(place, "prefixItems", "provider")
+            return self._described(schema, sent), _List([codec for _, codec in made], rest and rest[1])
+        properties: dict[str, Any] = {}
+        codecs: list[Codec] = []
+        for at, (one, codec) in enumerate(made):
+            properties[f"item_{at + 1}"], item = self._nullable(one, codec, pointer(place, "prefixItems", at))
+            codecs.append(item)
+        if rest is not None:
+            properties["rest"] = {"type": "array", "items": rest[0]}
+        self._note(place, "prefixItems", "provider_superset", "sent as an object with item_1, item_2, ...")
+        return self._described(schema, self._closed(properties)), _Tuple(codecs, rest and rest[1])
+
+
+_NOTES = {
+    "title",
+    "description",
+    "$comment",
+    "default",
+    "examples",
+    "$schema",
+    "$id",
+    "id",
+    "$defs",
+    "definitions",
+    "x-order",
+}
+
+
+def _is_bare(option: dict[str, Any]) -> bool:
+    return not any(name in option for name in ("type", "const", "enum", "$ref", "anyOf", "oneOf", "allOf"))
+
+
+def _is_small(sent: dict[str, Any]) -> bool:
+    return set(sent) <= {"type", "enum", "description"} and len(json.dumps(sent)) < 200
+
+
+def _type_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, dict):
+        return "object"
+    if isinstance(value, list):
+        return "array"
+    if isinstance(value, str):
+        return "string"
+    return "integer" if isinstance(value, int) or value == int(value) else "number"
+
+
+def _types(sent: dict[str, Any]) -> set[str]:
+    if "anyOf" in sent:
+        return set().union(*(_types(one) if "$ref" not in one else set(_TYPES) for one in sent["anyOf"]))
+    kind = sent.get("type")
+    if kind is None:
+        return set(_TYPES)
+    return {"integer", "number"} if kind == "number" else {kind}
+
+
+def _disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    kinds = _types(one) & _types(other)
+    if not kinds:
+        return True
+    if kinds != {"object"} or "anyOf" in one or "anyOf" in other:
+        return False
+    if one.get("additionalProperties", True) is not False or other.get("additionalProperties", True) is not False:
+        return False
+    mine, theirs = one.get("properties", {}), other.get("properties", {})
+    if set(one.get("required", ())) - set(theirs) or set(other.get("required", ())) - set(mine):
+        return True
+    for key in set(one.get("required", ())) & set(other.get("required", ())):
+        left, right = mine[key].get("enum"), theirs[key].get("enum")
+        if left and right and not {identity(value) for value in left} & {identity(value) for value in right}:
+            return True
+    return False
+
+
+Definitions = Mapping[str, dict[str, Any]]
+
+
+def _whole(sent: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
+    """Return the schema that a reference names."""
+    while "$ref" in sent:
+        sent = definitions[sent["$ref"].removeprefix("#/$defs/")]
+    return sent
+
+
+@dataclass
+class _Check:
+    """Tells whether a value is an instance of a schema, for encoding."""
+
+    sent: dict[str, Any]
+    definitions: Definitions
+    constraint: JsonSchema | None = None
+
+    def __call__(self, value: Any) -> bool:
+        if self.constraint is None:
+            self.constraint = JsonSchema({**self.sent, "$defs": self.definitions}, profile="exact")
+        try:
+            self.constraint.parse(write_json(value))
+        except InvalidTextError:
+            return False
+        return True
+
+
+@dataclass
+class _Test:
+    """Tells whether a value has the outer structure of a schema."""
+
+    sent: dict[str, Any]
+    definitions: Definitions
+
+    def __call__(self, value: Any) -> bool:
+        one = _whole(self.sent, self.definitions)
+        if "anyOf" in one:
+            return any(_Test(option, self.definitions)(value) for option in one["anyOf"])
+        if "enum" in one:
+            return identity(value) in {identity(known) for known in one["enum"]}
+        if "type" not in one:
+            return True
+        kind = _type_of(value)
+        if kind != one["type"] and (kind, one["type"]) != ("integer", "number"):
+            return False
+        if kind != "object" or one.get("additionalProperties", True) is not False:
+            return True
+        known = one.get("properties", {})
+        if not set(value) <= set(known) or not set(one.get("required", ())) <= set(value):
+            return False
+        return all(
+            "enum" not in known[key] or _Test(known[key], self.definitions)(inner) for key, inner in value.items()
+        )

@@ -1,0 +1,522 @@
+"""`RemoteModel`: a model served by an API, with the generating functions as methods."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from guideway import constraints
+from guideway.arguments import integer
+from guideway.constraints import Constraint, JsonSchema, PythonType
+from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
+from guideway.generation.options import BATCH, check_names, of_request
+from guideway.generation.partial_values import Progress
+from guideway.generation.plan import GenerationRequest, is_many
+from guideway.generation.prompts import extraction_prompt
+from guideway.generation.protocol import GeneratingModel
+from guideway.generation.results import Generation, GenerationState, Truncation
+from guideway.generation.scheduler import Timings
+from guideway.generation.streams import PartialValue, TextChunk, only_values
+from guideway.remote.adapters import Adapter, Request, adapter_for
+from guideway.remote.capabilities import Capabilities, capabilities, guessed_dialect
+from guideway.remote.dialogue import Attempt, Dialogue, FailureSettings, Result
+from guideway.remote.plan import RemotePlan, Require, make_plan, without_route
+from guideway.remote.streams import arun, run
+from guideway.remote.usage import Prices, RateLimit, Usage
+
+__all__ = ["RemoteGeneration", "RemoteModel", "plan", "remote"]
+
+T_co = TypeVar("T_co", covariant=True)
+_USED = ("max_tokens", "temperature", "top_p", "seed", "stop", "allow_truncation")
+_OF_CALLS = ("batch_size", "progress", "return_exceptions")
+
+
+@dataclass(frozen=True)
+class RemoteGeneration(Generation[T_co], Generic[T_co]):
+    """One result of a remote model. `tokens` is empty: an endpoint gives text.
+
+    Attributes:
+        usage: The tokens of all attempts.
+        attempts: The requests that led to the result.
+        plan: How the constraint was sent in the last attempt; None for free text.
+        repairs: The repairs of the text; "formatter" if a local model wrote it.
+        reasoning: The reasoning text, if the endpoint gave it.
+    """
+
+    usage: Usage = field(default_factory=Usage)
+    attempts: tuple[Attempt, ...] = ()
+    plan: RemotePlan | None = None
+    repairs: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+class RemoteModel(GeneratingModel):
+    """A model served by an API. `guideway.remote` makes one.
+
+    The functions `generate`, `complete`, `extract`, `stream`, `stream_values` and their asynchronous variants take it as they
+    take a local model. It cannot be pickled, since it holds a client with a key.
+
+    Attributes:
+        name: The name of the model.
+        capabilities: What the endpoint enforces.
+        rate_limit: The limits of requests.
+        usage: The tokens of all calls so far.
+    """
+
+    def __init__(
+        self, adapter: Adapter, given: Capabilities, settings: FailureSettings, require: Require, rate_limit: RateLimit
+    ) -> None:
+        self._adapter = adapter
+        self.name = adapter.model
+        self.capabilities = given
+        self._settings = settings
+        self._require: Require = require
+        self.rate_limit = rate_limit
+        self.usage = Usage()
+        self._plans: dict[Constraint[Any], RemotePlan] = {}
+
+    def __repr__(self) -> str:
+        return f"RemoteModel({self.name!r}, dialect={self.capabilities.name!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a remote model holds a client with a key and cannot be pickled; make one in each process")
+
+    # -- plans
+
+    def plan(self, output: object, *, require: Require | None = None) -> RemotePlan:
+        """Return how a constraint is sent. No request is made. See `guideway.plan`."""
+        constraint = constraints.of(output)
+        if require is None and (known := self._plans.get(constraint)) is not None:
+            return known
+        made = make_plan(
+            self.capabilities, constraint, require=require or self._require, on_failure=self._settings.steps()
+        )
+        if require is None:
+            if len(self._plans) >= 256:
+                self._plans.pop(next(iter(self._plans)), None)
+            self._plans[constraint] = made
+        return made
+
+    def _dialogue(self, prompt: Any, output: object, options: Any, sample: int | None, streaming: bool) -> Dialogue:
+        if isinstance(prompt, GenerationRequest):
+            own = prompt.options
+            options = of_request(options, own)
+            output = prompt.output if not _is_default(prompt.output) else output
+            prompt = prompt.prompt
+        used = {name: value for name, value in options.items() if name not in _OF_CALLS}
+        if wrong := sorted(set(used) - {*_USED, "sampler"}):
+            raise UnsupportedError(
+                f"{wrong[0]} has no effect on a model served by an API; supported are {', '.join(_USED)}"
+            )
+        constraint = None if output is None else constraints.of(output)
+        if constraint is not None and options.get("stop"):
+            raise ValueError("stop and a constraint exclude each other: a constrained text is never cut")
+        request = Request(
+            _messages(prompt),
+            max_tokens=integer("max_tokens", options.get("max_tokens", 512), 1),
+            temperature=_temperature(options),
+            top_p=options.get("top_p"),
+            seed=None if "seed" not in options else integer("seed", options["seed"]) + (sample or 0),
+            stop=_stops(options.get("stop", ())),
+        )
+        settings = self._settings
+        if settings.max_cost is not None and settings.prices is not None:
+            spent = settings.prices.cost(self.usage)
+            if spent >= settings.max_cost:
+                raise LimitExceededError(f"the calls cost {spent:.4f} so far, and max_cost is {settings.max_cost}")
+        return Dialogue(
+            request,
+            constraint,
+            None if constraint is None else self.plan(constraint),
+            settings,
+            continues=self.capabilities.continues,
+            provider=self.capabilities.title or self.capabilities.name,
+            size_errors=self.capabilities.size_errors,
+            next_plan=lambda before: without_route(
+                self.capabilities, constraint, before, self._require, settings.steps()
+            ),
+            allow_truncation=bool(options.get("allow_truncation", False)),
+            streaming=streaming,
+        )
+
+    def _result(self, dialogue: Dialogue, started: float) -> RemoteGeneration[Any]:
+        self.usage += dialogue.usage
+        found: Result = dialogue.outcome()
+        usage = dialogue.usage
+        cut = (
+            None
+            if found.finish_reason == "stop"
+            else Truncation("cut", "max_tokens", usage.output, None, None, len(found.text))
+        )
+        return RemoteGeneration(
+            found.value,
+            found.text,
+            (),
+            usage.input,
+            0,
+            "stop" if found.finish_reason == "stop" else "length",
+            Timings(0.0, time.monotonic() - started, 0.0, 0.0),
+            GenerationState((), (), dialogue.constraint),
+            None,
+            (),
+            cut,
+            usage,
+            tuple(dialogue.attempts),
+            dialogue.plan,
+            found.repairs,
+            found.reasoning,
+        )
+
+    # -- synchronous calls
+
+    def _one(self, prompt: Any, output: object, options: Any, sample: int | None) -> RemoteGeneration[Any]:
+        dialogue, started = self._dialogue(prompt, output, options, sample, False), time.monotonic()
+        for _ in run(self._adapter, dialogue, self.rate_limit, self._provider):
+            pass
+        return self._result(dialogue, started)
+
+    @property
+    def _provider(self) -> str:
+        return self.capabilities.title or self.capabilities.name
+
+    def complete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.complete`. Returns `RemoteGeneration`."""
+        jobs, many, width, keep = _jobs(prompt, n, options)
+        if len(jobs) == 1:
+            return _shaped([_kept(lambda: self._one(jobs[0][0], output, options, jobs[0][1]), keep)], many, n)
+        with ThreadPoolExecutor(min(width, len(jobs))) as pool:
+            futures = [
+                pool.submit(_kept, partial(self._one, one, output, options, sample), keep) for one, sample in jobs
+            ]
+            try:
+                found = [future.result() for future in futures]
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
+        return _shaped(found, many, n)
+
+    def generate(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.generate`."""
+        return only_values(self.complete(prompt, output, n=n, **options))
+
+    def extract(self, text: Any, output: object, **options: Any) -> Any:
+        """As `guideway.extract`."""
+        return self.generate(_extraction(text, output), output, **options)
+
+    def stream(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> RemoteStream:
+        """As `guideway.stream`. Only text that is valid so far is yielded."""
+        jobs, many, _, _ = _jobs(prompt, n, options)
+        return RemoteStream(self, jobs, many, n, output, options)
+
+    def stream_values(self, prompt: Any, output: object, **options: Any) -> Iterator[PartialValue[Any]]:
+        """As `guideway.stream_values`."""
+        if is_many(prompt):
+            raise TypeError("a stream of values takes one prompt, not a list")
+        growth = _Growth(output)
+        stream = self.stream(prompt, output, **options)
+        return _values(growth, stream)
+
+    def stream_extract(self, text: str, output: object, **options: Any) -> Iterator[PartialValue[Any]]:
+        """As `guideway.generation.stream_extract`."""
+        return self.stream_values(_extraction(text, output), output, **options)
+
+    def score(self, prompt: Any, options: Any, **more: Any) -> Any:
+        """Refused: chat endpoints give no probabilities of a given text."""
+        raise UnsupportedError(f"{self._provider} gives no log-probabilities of a given text, so options have no score")
+
+    # -- asynchronous calls
+
+    async def _aone(self, prompt: Any, output: object, options: Any, sample: int | None) -> RemoteGeneration[Any]:
+        dialogue, started = self._dialogue(prompt, output, options, sample, False), time.monotonic()
+        pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider)
+        try:
+            async for _ in pieces:
+                pass
+        finally:
+            await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
+        return self._result(dialogue, started)
+
+    async def acomplete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.acomplete`."""
+        jobs, many, width, keep = _jobs(prompt, n, options)
+        free = asyncio.Semaphore(width)
+
+        async def one(given: Any, sample: int | None) -> Any:
+            async with free:
+                try:
+                    return await self._aone(given, output, options, sample)
+                except Exception as error:
+                    if keep:
+                        return error
+                    raise
+
+        tasks = [asyncio.ensure_future(one(given, sample)) for given, sample in jobs]
+        try:
+            found = await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
+        return _shaped(list(found), many, n)
+
+    async def agenerate(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
+        """As `guideway.agenerate`."""
+        return only_values(await self.acomplete(prompt, output, n=n, **options))
+
+    async def aextract(self, text: Any, output: object, **options: Any) -> Any:
+        """As `guideway.aextract`."""
+        return await self.agenerate(_extraction(text, output), output, **options)
+
+    async def astream(
+        self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any
+    ) -> AsyncIterator[Any]:
+        """As `guideway.astream`. Several sequences are streamed one after another."""
+        jobs, many, _, _ = _jobs(prompt, n, options)
+        for number, (given, sample) in enumerate(jobs):
+            dialogue, started = self._dialogue(given, output, options, sample, True), time.monotonic()
+            pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=True)
+            try:
+                async for text in pieces:
+                    yield text if not many and n is None else TextChunk(number // (n or 1), number % (n or 1), text)
+            finally:
+                await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
+            self._result(dialogue, started)
+
+    async def astream_values(self, prompt: Any, output: object, **options: Any) -> AsyncIterator[PartialValue[Any]]:
+        """As `guideway.astream_values`."""
+        growth = _Growth(output)
+        dialogue, started = self._dialogue(prompt, output, options, None, True), time.monotonic()
+        pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=True)
+        try:
+            async for text in pieces:
+                for value in growth.push(text):
+                    yield value
+        finally:
+            await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
+        yield growth.whole(self._result(dialogue, started))
+
+
+class RemoteStream(Iterator[Any]):
+    """An iterator over the text of a remote model. `results` has the results of the sequences that ended."""
+
+    def __init__(
+        self,
+        model: RemoteModel,
+        jobs: list[tuple[Any, int | None]],
+        many: bool,
+        n: int | None,
+        output: object,
+        options: Any,
+    ) -> None:
+        self._model, self._jobs, self._many, self._n, self._output, self._options = (
+            model,
+            jobs,
+            many,
+            n,
+            output,
+            options,
+        )
+        self._found: list[Any] = [None] * len(jobs)
+        if jobs:
+            model._dialogue(jobs[0][0], output, options, jobs[0][1], True)  # reports wrong arguments at once
+        self._items = self._pieces()
+
+    def _pieces(self) -> Iterator[Any]:
+        model = self._model
+        for number, (given, sample) in enumerate(self._jobs):
+            dialogue, started = model._dialogue(given, self._output, self._options, sample, True), time.monotonic()
+            pieces = run(model._adapter, dialogue, model.rate_limit, model._provider, shown=True)
+            try:
+                for text in pieces:
+                    one = TextChunk(number // (self._n or 1), number % (self._n or 1), text)
+                    yield one if self._many or self._n is not None else text
+            finally:
+                pieces.close()  # type: ignore[attr-defined]  # a generator
+            self._found[number] = model._result(dialogue, started)
+
+    def __next__(self) -> Any:
+        return next(self._items)
+
+    @property
+    def results(self) -> Any:
+        """The results of `complete`: None for sequences that have not ended."""
+        return _shaped(self._found, self._many, self._n)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._items.close()  # type: ignore[attr-defined]  # a generator
+
+
+class _Growth:
+    """The partial value of a stream."""
+
+    def __init__(self, output: object) -> None:
+        source = constraints.of(output)
+        if not isinstance(source, (JsonSchema, PythonType)):
+            raise InvalidConstraintError(f"a stream of values needs a type or a JsonSchema, got {source!r}")
+        self._progress = Progress(source)
+        self._seen = 0
+
+    def push(self, text: str) -> Iterator[PartialValue[Any]]:
+        self._progress.push(text)
+        if self._progress.changes > self._seen:
+            self._seen = self._progress.changes
+            yield PartialValue(self._progress.data, dict(self._progress.fields))
+
+    def whole(self, result: RemoteGeneration[Any]) -> PartialValue[Any]:
+        self._progress.finish()
+        return PartialValue(self._progress.data, dict(self._progress.fields), result.value)
+
+
+def _values(growth: _Growth, stream: RemoteStream) -> Iterator[PartialValue[Any]]:
+    try:
+        for text in stream:
+            yield from growth.push(text)
+    finally:
+        stream.close()
+    yield growth.whole(stream.results)
+
+
+# -- arguments
+
+
+def _is_default(output: object) -> bool:
+    return output is GenerationRequest("").output
+
+
+def _messages(prompt: Any) -> tuple[Mapping[str, Any], ...]:
+    if isinstance(prompt, str):
+        return ({"role": "user", "content": prompt},)
+    if isinstance(prompt, (list, tuple)) and prompt and all(isinstance(one, Mapping) for one in prompt):
+        for one in prompt:
+            if not isinstance(one.get("role"), str) or "content" not in one:
+                raise TypeError(f"a message needs 'role' and 'content', got the keys {sorted(map(str, one))}")
+        return tuple(dict(one) for one in prompt)
+    raise TypeError("a model served by an API takes a str or a list of messages (dict), not token ids")
+
+
+def _temperature(options: Mapping[str, Any]) -> float | None:
+    sampler = options.get("sampler")
+    return getattr(sampler, "temperature", None) if sampler is not None else options.get("temperature")
+
+
+def _stops(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _jobs(
+    prompt: Any, n: int | None, options: Mapping[str, Any]
+) -> tuple[list[tuple[Any, int | None]], bool, int, bool]:
+    """Return the prompts with their samples, whether there are several prompts, the width, and whether to keep errors."""
+    check_names(options)
+    count = None if n is None else integer("n", n, 1)
+    many = is_many(prompt)
+    prompts = list(prompt) if many else [prompt]
+    jobs = [(one, None if count is None else sample) for one in prompts for sample in range(count or 1)]
+    width = integer("batch_size", options.get("batch_size", BATCH), 1)
+    return jobs, many, width, bool(options.get("return_exceptions", False))
+
+
+def _kept(work: Any, keep: bool) -> Any:
+    try:
+        return work()
+    except Exception as error:
+        if keep:
+            return error
+        raise
+
+
+def _shaped(found: list[Any], many: bool, n: int | None) -> Any:
+    if n is None:
+        return found if many else found[0]
+    groups = [found[at : at + n] for at in range(0, len(found), n)]
+    return groups if many else groups[0]
+
+
+def _extraction(text: Any, output: object) -> Any:
+    source = constraints.of(output)
+    schema = getattr(source, "schema", None)
+    if not isinstance(schema, Mapping):
+        raise InvalidConstraintError(f"extract needs a type or a JsonSchema whose schema is an object, got {source!r}")
+    if isinstance(text, str):
+        return extraction_prompt(text, schema)
+    if not isinstance(text, (list, tuple)) or not all(isinstance(one, str) for one in text):
+        raise TypeError(f"text must be a str or a list of str, got {type(text).__name__}")
+    return [extraction_prompt(one, schema) for one in text]
+
+
+# -- public functions
+
+
+def remote(
+    client: Any,
+    name: str,
+    *,
+    dialect: str | Capabilities | None = None,
+    api: str | None = None,
+    require: Require = "checked",
+    attempts: int = 2,
+    resume: bool = True,
+    repair: bool = True,
+    ask_again: bool = True,
+    formatter: Any = None,
+    rate_limit: RateLimit | None = None,
+    prices: Prices | None = None,
+    max_cost: float | None = None,
+) -> RemoteModel:
+    """Return a model served by an API.
+
+    Args:
+        client: A client of openai, anthropic, google-genai or mistralai, synchronous or not, which the caller made with its
+            key, timeouts and retries; or a function with the signature of `litellm.completion`.
+        name: The name of the model.
+        dialect: What the endpoint enforces: a name such as "openai", "vllm" or "llama-server", or `Capabilities`. By default
+            it follows from the URL of the client; an unknown endpoint is expected to enforce nothing.
+        api: "chat" or "responses", for clients of openai.
+        require: The least guarantee, checked before each request: "exact", "checked", "narrowed" or "any".
+        attempts: Maximum number of requests for one result.
+        resume: Continue from the longest valid beginning, where the endpoint can continue a text.
+        repair: Repair syntax that has one reading.
+        ask_again: Send the place of a failure to the model.
+        formatter: A local model that writes the draft again under the constraint, so that the result is always valid.
+        rate_limit: Limits of requests.
+        prices: For `max_cost`.
+        max_cost: Raise `LimitExceededError` before a request when the calls of this model cost this much.
+
+    Raises:
+        InvalidConstraintError: The client or the dialect is unknown.
+    """
+    if not name:
+        raise TypeError("name must be the name of a model, got an empty str")
+    if max_cost is not None and prices is None:
+        raise ValueError("max_cost needs prices")
+    adapter = adapter_for(client, name, api)
+    given = capabilities(dialect or guessed_dialect(adapter.base_url, adapter.default_dialect))
+    settings = FailureSettings(integer("attempts", attempts, 1), resume, repair, ask_again, formatter, prices, max_cost)
+    return RemoteModel(adapter, given, settings, require, rate_limit or RateLimit())
+
+
+def plan(model: RemoteModel | str | Capabilities, constraint: object, *, require: Require = "any") -> RemotePlan:
+    """Return how a constraint is sent to a model, what the endpoint enforces and what is checked here.
+
+    No request is made.
+
+    Args:
+        model: A remote model, or the name of a dialect such as "openai".
+        constraint: The constraint, or a value that `guideway.constraints.of` accepts.
+        require: The least guarantee.
+
+    Raises:
+        UnsupportedError: No route has the guarantee. The message names the places.
+        LimitExceededError: The schema exceeds the published limits of the endpoint.
+    """
+    if isinstance(model, RemoteModel):
+        return model.plan(constraint, require=require)
+    return make_plan(capabilities(model), constraint, require=require, on_failure=FailureSettings().steps())

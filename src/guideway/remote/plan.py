@@ -1,0 +1,477 @@
+"""`RemotePlan`: how a constraint is sent to an endpoint, what the endpoint enforces, and what is checked here. No network."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from guideway import constraints
+from guideway.constraints import Choice, Constraint, JsonSchema, PythonType, Regex, to_wire
+from guideway.errors import ConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.encoder import write_json
+from guideway.jsontext.tokens import is_deeper
+from guideway.remote.capabilities import Capabilities, Evidence
+from guideway.remote.lowering import Codec, Note, SentSchema, lower
+
+__all__ = ["RemotePlan", "Require", "make_plan", "without_route"]
+
+Require = Literal["exact", "checked", "narrowed", "any"]
+_RANK = {"exact": 3, "checked": 2, "narrowed": 1, "unproven": 0}
+_NEEDED = {"exact": 3, "checked": 2, "narrowed": 1, "any": 0}
+
+MAX_ANSWER_DEPTH = 500
+"""Maximum nesting of an answer that is decoded."""
+
+_FENCE = re.compile(r"\s*```[a-zA-Z]*\n(.*?)\s*```\s*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class RemotePlan:
+    """How a constraint is sent to an endpoint.
+
+    Attributes:
+        dialect: The name of the endpoint's capabilities.
+        route: "json_schema", "custom_tool", "json_object", "prompt", or a route of one server such as "llama_grammar".
+        sent: The members of the request that carry the constraint, exactly as they are sent.
+        parts: What happens to each keyword: `Note` with place, keyword, holder and detail.
+        guarantee: "exact": the endpoint allows exactly these texts. "checked": it allows all of them; the rest is checked
+            here. "narrowed": some allowed values cannot come; the parts name them.
+        inverse: How the answer is turned back, in words; "" if it is used as it comes.
+        limits: For each published limit: the measured size and the limit.
+        evidence: What the capabilities are based on.
+        on_failure: The steps after an answer that does not fit.
+        instructions: Text that is added to the prompt; "" if there is none.
+    """
+
+    dialect: str
+    route: str
+    sent: Mapping[str, Any]
+    parts: tuple[Note, ...]
+    guarantee: str
+    inverse: str
+    limits: Mapping[str, tuple[int, int]]
+    evidence: tuple[Evidence, ...]
+    on_failure: tuple[str, ...] = ()
+    instructions: str = ""
+    _reader: AnswerReader = field(default=None, repr=False, compare=False)  # type: ignore[assignment]  # always set by make_plan
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        return {
+            "dialect": self.dialect,
+            "route": self.route,
+            "guarantee": self.guarantee,
+            "sent": dict(self.sent),
+            "parts": [[one.place, one.keyword, one.holder, one.detail] for one in self.parts],
+            "inverse": self.inverse,
+            "limits": {name: list(sizes) for name, sizes in self.limits.items()},
+            "evidence": [[one.claim, one.source, one.date, one.kind] for one in self.evidence],
+            "on_failure": list(self.on_failure),
+            "instructions": self.instructions,
+        }
+
+    def __str__(self) -> str:
+        rows = [("place", "keyword", "held by", "detail")]
+        rows += [(one.place or "(root)", one.keyword or "-", one.holder, one.detail) for one in self.parts]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = [f"{self.dialect}: route {self.route}, guarantee {self.guarantee}"]
+        lines += [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
+        ]
+        lines += [f"limit {name}: {size} of {most}" for name, (size, most) in self.limits.items()]
+        if self.inverse:
+            lines.append(f"answer: {self.inverse}")
+        lines += [f"evidence: {one.claim} ({one.source}, {one.date})" for one in self.evidence]
+        return "\n".join(lines)
+
+
+class AnswerReader:
+    """Checks and reads the answers of a plan.
+
+    Attributes:
+        streamed: The constraint that the text of the answer must fit, byte by byte; None if only the whole text can be
+            checked.
+        shell: Whether the text may have white space or a code fence around it.
+    """
+
+    def __init__(
+        self, constraint: Constraint[Any], codec: Codec | None, streamed: Constraint[Any] | None, shell: bool
+    ) -> None:
+        self.constraint, self.codec, self.shell = constraint, codec, shell
+        self.streamed = _with_shell(streamed) if shell and streamed is not None else streamed
+
+    def bare(self, text: str) -> str:
+        """Return the text without white space and code fence around it."""
+        if not self.shell:
+            return text
+        found = _FENCE.fullmatch(text)
+        return found[1] if found else text.strip(" \t\r\n")
+
+    def original(self, text: str) -> str:
+        """Return the answer as a text of the constraint. Raises `InvalidTextError`."""
+        text = self.bare(text)
+        if self.codec is None:
+            return text
+        if is_deeper(text, MAX_ANSWER_DEPTH):
+            raise InvalidTextError(f"the answer is nested deeper than {MAX_ANSWER_DEPTH} levels", text=text)
+        try:
+            value = loads(text)
+        except ValueError as problem:
+            raise InvalidTextError(f"the answer is not JSON: {problem}", text=text) from None
+        decoded = self.codec.decode(value)
+        if isinstance(self.constraint, (JsonSchema, PythonType)):
+            return write_json(decoded)
+        if not isinstance(decoded, str):
+            raise InvalidTextError("the answer should have a string", text=text)
+        return decoded
+
+    def value(self, text: str) -> Any:
+        """Return the value of an answer. Raises `InvalidTextError` if it does not fit the constraint."""
+        original = self.original(text)
+        try:
+            return self.constraint.parse(original)
+        except InvalidTextError as problem:
+            if problem.text is None:
+                problem.text = original
+            raise
+
+
+_SPACE = Regex(r"[ \t\r\n]*")
+
+
+def _with_shell(constraint: Constraint[Any]) -> Constraint[Any]:
+    fenced = Regex(r"[ \t\r\n]*```[a-zA-Z]*\n[ \t\r\n]*") + constraint + Regex(r"[ \t\r\n]*```[ \t\r\n]*")
+    return (_SPACE + constraint + _SPACE) | fenced
+
+
+def _json_of(constraint: Constraint[Any]) -> JsonSchema | None:
+    if isinstance(constraint, PythonType):
+        return constraint._json
+    return constraint if isinstance(constraint, JsonSchema) else None
+
+
+def _any_spelling(json_schema: JsonSchema) -> Constraint[Any] | None:
+    """Return the same schema in every JSON spelling, or None if that is not supported."""
+    return _exact(json_schema._document, json_schema)
+
+
+def _exact(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | None:
+    options = {} if like is None else like._options()
+    try:
+        resources = None if like is None else like._supplied
+        return JsonSchema(
+            document,
+            profile="exact",
+            formats=options.get("formats", "annotate"),
+            dialect=options.get("dialect"),
+            resources=resources,
+        )
+    except ConstraintError:
+        return None
+
+
+def make_plan(
+    given: Capabilities,
+    output: object,
+    *,
+    require: Require = "checked",
+    excluded: frozenset[str] = frozenset(),
+    on_failure: tuple[str, ...] = (),
+) -> RemotePlan:
+    """Return the plan of a constraint for an endpoint.
+
+    Args:
+        given: The capabilities of the endpoint.
+        output: The constraint, or a value that `guideway.constraints.of` accepts.
+        require: The least guarantee.
+        excluded: Routes that are not used.
+        on_failure: The steps after an answer that does not fit, for the plan's table.
+
+    Raises:
+        UnsupportedError: No route has the guarantee. The message names the places.
+        LimitExceededError: Only published limits prevent the guarantee. The message names the heaviest parts.
+    """
+    if require not in _NEEDED:
+        raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {require!r}")
+    constraint = constraints.of(output)
+    json_schema = _json_of(constraint)
+    best: RemotePlan | None = None
+    too_large: LimitExceededError | None = None
+    for route in given.routes:
+        if route in excluded:
+            continue
+        try:
+            plan = _routed(given, route, constraint, json_schema, on_failure)
+        except LimitExceededError as problem:
+            too_large = too_large or problem
+            continue
+        except UnsupportedError:
+            continue
+        if plan is not None and (best is None or _RANK[plan.guarantee] > _RANK[best.guarantee]):
+            best = plan
+            if plan.guarantee in ("exact", "checked") and require != "exact":
+                break
+    if best is None or _RANK[best.guarantee] < _NEEDED[require]:
+        if too_large is not None:
+            raise too_large
+        raise _refused(given, best, require)
+    return best
+
+
+def without_route(
+    given: Capabilities, output: object, plan: RemotePlan, require: Require, on_failure: tuple[str, ...]
+) -> RemotePlan | None:
+    """Return the plan without the route of another plan, or None if there is none."""
+    at = given.routes.index(plan.route) if plan.route in given.routes else -1
+    try:
+        return make_plan(
+            given, output, require=require, excluded=frozenset(given.routes[: at + 1]), on_failure=on_failure
+        )
+    except ConstraintError:
+        return None
+
+
+def _refused(given: Capabilities, plan: RemotePlan | None, require: str) -> UnsupportedError:
+    if plan is None:
+        return UnsupportedError(f"{given.title or given.name} takes no form of this constraint")
+    found = [one for one in plan.parts if one.holder != "provider"]
+    shown = "; ".join(f"{one.place or '(root)'} {one.keyword}: {one.holder}".strip() for one in found[:8])
+    return UnsupportedError(
+        f"{given.title or given.name} gives the guarantee {plan.guarantee!r} by the route {plan.route!r}, and require is"
+        f" {require!r}: {shown}",
+        found[0].place if found else None,
+    )
+
+
+def _routed(
+    given: Capabilities, route: str, constraint: Constraint[Any], json_schema: JsonSchema | None, steps: tuple[str, ...]
+) -> RemotePlan | None:
+    """Return the plan of one route, or None if the route does not take this kind of constraint."""
+
+    def plan(
+        sent: Mapping[str, Any],
+        parts: tuple[Note, ...],
+        guarantee: str,
+        reader: AnswerReader,
+        *,
+        inverse: str = "",
+        limits: Mapping[str, tuple[int, int]] | None = None,
+        instructions: str = "",
+    ) -> RemotePlan:
+        if not given.enforces and guarantee == "exact":
+            guarantee = "checked"
+        return RemotePlan(
+            given.name,
+            route,
+            sent,
+            parts,
+            guarantee,
+            inverse,
+            limits or {},
+            given.evidence,
+            steps,
+            instructions,
+            reader,
+        )
+
+    def whole(holder: str, detail: str = "") -> tuple[Note, ...]:
+        return (Note("", "", holder, detail),)
+
+    own = constraint if json_schema is None else _any_spelling(json_schema)
+    if route == "prompt":
+        words = _in_words(constraint, json_schema)
+        reader = AnswerReader(constraint, None, own, json_schema is not None)
+        return plan({}, whole("prompt_only", "checked here"), "checked", reader, instructions=words)
+    if route == "json_object":
+        if json_schema is None:
+            return None
+        reader = AnswerReader(constraint, None, own, True)
+        words = _in_words(constraint, json_schema)
+        if not _allows_only_objects(json_schema):
+            return None
+        sent: Mapping[str, Any] = {"response_format": {"type": "json_object"}}
+        if given.name == "google":
+            sent = {"response_mime_type": "application/json"}
+        return plan(sent, whole("provider_superset", "any JSON object"), "checked", reader, instructions=words)
+    if route == "wire":
+        return plan(
+            {"guideway": to_wire(constraint)}, whole("provider"), "exact", AnswerReader(constraint, None, own, False)
+        )
+    if route in _GRAMMAR_FORM:
+        text, loosened = _exported(constraint, _GRAMMAR_FORM[route][0])
+        sizes = (
+            {"grammar_bytes": (len(text.encode()), given.limits["grammar_bytes"])}
+            if "grammar_bytes" in given.limits
+            else {}
+        )
+        _check_limits(given, sizes, "the exported grammar")
+        note = whole("provider_superset", "a key may occur twice") if loosened else whole("provider")
+        sent = _GRAMMAR_FORM[route][1](text)
+        guarantee = "checked" if loosened else "exact"
+        return plan(sent, note, guarantee, AnswerReader(constraint, None, own, False), limits=sizes)
+    if route in ("vllm_regex", "sglang_regex"):
+        if json_schema is not None and "$ref" in json_schema._text:
+            return None
+        text = constraint.to_regex("rust" if route == "vllm_regex" else "python")
+        body = {"structured_outputs": {"regex": text}} if route == "vllm_regex" else {"regex": text}
+        return plan({"extra_body": body}, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
+    if route == "vllm_choice":
+        if not isinstance(constraint, Choice):
+            return None
+        sent = {"extra_body": {"structured_outputs": {"choice": list(constraint.texts)}}}
+        return plan(sent, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
+    if route != "json_schema":
+        raise UnsupportedError(f"unknown route {route!r}")
+    document = _document(constraint, json_schema)
+    if document is None:
+        return None
+    lowered = lower(document, given.subset)
+    sizes = _measured(given, lowered)
+    _check_limits(given, sizes, "the schema", lowered)
+    plain = lowered.codec.plain and json_schema is not None
+    streamed = own if plain else _exact(lowered.schema)
+    reader = AnswerReader(constraint, None if plain else lowered.codec, streamed, not given.enforces)
+    holders = {one.holder for one in lowered.notes}
+    guarantee = "narrowed" if "provider_subset" in holders else "exact" if holders <= {"provider"} else "checked"
+    inverse = "" if plain else "; ".join(dict.fromkeys(one.detail for one in lowered.notes if one.detail)) or "decoded"
+    return plan(
+        _schema_fragment(given, lowered.schema), lowered.notes, guarantee, reader, inverse=inverse, limits=sizes
+    )
+
+
+def _allows_only_objects(json_schema: JsonSchema) -> bool:
+    document = json_schema._document
+    return isinstance(document, dict) and (document.get("type") == "object")
+
+
+def _document(constraint: Constraint[Any], json_schema: JsonSchema | None) -> Any:
+    """Return a schema whose instances are the values of a constraint; for texts, strings."""
+    if json_schema is not None:
+        return json_schema._document
+    if isinstance(constraint, Choice):
+        return {"enum": list(constraint.texts)}
+    try:
+        pattern = constraint.to_regex("ecma") if constraint.regular() is not None else None
+    except ConstraintError:
+        pattern = None
+    return None if pattern is None or len(pattern) > 5000 else {"type": "string", "pattern": f"^(?:{pattern})$"}
+
+
+def _schema_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
+    if given.name == "anthropic":
+        return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+    if given.name == "google":
+        return {"response_mime_type": "application/json", "response_json_schema": schema}
+    inner = {"name": "answer", "schema": schema, "strict": True}
+    return {
+        "response_format": {"type": "json_schema", "json_schema": inner},
+        **({"extra_body": dict(given.extra)} if given.extra else {}),
+    }
+
+
+def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
+    """Return a grammar, and whether it allows more than the constraint."""
+
+    def export(duplicate_keys: bool) -> str:
+        if form == "gbnf":
+            return constraint.to_gbnf(duplicate_keys=duplicate_keys)
+        return constraint.to_lark(duplicate_keys=duplicate_keys)
+
+    try:
+        return export(False), False
+    except UnsupportedError as problem:
+        if "occurs twice" not in str(problem):
+            raise
+    return export(True), True
+
+
+_GRAMMAR_FORM: dict[str, tuple[str, Any]] = {
+    "llama_grammar": ("gbnf", lambda text: {"extra_body": {"grammar": text}}),
+    "vllm_grammar": ("gbnf", lambda text: {"extra_body": {"structured_outputs": {"grammar": text}}}),
+    "sglang_ebnf": ("gbnf", lambda text: {"extra_body": {"ebnf": text}}),
+    "grammar_gbnf": ("gbnf", lambda text: {"response_format": {"type": "grammar", "grammar": text}}),
+    "custom_tool": (
+        "lark",
+        lambda text: {
+            "tools": [
+                {
+                    "type": "custom",
+                    "custom": {
+                        "name": "answer",
+                        "description": "Writes the answer.",
+                        "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": text}},
+                    },
+                }
+            ],
+            "tool_choice": {"type": "custom", "custom": {"name": "answer"}},
+        },
+    ),
+}
+
+
+def _in_words(constraint: Constraint[Any], json_schema: JsonSchema | None) -> str:
+    if json_schema is not None:
+        return "Answer only with a JSON value, without other text, that fits this JSON Schema:\n" + json_schema._text
+    if isinstance(constraint, Choice):
+        return "Answer only with one of these texts:\n" + "\n".join(constraint.texts[:200])
+    return f"Answer only with a text that fits this constraint, without other text:\n{str(constraint)[:4000]}"
+
+
+# -- sizes
+
+
+def _measured(given: Capabilities, lowered: SentSchema) -> dict[str, tuple[int, int]]:
+    found = _sizes(lowered.schema)
+    return {name: (found[name], most) for name, most in given.limits.items() if name in found}
+
+
+def _sizes(schema: Any) -> dict[str, int]:
+    sizes = dict.fromkeys(("properties", "depth", "characters", "enum_values", "unions", "optional"), 0)
+    todo: list[tuple[Any, int]] = [(schema, 1)]
+    while todo:
+        one, depth = todo.pop()
+        if not isinstance(one, dict):
+            continue
+        inner = one.get("properties", {})
+        if one.get("type") == "object" or one.get("type") == "array":
+            sizes["depth"] = max(sizes["depth"], depth)
+        sizes["properties"] += len(inner)
+        sizes["optional"] += len(set(inner) - set(one.get("required", ())))
+        sizes["characters"] += sum(map(len, inner))
+        if isinstance(one.get("enum"), list):
+            sizes["enum_values"] += len(one["enum"])
+            sizes["characters"] += sum(len(str(value)) for value in one["enum"])
+        options = one.get("anyOf", ())
+        sizes["unions"] += bool(options)
+        todo += [(value, depth + 1) for value in inner.values()]
+        todo += [(value, depth) for value in (*options, *one.get("$defs", {}).values())]
+        todo += [(one[name], depth + 1) for name in ("items", "additionalProperties") if name in one]
+        todo += [(value, depth + 1) for value in one.get("prefixItems", ())]
+    return sizes
+
+
+def _check_limits(
+    given: Capabilities, sizes: Mapping[str, tuple[int, int]], what: str, lowered: SentSchema | None = None
+) -> None:
+    over = {name: pair for name, pair in sizes.items() if pair[0] > pair[1]}
+    if over:
+        shown = ", ".join(f"{name} {size:,} (limit {most:,})" for name, (size, most) in over.items())
+        raise LimitExceededError(
+            f"{what} is too large for {given.title or given.name}: {shown}{heaviest(lowered.schema if lowered else None)}"
+        )
+
+
+def heaviest(schema: Any) -> str:
+    """Return the heaviest parts of a schema, in words."""
+    if not isinstance(schema, dict):
+        return ""
+    parts = [(f"/properties/{key}", value) for key, value in schema.get("properties", {}).items()]
+    parts += [(f"/$defs/{key}", value) for key, value in schema.get("$defs", {}).items()]
+    sized = sorted(((len(json.dumps(value)), place) for place, value in parts), reverse=True)[:3]
+    return (
+        "; the heaviest parts are " + ", ".join(f"{place} ({size:,} bytes)" for size, place in sized) if sized else ""
+    )

@@ -1,0 +1,246 @@
+"""`probe`: measures what an endpoint enforces, with about ten tiny requests.
+
+Each request asks for a text that the constraint forbids. An answer that fits the constraint all the same was enforced; one
+that does not was not. One request without a constraint shows whether the model does write the forbidden text, so that the
+verdict means something.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from guideway.constraints import Choice, Constraint, JsonSchema, Regex
+from guideway.errors import GuidewayError, InvalidTextError, RemoteError
+from guideway.remote.adapters import Request
+from guideway.remote.capabilities import Capabilities, Evidence
+from guideway.remote.dialogue import Dialogue, FailureSettings
+from guideway.remote.model import RemoteModel
+from guideway.remote.streams import run
+from guideway.remote.usage import Usage
+
+__all__ = ["Probe", "Verdict", "probe"]
+
+VerdictName = Literal["enforced", "loosened", "ignored", "refused", "error", "unclear"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one request showed.
+
+    Attributes:
+        route: The form in which the constraint was sent.
+        case: What was tried.
+        verdict: "enforced": the answer fits. "loosened": the structure fits, the keyword in question does not. "ignored":
+            the answer does not fit at all. "refused": the endpoint refused the request with a status of 400 to 422.
+            "error": another failure. "unclear": the answer was cut, or the model fits without a constraint.
+        detail: The answer, or the error.
+    """
+
+    route: str
+    case: str
+    verdict: VerdictName
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What an endpoint enforces, route by route.
+
+    Attributes:
+        base_url: The endpoint.
+        model: The model.
+        date: The day, as in ISO 8601.
+        verdicts: The verdict of each request.
+        usage: The tokens that were spent.
+    """
+
+    base_url: str
+    model: str
+    date: str
+    verdicts: tuple[Verdict, ...]
+    usage: Usage
+
+    def enforced(self, route: str) -> bool:
+        """Return whether every clear verdict of a route is "enforced", and there is one."""
+        found = [one.verdict for one in self.verdicts if one.route == route and one.verdict != "unclear"]
+        return bool(found) and all(one == "enforced" for one in found)
+
+    def capabilities(self, given: Capabilities) -> Capabilities:
+        """Return capabilities without the routes that are not enforced, with the probe as evidence."""
+        measured = {one.route for one in self.verdicts}
+        routes = tuple(one for one in given.routes if one not in measured or self.enforced(one))
+        claim = "; ".join(f"{one.route} {one.case}: {one.verdict}" for one in self.verdicts)
+        evidence = Evidence(claim, f"probe of {self.model}", self.date, "probe")
+        return given.override(routes=routes or ("prompt",), evidence=(*given.evidence, evidence), updated=self.date)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the probe as JSON values."""
+        verdicts = [[one.route, one.case, one.verdict, one.detail] for one in self.verdicts]
+        usage = {"requests": self.usage.requests, "input": self.usage.input, "output": self.usage.output}
+        return {
+            "base_url": self.base_url,
+            "model": self.model,
+            "date": self.date,
+            "verdicts": verdicts,
+            "usage": usage,
+        }
+
+    def __str__(self) -> str:
+        rows = [("route", "case", "verdict", "answer")]
+        rows += [(one.route, one.case, one.verdict, one.detail[:60]) for one in self.verdicts]
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)).rstrip() for row in rows
+        ]
+        spent = f"{self.usage.requests} requests, {self.usage.input} input tokens, {self.usage.output} output tokens"
+        return "\n".join([f"{self.base_url} {self.model}, {self.date}", *lines, spent])
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    required = list(properties)
+    return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
+
+
+_PROSE = "Answer in one short English sentence, without JSON: what is the capital of France?"
+_SCHEMA_CASES: list[tuple[str, str, dict[str, Any]]] = [
+    ("structure", _PROSE, _object({"city": {"type": "string"}})),
+    (
+        "enum",
+        'Write only this JSON: {"colour": "purple"}',
+        _object({"colour": {"type": "string", "enum": ["red", "green"]}}),
+    ),
+    (
+        "required",
+        'Write only this JSON: {"name": "Ada"}',
+        _object({"name": {"type": "string"}, "born": {"type": "integer"}}),
+    ),
+    (
+        "additionalProperties",
+        'Write only this JSON: {"a": 1, "b": 2, "c": 3}',
+        _object({"a": {"type": "integer"}, "b": {"type": "integer"}}),
+    ),
+]
+_KEYWORD_CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "pattern": (
+        'Write only this JSON: {"code": "hello"}',
+        _object({"code": {"type": "string", "pattern": "^[0-9]{3}$"}}),
+    ),
+    "maximum": ('Write only this JSON: {"n": 70}', _object({"n": {"type": "integer", "minimum": 0, "maximum": 9}})),
+    "maxLength": ('Write only this JSON: {"s": "abcdefgh"}', _object({"s": {"type": "string", "maxLength": 2}})),
+    "minItems": (
+        'Write only this JSON: {"l": []}',
+        _object({"l": {"type": "array", "items": {"type": "integer"}, "minItems": 2}}),
+    ),
+    "maxItems": (
+        'Write only this JSON: {"l": [1, 2, 3, 4]}',
+        _object({"l": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}}),
+    ),
+}
+_LOOSE = {"pattern", "maximum", "maxLength", "minItems", "maxItems", "minimum"}
+
+_DIGITS = Regex("[0-9]{3}")
+_CHOICE = Choice(["alpha", "beta"])
+_NO_DIGITS = "Answer with the word hello and nothing else."
+
+
+def _chat(schema: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
+    }
+
+
+_SCHEMA_FORMS: dict[str, Any] = {
+    "anthropic": lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
+    "google.genai": lambda schema: {"response_mime_type": "application/json", "response_json_schema": schema},
+}
+_TEXT_FORMS: list[tuple[str, dict[str, Any], Constraint[Any]]] = [
+    ("vllm_grammar", {"extra_body": {"structured_outputs": {"grammar": "root ::= [0-9]{3}"}}}, _DIGITS),
+    ("vllm_regex", {"extra_body": {"structured_outputs": {"regex": "[0-9]{3}"}}}, _DIGITS),
+    ("vllm_choice", {"extra_body": {"structured_outputs": {"choice": ["alpha", "beta"]}}}, _CHOICE),
+    ("sglang_regex", {"extra_body": {"regex": "[0-9]{3}"}}, _DIGITS),
+    ("sglang_ebnf", {"extra_body": {"ebnf": "root ::= [0-9]{3}"}}, _DIGITS),
+    ("llama_grammar", {"extra_body": {"grammar": "root ::= [0-9]{3}"}}, _DIGITS),
+]
+
+
+def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
+    """Measure what an endpoint enforces, with tiny requests through the model's client.
+
+    Args:
+        model: The model, from `guideway.remote`.
+        max_tokens: The maximum number of tokens of each answer.
+
+    Returns:
+        The verdicts. `Probe.capabilities` turns them into capabilities for `guideway.remote(dialect=...)`.
+
+    Raises:
+        RemoteError: The endpoint cannot be reached, refuses the key, or has no such model.
+    """
+    adapter = model._adapter
+    form = _SCHEMA_FORMS.get(adapter.library, _chat)
+    found: list[Verdict] = []
+    total = Usage()
+
+    def ask(prompt: str, fragment: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the answer and its finish reason."""
+        nonlocal total
+        request = Request(({"role": "user", "content": prompt},), fragment=fragment, max_tokens=max_tokens)
+        dialogue = Dialogue(request, None, None, FailureSettings(attempts=1), provider=model.capabilities.name)
+        for _ in run(adapter, dialogue, model.rate_limit, model.capabilities.name):
+            pass
+        total += dialogue.usage
+        result = dialogue.outcome()
+        return result.text, result.finish_reason
+
+    plain, _ = ask(_PROSE, {})  # reports a wrong key, model or URL
+    cases = [(name, prompt, schema) for name, prompt, schema in _SCHEMA_CASES]
+    cases += [(name, prompt, schema) for name, (prompt, schema) in _KEYWORD_CASES.items()]
+    for name, prompt, schema in cases:
+        constraint = JsonSchema(schema, profile="exact")
+        loose = JsonSchema(_without_keywords(schema), profile="exact") if name in _LOOSE else None
+        found.append(_judged("json_schema", name, partial(ask, prompt, form(schema)), constraint, loose))
+        if name == "structure" and _fits(constraint, plain):
+            found[-1] = Verdict("json_schema", name, "unclear", "the model writes this without a constraint")
+        if name == "structure" and found[-1].verdict in ("refused", "ignored"):
+            break
+    if adapter.library == "openai" and "api.openai.com" not in adapter.base_url:
+        for route, fragment, text_constraint in _TEXT_FORMS:
+            found.append(_judged(route, "text", partial(ask, _NO_DIGITS, fragment), text_constraint, None))
+    return Probe(adapter.base_url, model.name, datetime.date.today().isoformat(), tuple(found), total)
+
+
+def _without_keywords(schema: Any) -> Any:
+    if isinstance(schema, dict):
+        return {name: _without_keywords(value) for name, value in schema.items() if name not in _LOOSE}
+    return schema
+
+
+def _fits(constraint: Constraint[Any], text: str) -> bool:
+    try:
+        constraint.parse(text)
+    except InvalidTextError:
+        return False
+    return True
+
+
+def _judged(route: str, case: str, ask: Any, constraint: Constraint[Any], loose: Constraint[Any] | None) -> Verdict:
+    try:
+        text, finish = ask()
+    except RemoteError as problem:
+        refused = problem.status is not None and 400 <= problem.status <= 422 and problem.status not in (401, 403)
+        return Verdict(route, case, "refused" if refused else "error", str(problem)[:200])
+    except GuidewayError as problem:
+        return Verdict(route, case, "error", str(problem)[:200])
+    shown = json.dumps(text[:200], ensure_ascii=False)
+    if _fits(constraint, text.strip() if isinstance(constraint, JsonSchema) else text):
+        return Verdict(route, case, "enforced", shown)
+    if finish == "length":
+        return Verdict(route, case, "unclear", f"cut: {shown}")
+    if loose is not None and _fits(loose, text.strip()):
+        return Verdict(route, case, "loosened", shown)
+    return Verdict(route, case, "ignored", shown)

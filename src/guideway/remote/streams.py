@@ -1,0 +1,172 @@
+"""Runs dialogues: opens streams of an SDK in a thread or an event loop, and closes them on every way out."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from functools import cache
+from typing import Any, TypeVar
+
+from guideway.remote.adapters import Adapter, Request
+from guideway.remote.dialogue import Dialogue
+from guideway.remote.usage import RateLimit
+
+__all__ = ["arun", "run"]
+
+T = TypeVar("T")
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that serves calls from threads to asynchronous clients."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="guideway-remote", daemon=True).start()
+    return loop
+
+
+def _wait(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in the shared loop. An interrupt of the caller cancels it."""
+    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+def _estimate(request: Request) -> int:
+    return sum(len(str(one.get("content", ""))) for one in request.messages) // 4 + request.max_tokens
+
+
+def run(adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False) -> Iterator[str]:
+    """Run a dialogue from a thread. Yields the text that may be shown."""
+    if not adapter.runs_sync:
+        work = arun(adapter, dialogue, limit, provider, shown=shown)
+        try:
+            while (text := _wait(_next(work))) is not None:
+                yield text
+        finally:
+            _wait(_ended(work))
+        return
+    try:
+        while (request := dialogue.request()) is not None:
+            with limit.slot(_estimate(request)):
+                yield from _one(adapter, dialogue, request, limit, provider, shown)
+            if shown and (text := dialogue.shown()):
+                yield text
+    finally:
+        dialogue.cancelled()
+
+
+def _one(
+    adapter: Adapter, dialogue: Dialogue, request: Request, limit: RateLimit, provider: str, shown: bool
+) -> Iterator[str]:
+    stream = None
+    try:
+        method, arguments = adapter.call(request, asynchronous=False)
+        stream = method(**arguments)
+        if not hasattr(stream, "__iter__"):
+            dialogue.take(adapter.whole(stream))
+        else:
+            for chunk in stream:
+                if dialogue.take(adapter.events(chunk)):
+                    break
+                if shown and (text := dialogue.shown()):
+                    yield text
+    except Exception as problem:
+        error = adapter.error(problem, provider)
+        _paused(limit, error)
+        dialogue.ended(error)
+        return
+    finally:
+        if stream is not None:
+            _quietly(lambda: adapter.close(stream))
+    dialogue.ended()
+
+
+def _paused(limit: RateLimit, error: Exception) -> None:
+    seconds = getattr(error, "retry_after", None)
+    if isinstance(seconds, float):
+        limit.pause(seconds)
+
+
+def _quietly(close: Callable[[], None]) -> None:
+    """Close a stream. An error of closing does not hide the outcome."""
+    try:
+        close()
+    except Exception:
+        return
+
+
+async def _next(work: AsyncIterator[str]) -> str | None:
+    return await anext(work, None)
+
+
+async def _ended(work: Any) -> None:
+    await work.aclose()
+
+
+async def arun(
+    adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False
+) -> AsyncIterator[str]:
+    """Run a dialogue from an event loop. Yields the text that may be shown. Cancellation closes the connection."""
+    try:
+        while (request := dialogue.request()) is not None:
+            async with limit.aslot(_estimate(request)):
+                pieces = _aone(adapter, dialogue, request, limit, provider, shown)
+                try:
+                    async for text in pieces:
+                        yield text
+                finally:
+                    await pieces.aclose()
+            if shown and (text := dialogue.shown()):
+                yield text
+    finally:
+        dialogue.cancelled()
+
+
+async def _aone(
+    adapter: Adapter, dialogue: Dialogue, request: Request, limit: RateLimit, provider: str, shown: bool
+) -> Any:
+    stream: Any = None
+    try:
+        method, arguments = adapter.call(request, asynchronous=adapter.runs_async)
+        if not adapter.runs_async:
+            stream = await asyncio.to_thread(method, **arguments)
+            chunks: AsyncIterator[Any] | None = _threaded(iter(stream))
+        else:
+            stream = method(**arguments)
+            if hasattr(stream, "__await__"):
+                stream = await stream
+            chunks = aiter(stream) if hasattr(stream, "__aiter__") else None
+        if chunks is None:
+            dialogue.take(adapter.whole(stream))
+        else:
+            async for chunk in chunks:
+                if dialogue.take(adapter.events(chunk)):
+                    break
+                if shown and (text := dialogue.shown()):
+                    yield text
+    except Exception as problem:
+        error = adapter.error(problem, provider)
+        _paused(limit, error)
+        dialogue.ended(error)
+        return
+    finally:
+        if stream is not None:
+            try:
+                if adapter.runs_async:
+                    await adapter.aclose(stream)
+                else:
+                    adapter.close(stream)
+            except Exception:  # an error of closing does not hide the outcome
+                pass
+    dialogue.ended()
+
+
+async def _threaded(chunks: Iterator[Any]) -> AsyncIterator[Any]:
+    """Iterate a synchronous stream in threads."""
+    end = object()
+    while (chunk := await asyncio.to_thread(next, chunks, end)) is not end:
+        yield chunk

@@ -1,0 +1,146 @@
+"""Exports: the parsers of llama.cpp and llguidance judge texts as the constraint does.
+
+    python -m tests.campaigns.remote_exports --count 1000
+
+Constraints are the schemas of maskbench-dev and random patterns. llama.cpp takes part where llama-cpp-python is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from benchmarks.harness.data import cases
+
+from guideway import constraints as c
+from guideway.errors import ConstraintError
+from guideway.grammar.recognizer import accepts, byte_automaton
+from tests.helpers.byte_tokenizer import ByteTokenizer
+
+MAX_TEXT = 600
+"""Texts that are longer are not judged: a lexeme for each character makes llguidance slow."""
+
+
+class Llguidance:
+    """llguidance with a vocabulary of single bytes."""
+
+    def __init__(self) -> None:
+        import llguidance
+
+        self.library = llguidance
+        self.tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(ByteTokenizer()))
+
+    def judge(self, constraint: c.Constraint[Any], texts: list[str]) -> list[bool] | None:
+        """Return the verdicts, or None if the library refuses the grammar for its size."""
+        grammar = self.library.grammar_from("lark", constraint.to_lark(duplicate_keys=True))
+        matcher = self.library.LLMatcher(self.tokenizer, grammar, log_level=0)
+        if matcher.get_error():
+            return None
+        return [self._fits(matcher, text) for text in texts]
+
+    def _fits(self, matcher: Any, text: str) -> bool:
+        one, data = matcher.deep_copy(), list(text.encode())
+        return bool(one.try_consume_tokens(data) == len(data) and one.is_accepting())
+
+
+class LlamaCpp:
+    """The grammar sampler of llama.cpp with a vocabulary of single bytes."""
+
+    def __init__(self) -> None:
+        from benchmarks.harness.llama_grammar import LlamaCpp as Engine
+
+        self.engine = Engine([b"", b"", b"", *(bytes([byte]) for byte in range(256))])
+
+    def judge(self, constraint: c.Constraint[Any], texts: list[str]) -> list[bool] | None:
+        """Return the verdicts, or None if the library refuses the grammar for its size."""
+        from benchmarks.harness.engines import Refused
+
+        try:
+            compiled = self.engine.grammar(constraint.to_gbnf(duplicate_keys=True))
+        except Refused:
+            return None
+        found = []
+        for text in texts:
+            walker = self.engine.bound(self.engine.matcher(compiled))
+            fits = all(self._step(walker, byte + 3) for byte in text.encode())
+            found.append(fits and self.engine.allows(2))
+        return found
+
+    def _step(self, walker: Any, token: int) -> bool:
+        taken = walker.advance(token)
+        if taken:
+            walker.fill()
+        return bool(taken)
+
+
+def constraints_of(count: int, draw: random.Random) -> Iterator[tuple[str, c.Constraint[Any], list[str]]]:
+    """Yield constraints with texts."""
+    chosen = cases()
+    draw.shuffle(chosen)
+    for case in chosen[: count * 9 // 10]:
+        try:
+            made = c.JsonSchema(case.schema)
+            own = made.examples(3, seed=1)
+        except ConstraintError:
+            continue
+        texts = [json.dumps(value, ensure_ascii=False) for value, _ in case.instances] + own
+        texts += [text[: draw.randrange(len(text) + 1)] for text in own]
+        yield case.name, made, [text for text in texts if len(text) <= MAX_TEXT]
+    for number in range(count - count * 9 // 10):
+        atoms = ["a", "[b-d]", "é", "(ab|c)", r"\d", ".", "[^a]", "(a*b)"]
+        pattern = "".join(draw.choice(atoms) + draw.choice(["", "*", "+", "?", "{1,3}"]) for _ in range(4))
+        texts = ["".join(draw.choice("abcdé1") for _ in range(draw.randrange(8))) for _ in range(20)]
+        yield f"pattern {number}", c.Regex(pattern), texts
+
+
+def main() -> int:
+    """Run the campaign."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    judges: list[Any] = [Llguidance()]
+    if importlib.util.find_spec("llama_cpp") is not None:
+        judges.append(LlamaCpp())
+    else:
+        print("llama-cpp-python is not installed: llama.cpp does not judge")
+    found, wrong = Counter[str](), 0
+    reasons = Counter[str]()
+    for name, constraint, texts in constraints_of(given.count, random.Random(given.seed)):
+        found["constraints"] += 1
+        try:
+            constraint.to_gbnf(duplicate_keys=True)
+        except ConstraintError as problem:
+            found["refused"] += 1
+            reasons[str(problem)[:50]] += 1
+            continue
+        try:
+            constraint.to_gbnf()
+        except ConstraintError:
+            found["with duplicate keys only"] += 1
+        automaton = byte_automaton(constraint.grammar())
+        own = [accepts(automaton, text) for text in texts]
+        for judge in judges:
+            kind = type(judge).__name__
+            verdicts = judge.judge(constraint, texts)
+            if verdicts is None:
+                found[f"refused by {kind}"] += 1
+                continue
+            found[f"texts judged by {kind}"] += len(texts)
+            for text, mine, other in zip(texts, own, verdicts, strict=True):
+                if mine != other:
+                    wrong += 1
+                    print(f"WRONG {kind} {name}: {text[:200]!r}: {other}, the constraint: {mine}", flush=True)
+    print(dict(found), dict(reasons))
+    print(f"{wrong} different verdicts; refused: {found['refused'] / max(found['constraints'], 1):.1%}")
+    return bool(wrong or found["refused"] > 0.1 * found["constraints"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

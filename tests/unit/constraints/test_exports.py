@@ -1,0 +1,153 @@
+"""Exports of constraints: the same texts in GBNF, Lark and as regular expressions."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import pytest
+
+from guideway import constraints as c
+from guideway.constraints import Constraint
+from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
+from guideway.grammar.recognizer import accepts, byte_automaton
+from tests.helpers.byte_tokenizer import ByteTokenizer
+
+ITEM = {"type": "array", "items": {"$ref": "#"}, "minItems": 1, "maxItems": 3}
+NESTED = {
+    "type": "object",
+    "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 20}, "b": {"enum": ["x", 'q"\n', 1]}, "c": ITEM},
+    "required": ["a"],
+    "minProperties": 2,
+}
+REGULAR: list[Constraint[Any]] = [
+    c.Regex("a+b|é[^x]{1,3}"),
+    c.Regex(r"(?=.*a)[ab/\-\]]{2,4}"),
+    ~c.Regex("ab*"),
+    c.Regex("[ab]*a") & c.Regex(".{2,3}"),
+    c.Choice(["a", "ab", "b/c", ""]),
+    c.Substring("abab", most=3),
+    c.Regex("a") | c.Regex("b").repeat(0, 2, separator=","),
+    c.JsonSchema({"type": "string", "maxLength": 2}, profile="exact"),
+    c.JsonSchema({"type": "string", "not": {"pattern": "^a"}, "maxLength": 3}),
+    c.JsonSchema({"type": "array", "items": {"enum": [1, "a"]}, "maxItems": 2}),
+    c.JsonSchema({"properties": {"a": {"const": 1}, "b": {"const": 2}}, "type": "object", "required": ["b"]}),
+    c.Format("date"),
+]
+RECURSIVE: list[Constraint[Any]] = [
+    c.JsonSchema(NESTED),
+    c.JsonSchema(NESTED, key_order="any", whitespace="any"),
+    c.JsonSchema({"type": "array", "items": {"type": "boolean"}, "contains": {"const": True}, "maxContains": 2}),
+    c.JsonSchema({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": {"const": 3}, "minItems": 1}),
+    c.Gbnf('root ::= "(" root ")" root | ""'),
+    c.Lark('start: "a" start "b" | "c"'),
+]
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    "c",
+    "(",
+    ")",
+    '"',
+    "\\",
+    "\\u0061",
+    "{",
+    "}",
+    "[",
+    "]",
+    ", ",
+    ": ",
+    "1",
+    "2",
+    "12",
+    "é",
+    "-",
+    "/",
+]
+PIECES += ['{"a": 3', '"b": 1', '"b": "x"', '"a": 1', "true", "false", ",", " ", "3", '"c": [', "2024", "-01"]
+
+
+def texts(one: Constraint[Any], count: int) -> list[str]:
+    """Random texts, and texts of the constraint with and without a change."""
+    draw = random.Random(7)
+    found = ["".join(draw.choice(PIECES) for _ in range(draw.randrange(5))) for _ in range(count)]
+    automaton = byte_automaton(one.grammar())
+    for _ in range(count // 4):
+        matcher, text = automaton.matcher(), b""
+        for _ in range(60):
+            allowed = [byte for byte in range(257) if matcher.validate([byte])]
+            if (256 in allowed and draw.random() < 0.3) or not allowed:
+                break
+            plain = [byte for byte in allowed if byte < 128] or [byte for byte in allowed if byte != 256]
+            if not plain:
+                break
+            byte = draw.choice(plain)
+            matcher.advance(byte)
+            text += bytes([byte])
+        found.append(text.decode("utf-8", "ignore"))
+        at = draw.randrange(len(text) + 1)
+        found.append((text[:at] + draw.choice(PIECES).encode() + text[at:]).decode("utf-8", "ignore"))
+    return found
+
+
+@pytest.mark.parametrize("one", REGULAR + RECURSIVE, ids=lambda one: repr(one)[:50])
+def test_gbnf_has_the_same_texts(one: Constraint[Any]) -> None:
+    own, other = byte_automaton(one.grammar()), byte_automaton(c.Gbnf(one.to_gbnf()).grammar())
+    verdicts = set()
+    for text in texts(one, 400):
+        assert accepts(own, text) == accepts(other, text), text
+        verdicts.add(accepts(own, text))
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("one", REGULAR, ids=lambda one: repr(one)[:50])
+def test_regex_has_the_same_texts(one: Constraint[Any]) -> None:
+    automaton = byte_automaton(one.grammar())
+    python = re.compile(one.to_regex("python"))
+    ecma = byte_automaton(c.Regex(one.to_regex("ecma"), dialect="ecma").grammar())
+    for text in texts(one, 400):
+        assert accepts(automaton, text) == bool(python.fullmatch(text)) == accepts(ecma, text), text
+
+
+@pytest.mark.parametrize("one", REGULAR + RECURSIVE, ids=lambda one: repr(one)[:50])
+def test_lark_has_the_same_texts(one: Constraint[Any]) -> None:
+    llguidance = pytest.importorskip("llguidance", reason="the notation's own parser judges")
+    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(ByteTokenizer()))
+    matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("lark", one.to_lark()))
+    assert not matcher.get_error(), matcher.get_error()
+    automaton = byte_automaton(one.grammar())
+    for text in texts(one, 60):
+        data = list(text.encode())
+        fits = matcher.deep_copy()
+        taken = fits.try_consume_tokens(data) == len(data) and fits.is_accepting()
+        assert accepts(automaton, text) == taken, text
+
+
+def test_what_cannot_be_exported_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="open key") as found:
+        c.JsonSchema({"properties": {"a": {"type": "object", "additionalProperties": True}}}).to_gbnf()
+    assert found.value.place == "/properties/a"
+    assert "root" in c.JsonSchema({"type": "object"}).to_gbnf(duplicate_keys=True)
+    with pytest.raises(UnsupportedError, match="uniqueItems"):
+        c.JsonSchema({"type": "array", "uniqueItems": True}).to_gbnf()
+    with pytest.raises(UnsupportedError, match="special token"):
+        c.SpecialToken("<x>").to_lark()
+    with pytest.raises(UnsupportedError, match="recursive"):
+        c.JsonSchema(NESTED).to_regex()
+    with pytest.raises(UnsatisfiableError):
+        c.JsonSchema({"type": "string", "minLength": 3, "maxLength": 2}).to_gbnf()
+    with pytest.raises(LimitExceededError):
+        (~c.Regex("[ab]*a[ab]{14}")).to_gbnf()
+    with pytest.raises(UnsupportedError, match="dialect"):
+        c.Regex("a").to_regex("perl")  # type: ignore[arg-type]  # what is tested
+
+
+def test_large_counts_are_divided() -> None:
+    one = c.Regex("a{1500,4200}")
+    text = one.to_gbnf()
+    assert max(int(number) for number in re.findall(r"\d+", re.sub(r"r\d+", "", text))) <= 1000
+    back = byte_automaton(c.Gbnf(text).grammar())
+    for size in (0, 1499, 1500, 2500, 4199, 4200, 4201):
+        assert accepts(back, "a" * size) == (1500 <= size <= 4200), size

@@ -1,0 +1,117 @@
+"""Rewritten schemas: each instance has an encoded form that decodes to itself."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from guideway.errors import InvalidTextError, LimitExceededError
+from guideway.remote.capabilities import capabilities
+from guideway.remote.lowering import lower
+from tests.campaigns.remote_schemas import DIALECTS, check
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 2},
+        "nick": {"type": ["string", "null"]},
+        "age": {"type": "integer"},
+    },
+    "required": ["name"],
+}
+TREE = {"type": "object", "properties": {"v": {"type": "integer"}, "l": {"$ref": "#"}}, "required": ["v"]}
+CASES: list[tuple[Any, list[Any]]] = [
+    (PERSON, [{"name": "Ada"}, {"name": "Ada", "nick": None}, {"name": "Ada", "nick": "A", "age": 3}]),
+    ({"type": "object", "additionalProperties": {"type": "integer"}}, [{}, {"a": 1, "b": 2}]),
+    (
+        {"type": "array", "prefixItems": [{"type": "integer"}, {"type": ["null", "string"]}], "items": False},
+        [[], [1], [1, None]],
+    ),
+    ({"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "string"}}, [[1, "a", "b"], [1]]),
+    ({"type": "string", "pattern": "^a+$"}, ["a", "aaa"]),
+    (
+        {"anyOf": [PERSON, {"type": "array", "items": PERSON}, {"type": "string"}]},
+        ["x", {"name": "Ada"}, [{"name": "Bo"}]],
+    ),
+    ({"oneOf": [{**PERSON}, {**PERSON, "required": ["age"]}]}, [{"name": "Ada"}]),
+    ({"enum": [1, "1", None, [1, 2], {"a": 1}]}, [1, "1", None, [1, 2], {"a": 1}]),
+    ({"const": {"a": []}}, [{"a": []}]),
+    (TREE, [{"v": 1}, {"v": 1, "l": {"v": 2, "l": {"v": 3}}}]),
+    (
+        {
+            "allOf": [
+                {"type": "object", "properties": {"a": {"type": "integer"}}},
+                {"properties": {"b": {}}, "required": ["b"]},
+            ]
+        },
+        [{"b": 1}],
+    ),
+    ({}, [1, "a", None, [{}], {"a": 1}]),
+    ({"properties": {"a": {"type": "integer"}}}, [{"a": 1}, 5, "x"]),
+    (
+        {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
+        [{"x1": 1}, {}],
+    ),
+    (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}},
+            "if": {"required": ["a"]},
+            "then": {"minProperties": 1},
+        },
+        [{"a": 1}],
+    ),
+    (
+        {"type": "object", "properties": {"additional_properties": {"type": "integer"}}, "additionalProperties": True},
+        [{"z": [1]}],
+    ),
+]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("schema", "instances"), CASES, ids=lambda one: json.dumps(one)[:40])
+def test_no_instance_is_lost(schema: Any, instances: list[Any], dialect: str) -> None:
+    found: Counter[str] = Counter()
+    check(schema, [(one, True) for one in instances], capabilities(dialect), found)
+    assert found["valid"] >= len(instances)
+    assert found["narrowed"] == 0
+
+
+def test_a_lost_instance_is_reported() -> None:
+    given = capabilities("openai")
+    lowered = lower(PERSON, given.subset)
+    with pytest.raises(InvalidTextError):
+        lowered.codec.encode({"name": "Ada", "other": 1})
+    with pytest.raises(InvalidTextError):
+        lowered.codec.decode([])
+
+
+def test_notes_name_what_is_not_enforced() -> None:
+    notes = {(one.place, one.keyword): one.holder for one in lower(PERSON, capabilities("openai").subset).notes}
+    assert notes["/properties/name", "minLength"] == "checked_locally"
+    assert notes["", "required"] == "provider"
+    vllm = {(one.place, one.keyword): one.holder for one in lower(PERSON, capabilities("vllm").subset).notes}
+    assert vllm["/properties/name", "minLength"] == "provider"
+
+
+def test_decoding_refuses_what_has_no_original() -> None:
+    tuples = lower(CASES[2][0], capabilities("openai").subset).codec
+    with pytest.raises(InvalidTextError, match="missing"):
+        tuples.decode({"item_1": None, "item_2": {"value": "a"}})
+    maps = lower(CASES[1][0], capabilities("anthropic").subset).codec
+    with pytest.raises(InvalidTextError, match="twice"):
+        maps.decode({"additional_properties": [{"key": "a", "value": 1}, {"key": "a", "value": 2}]})
+    texts = lower({}, capabilities("openai").subset).codec
+    with pytest.raises(InvalidTextError, match="JSON text"):
+        texts.decode({"value": "{"})
+
+
+def test_limits() -> None:
+    deep: Any = {"type": "integer"}
+    for _ in range(200):
+        deep = {"type": "array", "items": deep}
+    with pytest.raises(LimitExceededError, match="nested"):
+        lower(deep, capabilities("openai").subset)

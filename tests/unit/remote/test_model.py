@@ -1,0 +1,451 @@
+"""Remote models with the official SDKs against `Provider`, a real HTTP server on the loopback interface."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import guideway as gw
+from guideway.errors import (
+    AuthenticationError,
+    ConnectionLostError,
+    InvalidTextError,
+    LimitExceededError,
+    ModelNotFoundError,
+    OverloadedError,
+    RateLimitError,
+    RefusalError,
+    RemoteError,
+    TruncatedError,
+    UnsupportedError,
+)
+from guideway.remote import Prices, RateLimit, RemoteModel, Usage, probe, remote
+from guideway.testing import Answer, Provider, ProviderRequest
+
+# The connection pools of the SDKs are not closed by every test, which Python reports.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+SECRET = "sk-a-very-secret-key-1234567890"
+HONEST = Answer()
+CLIENTS = ["chat", "responses", "anthropic", "google", "mistral"]
+
+
+class Event(BaseModel):
+    title: str
+    seats: int
+    note: str | None = None
+
+
+TEXT = '{"title": "Talk", "seats": 3, "note": null}'
+
+
+def model_of(kind: str, url: str, *, asynchronous: bool = False, **options: Any) -> RemoteModel:
+    if kind in ("chat", "responses"):
+        openai = pytest.importorskip("openai", reason="the official SDK is tested")
+        client = (openai.AsyncOpenAI if asynchronous else openai.OpenAI)(
+            base_url=f"{url}/v1", api_key=SECRET, max_retries=0
+        )
+        return remote(client, "m", **{"dialect": "openai", "api": kind, **options})
+    if kind == "anthropic":
+        anthropic = pytest.importorskip("anthropic", reason="the official SDK is tested")
+        client = (anthropic.AsyncAnthropic if asynchronous else anthropic.Anthropic)(
+            base_url=url, api_key=SECRET, max_retries=0
+        )
+        return remote(client, "m", **{"dialect": "anthropic", **options})
+    if kind == "google":
+        genai = pytest.importorskip("google.genai", reason="the official SDK is tested")
+        client = genai.Client(api_key=SECRET, http_options={"base_url": url})
+        return remote(client, "m", **{"dialect": "google", **options})
+    mistral = pytest.importorskip("mistralai.client", reason="the official SDK is tested")
+    return remote(mistral.Mistral(api_key=SECRET, server_url=url), "m", **{"dialect": "mistral", **options})
+
+
+@contextmanager
+def served(script: Any = HONEST) -> Iterator[Provider]:
+    with Provider(script) as provider:
+        yield provider
+
+
+@pytest.fixture(params=CLIENTS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_every_function(kind: str) -> None:
+    with served() as provider:
+        model = model_of(kind, provider.url)
+        event = gw.generate(model, "an event", Event)
+        assert isinstance(event, Event)
+        assert isinstance(gw.extract(model, "Ada speaks to 20 people", Event), Event)
+        assert gw.generate(model, "say ok") == "ok"
+        assert gw.generate(model, "pick", gw.Choice(["a"])) == "a"
+        assert isinstance("".join(gw.stream(model, "n", int)), str)
+        values = list(gw.stream_values(model, "an event", Event))
+        assert isinstance(values[-1].value, Event)
+        results = gw.complete(model, ["a", "b"], Event, n=2)
+        assert [[type(one.value) for one in group] for group in results] == [[Event, Event], [Event, Event]]
+        total = sum((one.usage for group in results for one in group), Usage())
+        assert total.requests == 4
+        assert model.usage.input == provider.input_tokens
+        assert model.usage.output == provider.output_tokens
+
+
+def test_every_asynchronous_function(kind: str) -> None:
+    async def run(provider: Provider) -> None:
+        model = model_of(kind, provider.url, asynchronous=True)
+        assert isinstance(await gw.agenerate(model, "an event", Event), Event)
+        assert isinstance(await gw.aextract(model, "text", Event), Event)
+        assert len(await gw.acomplete(model, ["a", "b", "c"], Event)) == 3
+        assert "".join([one async for one in gw.astream(model, "say ok")]) == "ok"
+        last = [one async for one in gw.astream_values(model, "an event", Event)][-1]
+        assert isinstance(last.value, Event)
+
+    with served() as provider:
+        asyncio.run(run(provider))
+
+
+def test_a_synchronous_call_of_an_asynchronous_client() -> None:
+    with served() as provider:
+        model = model_of("chat", provider.url, asynchronous=True)
+        assert isinstance(model.generate("an event", Event), Event)
+        assert "".join(model.stream("say ok")) == "ok"
+
+
+def test_a_function_with_the_signature_of_litellm() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def completion(**given: Any) -> Any:
+        seen.append(given)
+        for piece in ("12", "3"):
+            yield {"choices": [{"delta": {"content": piece}}]}
+        yield {
+            "choices": [{"delta": {}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 2, "completion_tokens": 3},
+        }
+
+    async def acompletion(**given: Any) -> Any:
+        return {"choices": [{"message": {"content": "7"}, "finish_reason": "stop"}]}
+
+    result = gw.complete(remote(completion, "x/y"), "n", int)
+    assert (result.value, result.usage.output) == (123, 3)
+    assert seen[0]["model"] == "x/y"
+    assert asyncio.run(gw.agenerate(remote(acompletion, "x/y"), "n", int)) == 7
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer(status=401, message=f"bad key {SECRET}"), AuthenticationError),
+        (Answer(status=403), AuthenticationError),
+        (Answer(status=404), ModelNotFoundError),
+        (Answer(status=429, retry_after="0.01"), RateLimitError),
+        (Answer(status=529), OverloadedError),
+        (Answer(status=503), OverloadedError),
+        (Answer(status=500), RemoteError),
+        (Answer(TEXT, drop_after=0), ConnectionLostError),
+        (Answer(TEXT, drop_after=2), ConnectionLostError),
+        (Answer(TEXT, finish=""), ConnectionLostError),
+        (Answer(TEXT[:20], finish="length"), TruncatedError),
+        (Answer("", finish="refusal"), RefusalError),
+        (Answer("I would rather not."), InvalidTextError),
+        (Answer('{"title": 3'), InvalidTextError),
+    ],
+)
+def test_errors(kind: str, answer: Answer, error: type[Exception]) -> None:
+    with served(answer) as provider:
+        model = model_of(kind, provider.url, resume=False)
+        with pytest.raises(error) as found:
+            model.generate("an event", Event)
+        assert type(found.value) is error
+        shown = f"{found.value} {found.value!r} {found.value.__cause__} {vars(found.value)}"
+        assert SECRET not in shown
+        if isinstance(found.value, (RemoteError, InvalidTextError, TruncatedError)):
+            assert found.value.usage.requests == len(provider.requests) == len(found.value.attempts)
+        if error is RateLimitError:
+            assert isinstance(found.value, RateLimitError)
+            assert found.value.retry_after == pytest.approx(0.01)
+
+
+def test_keys_are_shown_nowhere(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", logger="guideway")
+    with served() as provider:
+        model = model_of(kind, provider.url)
+        model.generate("an event", Event)
+        assert SECRET not in repr(model) + str(model.plan(Event)) + str(vars(model.plan(Event)))
+        assert SECRET not in "".join(record.getMessage() for record in caplog.records)
+        with pytest.raises(TypeError, match="pickled"):
+            pickle.dumps(model)
+        headers = {value for request in provider.requests for value in request.headers.values()}
+        assert any(SECRET in value for value in headers)  # the endpoint does get it
+
+
+def test_the_request_ends_at_the_first_impossible_byte(kind: str) -> None:
+    bad = '{"title": "Talk", "seats": "many' + "!" * 20000
+    with served(Answer(bad, chunk=4, pause=0.001)) as provider:
+        model = model_of(kind, provider.url, attempts=1, repair=False)
+        with pytest.raises(InvalidTextError, match="not valid after 27 characters") as found:
+            model.generate("an event", Event)
+        assert found.value.usage.aborted == 1
+        time.sleep(0.3)
+        assert len(provider.aborted) == 1
+        assert len(found.value.attempts[0].text) < 100
+
+
+def test_streams_show_only_valid_text(kind: str) -> None:
+    with served(Answer('[1, 2, "x"]', chunk=2)) as provider:
+        model = model_of(kind, provider.url, dialect="unknown")
+        shown = ""
+
+        def read() -> None:
+            nonlocal shown
+            for piece in model.stream("numbers", list[int]):
+                shown += piece
+
+        with pytest.raises(InvalidTextError):
+            read()
+        assert shown == "[1, 2, "[: len(shown)]
+        assert len(shown) >= 5
+        assert len(provider.requests) == 1  # shown text cannot be taken back
+
+
+def test_split_characters(kind: str) -> None:
+    with served(Answer('{"title": "日本語é😀", "seats": 1, "note": null}', chunk=3, split_bytes=1)) as provider:
+        assert model_of(kind, provider.url).generate("an event", Event).title == "日本語é😀"
+
+
+def test_cancelling_closes_the_connection() -> None:
+    async def run(provider: Provider) -> float:
+        model = model_of("chat", provider.url, asynchronous=True)
+        task = asyncio.ensure_future(gw.agenerate(model, "an event", Event))
+        while not provider.requests:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        started = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while not provider.aborted and time.monotonic() - started < 5:
+            await asyncio.sleep(0.005)
+        return provider.aborted[0] - started
+
+    with served(Answer(TEXT, chunk=2, stall_after=3)) as provider:
+        assert asyncio.run(run(provider)) < 1.0  # the bar of 50 ms is measured by tests.campaigns.remote_load
+
+
+def test_closing_a_stream_closes_the_connection(kind: str) -> None:
+    with served(Answer(TEXT, chunk=2, stall_after=8)) as provider:
+        stream = model_of(kind, provider.url, dialect="unknown").stream("an event", Event)
+        next(iter(stream))
+        stream.close()
+        deadline = time.monotonic() + 5
+        while not provider.aborted and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert provider.aborted
+
+
+# -- the steps after an answer that does not fit
+
+
+def test_ask_again_names_the_place_and_not_the_whole_text() -> None:
+    bad = '{"title": "Talk", "seats": "many", "note": "' + "x" * 5000
+    with served([Answer(bad), Answer(TEXT)]) as provider:
+        result = model_of("chat", provider.url, repair=False).complete("an event", Event)
+        assert [one.kind for one in result.attempts] == ["first", "ask again"]
+        assert result.value.seats == 3
+        words = provider.requests[1].messages()[-1][1]
+        assert '{"title": "Talk", "seats": ' in words
+        assert "'0'" in words
+        assert "xxxx" not in str(provider.requests[1].body)
+
+
+def test_repair_is_recorded() -> None:
+    text = "Here you are:\n```json\n{title: 'x'}\n```"
+    with served(Answer('Sure!\n```json\n{"title": "a\nb", seats: 3, // three\n "note": None,}\n```\n')) as provider:
+        result = model_of("chat", provider.url, dialect="unknown").complete("an event", Event)
+        assert result.value == Event(title="a\nb", seats=3)
+        assert set(result.repairs) >= {"code fence", "trailing comma", "comment", "key without quotes"}
+        assert len(provider.requests) == 1
+        provider.script = Answer(text)
+        with pytest.raises(InvalidTextError):
+            model_of("chat", provider.url, dialect="unknown", attempts=1).complete("an event", Event)
+        provider.script = Answer('{"title": "a", "seats": 3')  # a cut text is never completed
+        with pytest.raises(InvalidTextError):
+            model_of("chat", provider.url, dialect="unknown", attempts=1).complete("an event", Event)
+
+
+def test_resume_continues_the_longest_valid_beginning() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        if not request.prefill():
+            return Answer('{"title": "Talk", "seats": many')
+        assert request.prefill() == '{"title": "Talk", "seats": '
+        return Answer('7, "note": null}')
+
+    with served(script) as provider:
+        model = model_of("chat", provider.url, dialect="vllm", repair=False)
+        result = model.complete("an event", Event)
+        assert result.value == Event(title="Talk", seats=7)
+        assert [one.kind for one in result.attempts] == ["first", "resume"]
+        assert provider.requests[1].body["continue_final_message"] is True
+
+
+def test_resume_after_a_lost_connection() -> None:
+    answers = [Answer(TEXT, chunk=4, drop_after=5), Answer(TEXT[20:])]
+    with served(answers) as provider:
+        result = model_of("mistral", provider.url).complete("an event", Event)
+        assert result.attempts[-1].kind == "resume"
+        assert provider.requests[1].prefill() == TEXT[:20]
+        assert result.value.seats == 3
+
+
+def test_the_formatter_always_gives_a_valid_value() -> None:
+    local = gw.load("tiny")
+    with served(Answer("The talk has three seats, I think.")) as provider:
+        model = model_of("chat", provider.url, dialect="unknown", formatter=local, attempts=1)
+        result = model.complete("an event", Event, max_tokens=200)
+        assert isinstance(result.value, Event)
+        assert result.repairs == ("formatter",)
+        assert [one.kind for one in result.attempts] == ["first", "formatter"]
+
+
+def test_a_refused_schema_takes_the_next_route() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        if "output_config" in request.body:
+            return Answer(status=400, message="The compiled grammar is too large")
+        return Answer(TEXT)
+
+    with served(script) as provider:
+        result = model_of("anthropic", provider.url).complete("an event", Event)
+        assert result.plan is not None
+        assert result.plan.route == "prompt"
+        assert [one.kind for one in result.attempts] == ["first", "other route"]
+        with pytest.raises(LimitExceededError, match="heaviest parts"):
+            model_of("anthropic", provider.url, require="exact").complete(
+                "an event", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+            )
+
+
+def test_attempts_and_cost_are_bounded() -> None:
+    with served(Answer("no")) as provider:
+        for attempts in (1, 3):
+            before = len(provider.requests)
+            with pytest.raises(InvalidTextError) as found:
+                model_of("chat", provider.url, attempts=attempts).generate("an event", Event)
+            assert len(provider.requests) - before == attempts == found.value.usage.requests
+        provider.script = Answer(TEXT, output_tokens=1000)
+        model = model_of("chat", provider.url, prices=Prices(1.0, 10.0), max_cost=0.015)
+        model.generate("an event", Event)
+        model.generate("an event", Event)
+        with pytest.raises(LimitExceededError, match="max_cost"):
+            model.generate("an event", Event)
+
+
+def test_rate_limits() -> None:
+    with served(Answer(TEXT, delay=0.05)) as provider:
+        model = model_of("chat", provider.url, rate_limit=RateLimit(max_concurrency=1))
+        started = time.monotonic()
+        model.generate(["a", "b", "c"], Event)
+        assert time.monotonic() - started >= 0.15
+        provider.script = [Answer(status=429, retry_after="0.4"), Answer(TEXT)]
+        model = model_of("chat", provider.url)
+        with pytest.raises(RateLimitError):
+            model.generate("a", Event)
+        started = time.monotonic()
+        model.generate("a", Event)
+        assert time.monotonic() - started >= 0.3  # the next request waits as Retry-After demands
+    with pytest.raises(ValueError, match="requests"):
+        RateLimit(requests=0)
+
+
+def test_options() -> None:
+    with served() as provider:
+        model = model_of("chat", provider.url)
+        with pytest.raises(UnsupportedError, match="logprobs"):
+            model.generate("x", int, logprobs=2)
+        with pytest.raises(TypeError, match="unknown options"):
+            model.generate("x", int, max_token=2)
+        with pytest.raises(TypeError, match="token ids"):
+            model.generate([1, 2], int)
+        with pytest.raises(ValueError, match="exclude"):
+            model.generate("x", int, stop="a")
+        with pytest.raises(UnsupportedError, match="probabilities"):
+            gw.score(model, "x", ["a", "b"])
+        assert provider.requests == []
+        errors = gw.generate(model, ["a", "b"], gw.Regex("(a|b)"), return_exceptions=True)
+        assert set(errors) <= {"a", "b"}
+        gw.generate(model, [gw.GenerationRequest("a", int, temperature=0.5), gw.GenerationRequest("b")], Event, seed=3)
+        assert {request.body.get("temperature") for request in provider.requests} == {None, 0.5}
+
+
+def test_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with served() as provider:
+        model = gw.load("openai:m", base_url=f"{provider.url}/v1", dialect="openai")
+        assert isinstance(gw.generate(model, "an event", Event), Event)
+    with pytest.raises(TypeError, match="base_url"):
+        gw.load("tiny", base_url="http://x")
+    with pytest.raises(ValueError, match="no effect"):
+        gw.load("openai:m", device="cuda")
+
+
+def test_the_probe_tells_what_the_endpoint_does() -> None:
+    with served() as provider:
+        found = probe(model_of("chat", provider.url, dialect="vllm"))
+        assert found.enforced("json_schema")
+        assert found.enforced("vllm_grammar")
+        assert found.usage.requests == len(provider.requests)
+        provider.script = Answer("Paris is the capital of France.")
+        ignored = probe(model_of("chat", provider.url, dialect="vllm"))
+        assert {one.verdict for one in ignored.verdicts} == {"ignored"}
+        assert not ignored.enforced("json_schema")
+        assert "prompt" in ignored.capabilities(model_of("chat", provider.url, dialect="vllm").capabilities).routes
+
+        def refusing(request: ProviderRequest) -> Answer:
+            return Answer("Paris.") if request.constraint() is None else Answer(status=400, message="unknown member")
+
+        provider.script = refusing
+        assert probe(model_of("chat", provider.url)).verdicts[0].verdict == "refused"
+
+        def loosened(request: ProviderRequest) -> Answer:
+            words = request.messages()[-1][1]
+            if "this JSON: " in words and any(name in words for name in ("code", '"l"', '"n"', '"s"')):
+                return Answer(words.partition("this JSON: ")[2])
+            return Answer() if request.constraint() is not None else Answer("Paris.")
+
+        provider.script = loosened
+        verdicts = {one.case: one.verdict for one in probe(model_of("chat", provider.url, dialect="openai")).verdicts}
+        assert verdicts["structure"] == "enforced"
+        assert verdicts["pattern"] == verdicts["minItems"] == verdicts["maximum"] == "loosened"
+        provider.script = Answer(status=401)
+        with pytest.raises(AuthenticationError):
+            probe(model_of("chat", provider.url))
+
+
+def test_the_command_probe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from guideway.cli import main
+
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    with served() as provider:
+        arguments = ["probe", "--model", "m", "--base-url", f"{provider.url}/v1", "--dialect", "openai"]
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        shown = capsys.readouterr().out
+        assert ended.value.code == 0, shown
+        assert "json_schema" in shown
+        assert SECRET not in shown
+        provider.script = Answer("Paris.")
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--json"])
+        assert ended.value.code == 1
+        assert '"ignored"' in capsys.readouterr().out
+
+
+def test_unknown_clients() -> None:
+    with pytest.raises(gw.errors.InvalidConstraintError, match="client"):
+        remote(object(), "m")

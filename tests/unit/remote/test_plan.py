@@ -1,0 +1,104 @@
+"""Plans: what is sent, what is checked here, and what is refused. No network."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import guideway as gw
+from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
+from guideway.remote import capabilities, dialects
+from guideway.remote.capabilities import guessed_dialect
+from tests.suites.remote_table import PAGE, page
+
+
+class Event(BaseModel):
+    title: str
+    seats: dict[str, int] = {}
+
+
+def test_a_plan_shows_the_request_and_its_gaps() -> None:
+    plan = gw.plan("openai", Event)
+    assert plan.route == "json_schema"
+    assert plan.guarantee == "checked"
+    assert plan.sent["response_format"]["json_schema"]["strict"] is True
+    assert "/properties/seats" in str(plan)
+    assert json.loads(json.dumps(plan.to_json()))["guarantee"] == "checked"
+    assert plan == gw.plan("openai", Event)
+
+
+def test_text_constraints() -> None:
+    assert gw.plan("vllm", gw.Regex("[ab]+")).route == "vllm_grammar"
+    assert gw.plan("vllm", gw.Regex("[ab]+")).guarantee == "exact"
+    lark = gw.plan("openai", gw.Lark('start: "(" start ")" | "x"'))
+    assert lark.route == "custom_tool"
+    assert lark.sent["tools"][0]["custom"]["format"]["grammar"]["syntax"] == "lark"
+    assert gw.plan("anthropic", gw.Choice(["a", "b"])).guarantee == "exact"
+    assert gw.plan("anthropic", gw.Lark('start: "(" start ")" | "x"')).route == "prompt"
+    assert gw.plan("unknown", gw.Regex("a")).parts[0].holder == "prompt_only"
+    assert gw.plan("guideway", Event).guarantee == "exact"
+
+
+@pytest.mark.parametrize("name", sorted(dialects()))
+def test_every_dialect_plans_every_kind(name: str) -> None:
+    for output in (Event, gw.Regex("[a-c]{2}"), gw.Choice(["x"]), {"type": "integer"}, gw.Format("date")):
+        plan = gw.plan(name, output)
+        assert plan.guarantee in ("exact", "checked")
+        json.dumps(plan.to_json())
+
+
+def test_require_refuses_before_a_request() -> None:
+    with pytest.raises(UnsupportedError, match="minLength"):
+        gw.plan("azure", {"type": "object", "properties": {"a": {"type": "string", "minLength": 2}}}, require="exact")
+    lark = {"type": "object", "properties": {"a": {"type": "string", "minLength": 2}}, "additionalProperties": False}
+    assert gw.plan("openai", lark, require="exact").route == "custom_tool"
+    with pytest.raises(UnsupportedError, match="prompt"):
+        gw.plan("unknown", gw.Regex("a"), require="exact")
+    with pytest.raises(ValueError, match="require"):
+        gw.plan("openai", int, require="all")  # type: ignore[arg-type]  # what is tested
+
+
+def test_published_limits_are_measured() -> None:
+    wide: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            f"p{number}": {"type": "object", "properties": {"a": {"type": "string"}}} for number in range(3000)
+        },
+    }
+    with pytest.raises(LimitExceededError, match=r"properties .*heaviest parts") as found:
+        gw.plan("azure", wide, require="exact")
+    assert "5,000" in str(found.value)
+    assert gw.plan("azure", wide).route == "json_object"
+    assert gw.plan("openai", wide.__class__(wide, properties={"a": {"type": "string"}})).limits["properties"] == (
+        1,
+        5000,
+    )
+
+
+def test_overridden_capabilities() -> None:
+    own = capabilities("openai").override(name="own", routes=("prompt",))
+    assert gw.plan(own, Event).route == "prompt"
+    with pytest.raises(InvalidConstraintError, match="unknown dialect"):
+        gw.plan("opneai", Event)
+
+
+def test_dialects_by_url() -> None:
+    assert guessed_dialect("https://api.openai.com/v1/", "openai") == "openai"
+    assert guessed_dialect("https://eu.openrouter.ai/api", "openai") == "openrouter"
+    assert guessed_dialect("http://127.0.0.1:11434/v1", "openai") == "ollama"
+    assert guessed_dialect("http://127.0.0.1:8000/v1", "openai") == "unknown"
+    assert guessed_dialect("https://api.openai.com.evil.example/v1", "openai") == "unknown"
+    assert guessed_dialect("http://[", "openai") == "unknown"
+    assert guessed_dialect("", "anthropic") == "anthropic"
+
+
+def test_the_documented_table_is_that_of_the_data() -> None:
+    assert page(PAGE.read_text("utf-8")) == PAGE.read_text("utf-8"), "run python -m tests.suites.remote_table"
+
+
+def test_every_dialect_has_dated_evidence() -> None:
+    for name, one in dialects().items():
+        assert name == "unknown" or (one.updated and one.evidence and all(claim.date for claim in one.evidence))
