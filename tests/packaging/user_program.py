@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 import guideway as gw
 from guideway import errors, types
 from guideway.compiler import CompileLimits, acompile
-from guideway.errors import BudgetTooSmallError, LimitExceededError, ModelNotFoundError, RejectedTokenError
+from guideway.errors import (
+    BudgetTooSmallError,
+    LimitExceededError,
+    ModelNotFoundError,
+    RejectedTokenError,
+    TruncatedError,
+)
 from guideway.masks import apply, new_rows
 from guideway.matcher import advance_and_fill, fill_masks, forced_tokens
 from guideway.sampling import Dry, Mirostat
