@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
+from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
 from guideway.remote.lowering import SchemaSubset
 
@@ -80,7 +80,7 @@ class Capabilities:
         return cls(subset=SchemaSubset(**subset), evidence=evidence, **others)
 
 
-@cache
+@cached(1)
 def dialects() -> dict[str, Capabilities]:
     """Return the capabilities of all dialects by name, from the data files."""
     found = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from guideway._kernel import Automaton, Matcher
+from guideway.caching import cached
 from guideway.constraints import Constraint
 from guideway.errors import ConstraintError, RejectedTokenError
 from guideway.grammar.recognizer import END, byte_automaton
@@ -13,7 +13,7 @@ from guideway.grammar.recognizer import END, byte_automaton
 __all__ = ["StreamCheck", "automaton_of"]
 
 
-@lru_cache(maxsize=256)
+@cached(256)
 def automaton_of(constraint: Constraint[Any]) -> Automaton | None:
     """Return the automaton over single bytes of a constraint, or None if it exceeds the limits of the kernel."""
     try:

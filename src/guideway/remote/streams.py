@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from functools import cache
 from typing import Any, TypeVar
 
 from guideway.remote.adapters import Adapter, Request
@@ -17,12 +16,18 @@ __all__ = ["arun", "run"]
 T = TypeVar("T")
 
 
-@cache
+_lock = threading.Lock()
+_loops: list[asyncio.AbstractEventLoop] = []  # the shared loop, once it is needed
+
+
 def _loop() -> asyncio.AbstractEventLoop:
     """Return the event loop that serves calls from threads to asynchronous clients."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="guideway-remote", daemon=True).start()
-    return loop
+    with _lock:
+        if not _loops:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="guideway-remote", daemon=True).start()
+            _loops.append(loop)
+        return _loops[0]
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:

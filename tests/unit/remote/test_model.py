@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import pickle
 import time
 from collections.abc import Iterator
@@ -29,8 +30,16 @@ from guideway.errors import (
 from guideway.remote import Prices, RateLimit, RemoteModel, Usage, probe, remote
 from guideway.testing import Answer, Provider, ProviderRequest
 
-# The connection pools of the SDKs are not closed by every test, which Python reports.
+# Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect the clients of a test before the next test, in which the warnings are errors."""
+    yield
+    gc.collect()
+
 
 SECRET = "sk-a-very-secret-key-1234567890"
 HONEST = Answer()
