@@ -140,7 +140,7 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
 std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
     const Component& k = components_[node];
     const std::uint32_t* const record = records_.at(regs, k.record_words);
-    const bool all_demands = !k.misses && k.least == static_cast<std::uint32_t>(std::popcount(k.demands));
+    const bool all_demands = !k.misses && k.least == static_cast<std::uint32_t>(std::popcount(k.demands)) && k.least <= k.most;
     if (!k.demands || !all_demands || k.maximum != kInfinite || record[kCount] + (label != kInfinite) < k.minimum) return std::nullopt;
     const std::uint64_t unmet = k.demands & ~met(record) & ~marks;
     if (!unmet) return true;
