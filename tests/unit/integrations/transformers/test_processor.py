@@ -185,14 +185,14 @@ def test_errors_surface(loaded: Any) -> None:
     _, tokenizer, _ = loaded
     processor = logits_processor(gw.Regex("[a-z]{20}"), tokenizer)
     with pytest.raises(
-        NoAllowedTokenError, match="another processor excludes every token"
+        NoAllowedTokenError, match="another processor forbids all tokens"
     ):  # it forces the end at the last token
         generated(loaded, PROMPTS[:1], processor, max_length=12, max_new_tokens=None, forced_eos_token_id=1)
     processor = logits_processor(gw.Regex("[a-z]{3}"), tokenizer)
     generated(loaded, PROMPTS[:1], processor)
     with pytest.raises(ProcessorReuseError, match="each generate"):
         generated(loaded, PROMPTS[3:], processor)
-    with pytest.raises(ProcessorError, match="2 constraints do not fit 3 rows"):
+    with pytest.raises(ProcessorError, match="got 2 constraints for 3 rows"):
         generated(loaded, PROMPTS[:3], logits_processor([gw.Regex("a"), None], tokenizer))
     with pytest.raises(BudgetTooSmallError):
         logits_processor(gw.Regex("[a-z]{999}"), tokenizer, max_tokens=3)
