@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from guideway import masks
 from guideway.constraints import PythonType
 from guideway.errors import ConstraintError
-from guideway.frontends.json_schema.explain import draw_examples
+from guideway.frontends.json_schema.report import draw_examples
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton
 

@@ -16,7 +16,7 @@ from guideway.constraints import PythonType, of
 from guideway.constraints.json_schema import explain_schema
 from guideway.constraints.rules import RuleConstraint
 from guideway.errors import ConstraintError, InvalidConstraintError, UnsatisfiableError
-from guideway.frontends.json_schema.explain import Explanation, draw_examples
+from guideway.frontends.json_schema.report import Explanation, draw_examples
 
 __all__ = ["explain"]
 

@@ -19,14 +19,13 @@ from guideway.errors import (
 )
 from guideway.frontends.json_schema.conflicts import MAX_PLACES, conflict, value_at
 from guideway.frontends.json_schema.contract import contract
-from guideway.frontends.json_schema.documents import Documents, simple_dialect
-from guideway.frontends.json_schema.expand import Expander
-from guideway.frontends.json_schema.explain import Explanation, draw_examples, explain
-from guideway.frontends.json_schema.judging import Judge
+from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.fast_path import Straight
 from guideway.frontends.json_schema.keys import MAX_STATES
 from guideway.frontends.json_schema.keywords import dialect_named
-from guideway.frontends.json_schema.lowering import Lowering
-from guideway.frontends.json_schema.straight import Straight
+from guideway.frontends.json_schema.lower import Lowering
+from guideway.frontends.json_schema.references import Documents, simple_dialect
+from guideway.frontends.json_schema.report import Explanation, draw_examples, explain
 from guideway.frontends.json_schema.style import (
     Escapes,
     Formats,
@@ -37,6 +36,7 @@ from guideway.frontends.json_schema.style import (
     Whitespace,
     make_style,
 )
+from guideway.frontends.json_schema.validate import Judge
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
 from guideway.jsontext.copying import copy_schema, copy_value

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from guideway.constraints import Choice, Constraint, Gbnf, JsonSchema, Lark, Regex
 from guideway.errors import GuidewayError
-from guideway.frontends.json_schema.explain import draw_examples
+from guideway.frontends.json_schema.report import draw_examples
 
 __all__ = ["Answer", "Provider", "ProviderRequest"]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.json_schema.bundles import (
+from guideway.frontends.json_schema.assertions import (
     ALL,
     ARRAY,
     FREE,
@@ -28,14 +28,14 @@ from guideway.frontends.json_schema.bundles import (
     join,
     merge,
 )
-from guideway.frontends.json_schema.documents import Documents
-from guideway.frontends.json_schema.evaluated import Evaluated, left_over, missed
 from guideway.frontends.json_schema.limits import MAX_OPENED, MAX_TOLD_APART
+from guideway.frontends.json_schema.one_of import Tags, discriminator, rivals_of, tags_of
 from guideway.frontends.json_schema.opposites import bundle_of_value, opposites
 from guideway.frontends.json_schema.places import Places
-from guideway.frontends.json_schema.rivals import Tags, discriminator, rivals_of, tags_of
-from guideway.frontends.json_schema.scalars import tested
+from guideway.frontends.json_schema.references import Documents
+from guideway.frontends.json_schema.strings import tested
 from guideway.frontends.json_schema.terms import Fork, Place, Term, want
+from guideway.frontends.json_schema.unevaluated import Evaluated, left_over, missed
 from guideway.jsontext.pointer import shown
 
 __all__ = ["Choice", "Choices", "Marks", "marks_of"]

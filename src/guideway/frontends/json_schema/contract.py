@@ -5,9 +5,9 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from guideway.caching import cached
-from guideway.frontends.json_schema.expand import Expander
+from guideway.frontends.json_schema.dnf import Expander
 from guideway.frontends.json_schema.keywords import ALL_TYPES, KEYWORDS, NOTES, Dialect, check_keyword
-from guideway.frontends.json_schema.scalars import is_asserted
+from guideway.frontends.json_schema.strings import is_asserted
 from guideway.frontends.json_schema.style import Style
 from guideway.jsontext.pointer import pointer
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from guideway.frontends.json_schema.bundles import ObjectPart
+from guideway.frontends.json_schema.assertions import ObjectPart
 from guideway.frontends.json_schema.limits import MAX_SPLITS
 
 __all__ = ["ABSENT", "All", "AnyOf", "Cube", "Formula", "Formulas", "Negated", "One", "TooHard", "product", "shape_of"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from guideway.frontends.json_schema.bundles import (
+from guideway.frontends.json_schema.assertions import (
     ALL,
     ANYTHING,
     ARRAY,

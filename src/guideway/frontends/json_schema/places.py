@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from guideway.errors import InvalidConstraintError, UnsupportedError
-from guideway.frontends.json_schema.bundles import ANYTHING, Want, box_key
-from guideway.frontends.json_schema.documents import Documents, Resource
+from guideway.frontends.json_schema.assertions import ANYTHING, Want, box_key
 from guideway.frontends.json_schema.keywords import KEYWORDS
-from guideway.frontends.json_schema.reading import MAX_PLAIN, read_schema
+from guideway.frontends.json_schema.parse import MAX_PLAIN, read_schema
+from guideway.frontends.json_schema.references import Documents, Resource
 from guideway.frontends.json_schema.terms import Fork, Place, Term
 from guideway.jsontext.pointer import pointer, shown
 

@@ -1,6 +1,6 @@
 """The analysis of one schema (a term): its own keywords as a bundle, and its in-place applicators as forks.
 
-A fork is a disjunction. Its options together are equivalent to the applicator. Terms are built in reading.py and are
+A fork is a disjunction. Its options together are equivalent to the applicator. Terms are built in parse.py and are
 not changed after construction. Negation is in opposites.py.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from guideway.frontends.json_schema.bundles import ANYTHING, FREE, NOTHING, Bundle, Want
-from guideway.frontends.json_schema.documents import Resource
-from guideway.frontends.json_schema.evaluated import NOTHING_EVALUATED, Evaluated, evaluated_by
+from guideway.frontends.json_schema.assertions import ANYTHING, FREE, NOTHING, Bundle, Want
+from guideway.frontends.json_schema.references import Resource
+from guideway.frontends.json_schema.unevaluated import NOTHING_EVALUATED, Evaluated, evaluated_by
 
 __all__ = ["Fork", "Place", "Scope", "Term", "want"]
 

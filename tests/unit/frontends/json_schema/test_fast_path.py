@@ -11,9 +11,9 @@ import pytest
 
 from guideway.constraints import JsonSchema, json_schema as source
 from guideway.errors import ConstraintError, InvalidConstraintError
-from guideway.frontends.json_schema.documents import Documents
-from guideway.frontends.json_schema.expand import Expander
-from guideway.frontends.json_schema.lowering import Lowering
+from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.lower import Lowering
+from guideway.frontends.json_schema.references import Documents
 from guideway.frontends.json_schema.style import Profile, Style, make_style
 from guideway.grammar.nodes import Grammar, children, renumbered
 from guideway.jsontext.copying import copy_schema

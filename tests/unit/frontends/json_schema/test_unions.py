@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
-from guideway.frontends.json_schema import cases, expand
+from guideway.frontends.json_schema import decision_diagram, dnf
 from guideway.grammar.nodes import Object
 
 END = 256
@@ -200,7 +200,7 @@ def test_unions_with_and_without_tallies_accept_the_same_texts(monkeypatch: pyte
         schema = union(rng.choice((2, 3)), 3, closed=rng.random() < 0.3, required=rng.choice(("", "one")))
         divided = compiled(schema)
         with monkeypatch.context() as patch:
-            for module in (cases, expand):
+            for module in (decision_diagram, dnf):
                 patch.setattr(module, "MIN_TALLY", 2)
             tallied = compiled(schema)
         for _ in range(25):

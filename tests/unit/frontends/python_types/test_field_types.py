@@ -38,7 +38,7 @@ from pydantic.types import SocketPath
 
 from guideway.constraints import PythonType
 from guideway.errors import UnsupportedError
-from guideway.frontends.json_schema.explain import draw_examples
+from guideway.frontends.json_schema.report import draw_examples
 from guideway.grammar.recognizer import fits
 
 

@@ -41,7 +41,7 @@ from typing_extensions import TypedDict
 import guideway as gw
 from guideway.constraints import Choice, JsonSchema, PythonType, Regex, of
 from guideway.errors import InvalidConstraintError, InvalidTextError, UnsatisfiableError, UnsupportedError
-from guideway.frontends.json_schema.explain import draw_examples
+from guideway.frontends.json_schema.report import draw_examples
 from guideway.grammar.recognizer import fits as allows
 from tests.helpers.grammar_sampler import Sampler
 from tests.helpers.reference_grammar import fits

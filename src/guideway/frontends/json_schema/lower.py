@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from guideway.errors import LimitExceededError, UnsupportedError
-from guideway.frontends.json_schema.bundles import (
+from guideway.frontends.json_schema.assertions import (
     ARRAY,
     FALSE,
     FREE,
@@ -28,12 +28,12 @@ from guideway.frontends.json_schema.bundles import (
     box_key,
     join,
 )
-from guideway.frontends.json_schema.common import SPACE, anything, punctuation
-from guideway.frontends.json_schema.expand import Expander
+from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.fast_path import MAX_NODES, Straight, reserve
 from guideway.frontends.json_schema.limits import MAX_WIDE
 from guideway.frontends.json_schema.objects import Objects, check_readings, value_of
-from guideway.frontends.json_schema.scalars import number, plain_scalar, string
-from guideway.frontends.json_schema.straight import MAX_NODES, Straight, reserve
+from guideway.frontends.json_schema.shared_nodes import SPACE, anything, punctuation
+from guideway.frontends.json_schema.strings import number, plain_scalar, string
 from guideway.frontends.json_schema.style import MAX_INDENTED, Style
 from guideway.frontends.json_schema.terms import Term, want
 from guideway.grammar.nodes import (

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.json_schema.bundles import (
+from guideway.frontends.json_schema.assertions import (
     ANYTHING,
     ARRAY,
     FALSE,
@@ -67,13 +67,13 @@ from guideway.frontends.json_schema.limits import (
     MIN_TALLY,
 )
 from guideway.frontends.json_schema.opposites import bundle_of_value
-from guideway.frontends.json_schema.reading import KEYWORD_NAMES
-from guideway.frontends.json_schema.scalars import pattern_language
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES
+from guideway.frontends.json_schema.strings import pattern_language
 from guideway.frontends.json_schema.terms import Fork, Term, want
 from guideway.grammar.regular import both
 
 if TYPE_CHECKING:
-    from guideway.frontends.json_schema.expand import Expander
+    from guideway.frontends.json_schema.dnf import Expander
 
 __all__ = ["TooHard", "objects_by_cases"]
 

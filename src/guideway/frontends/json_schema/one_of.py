@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.json_schema.bundles import (
+from guideway.frontends.json_schema.assertions import (
     ANYTHING,
     ARRAY,
     NUMBER,

@@ -8,9 +8,9 @@ from typing import Any
 
 from guideway.errors import UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.contract import contract
-from guideway.frontends.json_schema.documents import Documents
-from guideway.frontends.json_schema.expand import Expander
-from guideway.frontends.json_schema.lowering import Lowering
+from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.lower import Lowering
+from guideway.frontends.json_schema.references import Documents
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton

@@ -9,7 +9,7 @@ from decimal import Decimal
 from guideway.caching import cached
 from guideway.errors import ConstraintError, UnsupportedError
 from guideway.frontends.formats import FORMATS, format_language
-from guideway.frontends.json_schema.bundles import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
+from guideway.frontends.json_schema.assertions import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
 from guideway.frontends.json_schema.keys import matches
 from guideway.frontends.json_schema.numbers import Bounds, integers, numbers
 from guideway.frontends.json_schema.style import Style

@@ -1,8 +1,8 @@
 """The fast path: lowers simple schemas directly to grammar nodes.
 
 It handles the entries of objects, the items of arrays, the bounds of scalars, listed values, and branches whose types
-differ. All other schemas, and possibly invalid ones, are lowered by the general path (reading.py, expand.py,
-lowering.py). The general path is not constructed if no schema needs it. Both paths make the same nodes for the schemas
+differ. All other schemas, and possibly invalid ones, are lowered by the general path (parse.py, dnf.py,
+lower.py). The general path is not constructed if no schema needs it. Both paths make the same nodes for the schemas
 that the fast path handles.
 """
 
@@ -14,11 +14,11 @@ from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
 from guideway.errors import ConstraintError, LimitExceededError
-from guideway.frontends.json_schema.bundles import FREE, NumberPart
-from guideway.frontends.json_schema.common import DIGITS, SPACE_LEAF, VALUES, common_of, joined
+from guideway.frontends.json_schema.assertions import FREE, NumberPart
 from guideway.frontends.json_schema.keywords import Dialect
-from guideway.frontends.json_schema.reading import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, plain_term
-from guideway.frontends.json_schema.scalars import number
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, plain_term
+from guideway.frontends.json_schema.shared_nodes import DIGITS, SPACE_LEAF, VALUES, common_of, joined
+from guideway.frontends.json_schema.strings import number
 from guideway.frontends.json_schema.style import Style
 from guideway.frontends.json_schema.terms import Term
 from guideway.grammar.nodes import (

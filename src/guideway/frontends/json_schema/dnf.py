@@ -11,11 +11,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
-from guideway.frontends.json_schema.bundles import FREE, OBJECT, Bundle, ObjectPart, Want, box_key, merge, says
-from guideway.frontends.json_schema.cases import TooHard, objects_by_cases
+from guideway.frontends.json_schema.assertions import FREE, OBJECT, Bundle, ObjectPart, Want, box_key, merge, says
 from guideway.frontends.json_schema.choices import Choice, Choices, marks_of
-from guideway.frontends.json_schema.documents import Documents
-from guideway.frontends.json_schema.evaluated import NOTHING_EVALUATED, Evaluated
+from guideway.frontends.json_schema.decision_diagram import TooHard, objects_by_cases
 from guideway.frontends.json_schema.limits import (
     MAX_ALTERNATIVES,
     MAX_LOOKAHEAD,
@@ -28,7 +26,9 @@ from guideway.frontends.json_schema.limits import (
     MAX_WORK_FIRST,
     MIN_TALLY,
 )
-from guideway.frontends.json_schema.rivals import plainly_said
+from guideway.frontends.json_schema.one_of import plainly_said
+from guideway.frontends.json_schema.references import Documents
+from guideway.frontends.json_schema.unevaluated import NOTHING_EVALUATED, Evaluated
 from guideway.jsontext.pointer import shown
 
 __all__ = ["Expander"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from guideway.caching import CacheInfo, cached, local_cache, register
-from guideway.frontends.json_schema.bundles import WHOLE_DIGITS, NumberPart, StringPart
-from guideway.frontends.json_schema.reading import PLAIN_TERMS, listed_texts
-from guideway.frontends.json_schema.scalars import any_key, any_scalar, number, plain_scalar, string
+from guideway.frontends.json_schema.assertions import WHOLE_DIGITS, NumberPart, StringPart
+from guideway.frontends.json_schema.parse import PLAIN_TERMS, listed_texts
+from guideway.frontends.json_schema.strings import any_key, any_scalar, number, plain_scalar, string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
 from guideway.grammar.program import constant, recently_shared

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from guideway.frontends.json_schema.bundles import (
+from guideway.frontends.json_schema.assertions import (
     ANYTHING,
     ARRAY,
     NOTHING,

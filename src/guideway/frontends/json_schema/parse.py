@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from guideway.errors import LimitExceededError
-from guideway.frontends.json_schema.bundles import (
+from guideway.frontends.json_schema.assertions import (
     ARRAY,
     NUMBER,
     OBJECT,
