@@ -3,8 +3,7 @@
 style.py       profiles and their options: how JSON is written
 keywords.py    the keywords: the shape of their values and the types they apply to; dialects
 references.py  resources, identifiers, anchors, references; metaschemas/: the metaschemas of the specification
-places.py      the graph of the reachable schemas, numbered by literal
-terms.py       the analysis of one schema (term); parse.py: keywords -> terms; opposites.py: negation
+parse.py       keywords -> assertions and applicators (terms); the graph of the reachable schemas; opposites.py: negation
 assertions.py  assertions per type (bundles), and their conjunction
 dnf.py         conjunctions of schemas (wants) -> disjunctive normal form
 choices.py     applicators as choices; one_of.py: overlapping branches of `oneOf`; unevaluated.py: `unevaluated*`

@@ -31,10 +31,9 @@ from guideway.frontends.json_schema.assertions import (
 from guideway.frontends.json_schema.limits import MAX_OPENED, MAX_TOLD_APART
 from guideway.frontends.json_schema.one_of import Tags, discriminator, rivals_of, tags_of
 from guideway.frontends.json_schema.opposites import bundle_of_value, opposites
-from guideway.frontends.json_schema.places import Places
+from guideway.frontends.json_schema.parse import Fork, Place, Places, Term, want
 from guideway.frontends.json_schema.references import Documents
 from guideway.frontends.json_schema.strings import tested
-from guideway.frontends.json_schema.terms import Fork, Place, Term, want
 from guideway.frontends.json_schema.unevaluated import Evaluated, left_over, missed
 from guideway.jsontext.pointer import shown
 

@@ -67,9 +67,8 @@ from guideway.frontends.json_schema.limits import (
     MIN_TALLY,
 )
 from guideway.frontends.json_schema.opposites import bundle_of_value
-from guideway.frontends.json_schema.parse import KEYWORD_NAMES
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Fork, Term, want
 from guideway.frontends.json_schema.strings import pattern_language
-from guideway.frontends.json_schema.terms import Fork, Term, want
 from guideway.grammar.regular import both
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from guideway.frontends.json_schema.assertions import (
     join,
     merge,
 )
-from guideway.frontends.json_schema.terms import Term
+from guideway.frontends.json_schema.parse import Term
 from guideway.jsontext.pointer import shown
 
 __all__ = ["Tags", "discriminator", "plainly_said", "rivals_of", "tags_of"]

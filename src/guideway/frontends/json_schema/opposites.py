@@ -23,7 +23,7 @@ from guideway.frontends.json_schema.assertions import (
     StringPart,
     Want,
 )
-from guideway.frontends.json_schema.terms import Fork, Term, want
+from guideway.frontends.json_schema.parse import Fork, Term, want
 
 __all__ = ["Option", "bundle_of_value", "opposites"]
 
