@@ -3,8 +3,8 @@
 style.py       profiles and their options: how JSON is written
 keywords.py    the keywords: the shape of their values and the types they apply to; dialects
 references.py  resources, identifiers, anchors, references; metaschemas/: the metaschemas of the specification
-parse.py       keywords -> assertions and applicators (terms); the graph of the reachable schemas; opposites.py: negation
-assertions.py  assertions per type (bundles), and their conjunction
+parse.py       keywords -> assertions and applicators (terms); the graph of the reachable schemas
+assertions.py  assertions per type (bundles), their conjunction and negation
 dnf.py         conjunctions of schemas (wants) -> disjunctive normal form
 choices.py     applicators as choices; one_of.py: overlapping branches of `oneOf`; unevaluated.py: `unevaluated*`
 decision_diagram.py  division of objects by the values of their keys, if the expansion has too many alternatives

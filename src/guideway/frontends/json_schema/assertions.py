@@ -1,4 +1,4 @@
-"""Assertions per type (`Bundle`), and their conjunction (`merge`).
+"""Assertions per type (`Bundle`): their conjunction (`merge`) and their negation (`negations`).
 
 A `Want` is a conjunction of schema references, called literals. The literal 2n refers to schema n, and 2n+1 to its
 negation. The literal 0 is `true`, and 1 is `false`. A value meets a want if it meets all its literals. Parts of bundles
@@ -7,6 +7,7 @@ are not changed after construction.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -33,15 +34,19 @@ __all__ = [
     "Group",
     "NumberPart",
     "ObjectPart",
+    "Option",
     "StringPart",
     "Tally",
     "Want",
     "box_key",
+    "bundle_of_value",
     "is_void",
     "join",
     "merge",
+    "negations",
     "says",
     "tidy_array",
+    "want",
     "within",
 ]
 
@@ -198,6 +203,11 @@ class Bundle:
 
 
 FREE = Bundle()
+
+
+def want(literal: int) -> Want:
+    """The want that consists of one literal."""
+    return frozenset((literal,)) if literal > 1 else NOTHING if literal else ANYTHING
 
 
 def join(left: Want, right: Want) -> Want:
@@ -433,3 +443,131 @@ def _objects(left: ObjectPart, right: ObjectPart) -> ObjectPart | None:
 def box_key(value: object) -> str:
     """A key that equal arrays or objects share."""
     return identity(value)
+
+
+Option = tuple[Bundle | None, tuple[int, ...]]
+"""A bundle and literals, all of which must hold."""
+
+
+def bundle_of_value(value: Any, literal_of: Callable[[Any], int]) -> Bundle:
+    """The conditions on the items or entries of a constant array or object.
+
+    `literal_of` returns the literal of a constant.
+    """
+    if isinstance(value, list):
+        items = tuple(want(literal_of(item)) for item in value)
+        return Bundle(ARRAY, array=ArrayPart(items, NOTHING, len(items), len(items)))
+    group = Group({name: want(literal_of(inner)) for name, inner in value.items()}, (), NOTHING)
+    return Bundle(OBJECT, object=ObjectPart((group,), dict.fromkeys(value)))
+
+
+def negations(own: Bundle, literal_of: Callable[[Any], int]) -> list[Option]:
+    """Return the negation of assertions as a disjunction.
+
+    Args:
+        own: The assertions of one schema.
+        literal_of: Returns the literal of a constant.
+    """
+    options: list[Option] = []
+    if own.types != ALL:
+        options.append((Bundle(ALL & ~own.types), ()))
+    if own.boxes:
+        options += _other_boxes(own.boxes, literal_of)
+    if own.number:
+        options += (((Bundle(NUMBER, number=part)), ()) for part in _other_numbers(own.number))
+    if own.string:
+        options += (((Bundle(STRING, string=part)), ()) for part in _other_strings(own.string))
+    if own.array:
+        options += (((Bundle(ARRAY, array=part)), ()) for part in _other_arrays(own.array))
+    if own.object:
+        options += (((Bundle(OBJECT, object=part)), ()) for part in _other_objects(own.object))
+    return options
+
+
+def _other_boxes(boxes: dict[str, object], literal_of: Callable[[Any], int]) -> list[Option]:
+    options: list[Option] = []
+    for kind, types in ((list, ARRAY), (dict, OBJECT)):
+        same = [box for box in boxes.values() if isinstance(box, kind)]
+        if len(same) > 1:
+            others = tuple(literal_of({"enum": [box]}) ^ 1 for box in same)
+            options.append((Bundle(types), others))
+        elif same:
+            part = bundle_of_value(same[0], lambda value: literal_of({"enum": [value]}))
+            if part.array:
+                options += (((Bundle(ARRAY, array=one)), ()) for one in _other_arrays(part.array))
+            elif part.object:
+                options += (((Bundle(OBJECT, object=one)), ()) for one in _other_objects(part.object))
+    return options
+
+
+def _other_numbers(part: NumberPart) -> list[NumberPart]:
+    made = []
+    if part.digits_only is not None:
+        made.append(NumberPart(digits_only=False) if part.digits_only else WHOLE_DIGITS)
+    if part.given is not None:
+        return [*made, NumberPart(excluded=part.given)]
+    if part.low is not None:
+        made.append(NumberPart(high=part.low, open_high=not part.open_low))
+    if part.high is not None:
+        made.append(NumberPart(low=part.high, open_low=not part.open_high))
+    multiple = tuple(one for one in part.multiple if one != 1) if part.digits_only else part.multiple
+    return made + [NumberPart(not_multiple=(one,)) for one in multiple]
+
+
+def _other_strings(part: StringPart) -> list[StringPart]:
+    made = []
+    if part.given is not None:
+        made.append(StringPart(excluded=frozenset(part.given)))
+    if part.fewest:
+        made.append(StringPart(most=part.fewest - 1))
+    if part.most is not None:
+        made.append(StringPart(fewest=part.most + 1))
+    return made + [StringPart(tests=((not holds, kind, text, at),)) for holds, kind, text, at in part.tests]
+
+
+def _opposite(one: Want) -> Want:
+    """The negation of a want with at most one literal, as the assertions of one schema have them."""
+    return want(next(iter(one)) ^ 1) if one else NOTHING
+
+
+def _other_arrays(part: ArrayPart) -> list[ArrayPart]:
+    made = []
+    if part.fewest:
+        made.append(ArrayPart(most=part.fewest - 1))
+    if part.most is not None:
+        made.append(ArrayPart(fewest=part.most + 1))
+    for i, one in enumerate(part.prefix):
+        if one:
+            made.append(ArrayPart((ANYTHING,) * i + (_opposite(one),), fewest=i + 1))
+    if part.rest:
+        made.append(ArrayPart(contains=((len(part.prefix), _opposite(part.rest), 1, None),)))
+    for start, what, least, most in part.contains:
+        if least:
+            made.append(ArrayPart(contains=((start, what, 0, least - 1),)))
+        if most is not None:
+            made.append(ArrayPart(contains=((start, what, most + 1, None),)))
+    if part.unique:
+        made.append(ArrayPart(fewest=2, twins=True))
+    return made
+
+
+def _other_objects(part: ObjectPart) -> list[ObjectPart]:
+    made = []
+    if part.fewest:
+        made.append(ObjectPart(most=part.fewest - 1))
+    if part.most is not None:
+        made.append(ObjectPart(fewest=part.most + 1))
+    made += [ObjectPart(banned=frozenset((name,))) for name in part.required]
+    for group in part.groups:
+        for name, one in group.names.items():
+            if one:
+                made.append(ObjectPart((Group({name: _opposite(one)}),), {name: None}))
+        for pattern, at, one in group.patterns:
+            if one:
+                made.append(ObjectPart(demands=(Demand(_opposite(one), inside=((pattern, at),)),)))
+        if group.extra:
+            outside = tuple((pattern, at) for pattern, at, _ in group.patterns)
+            made.append(ObjectPart(demands=(Demand(_opposite(group.extra), frozenset(group.names), (), outside),)))
+    if part.keys:
+        made.append(ObjectPart(demands=(Demand(ANYTHING, keys=_opposite(part.keys)),)))
+    return made

@@ -7,9 +7,10 @@ called a mark.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.assertions import (
@@ -23,15 +24,18 @@ from guideway.frontends.json_schema.assertions import (
     Group,
     NumberPart,
     ObjectPart,
+    Option,
     StringPart,
     Want,
+    bundle_of_value,
     join,
     merge,
+    negations,
+    want,
 )
 from guideway.frontends.json_schema.limits import MAX_OPENED, MAX_TOLD_APART
 from guideway.frontends.json_schema.one_of import Tags, discriminator, rivals_of, tags_of
-from guideway.frontends.json_schema.opposites import bundle_of_value, opposites
-from guideway.frontends.json_schema.parse import Fork, Place, Places, Term, want
+from guideway.frontends.json_schema.parse import Fork, Place, Places, Term
 from guideway.frontends.json_schema.references import Documents
 from guideway.frontends.json_schema.strings import tested
 from guideway.frontends.json_schema.unevaluated import Evaluated, left_over, missed
@@ -50,6 +54,30 @@ def marks_of(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
     if not tracked:
         return literals
     return tuple(one if one & 1 or not one else ~one for one in literals)
+
+
+def negated(term: Term, literal_of: Callable[[Any], int]) -> list[Option]:
+    """Return the negation of a term as a disjunction. `unevaluated*` and the forks `any` and `one` are not included."""
+    options = negations(term.own, literal_of)
+    options += ((None, (one ^ 1,)) for one in term.also)
+    for fork in term.forks:
+        options += _other_fork(fork)
+    return options
+
+
+def _other_fork(fork: Fork) -> list[Option]:
+    literals = fork.literals
+    if fork.kind == "if":
+        condition, then, other = literals
+        return [(None, (condition, then ^ 1)), (None, (condition ^ 1, other ^ 1))]
+    if fork.kind == "when":
+        has = Bundle(OBJECT, object=ObjectPart(required={fork.name: None}))
+        options: list[Option] = [(has, (one ^ 1,)) for one in literals]
+        for name in fork.needs:
+            part = ObjectPart(required={fork.name: None}, banned=frozenset((name,)))
+            options += [(Bundle(OBJECT, object=part), ())] if name != fork.name else []
+        return options
+    return []  # negations of `any` and `one` are made by `Choices`, which knows which branches overlap
 
 
 class Choices(Places):
@@ -242,7 +270,7 @@ class Choices(Places):
     def missing(self, place: Place) -> list[Choice]:
         if place.literal not in self._misses:
             term = self.term(place)
-            options = opposites(term, lambda schema: self.value_literal(place, schema))
+            options = negated(term, lambda schema: self.value_literal(place, schema))
             choices: list[Choice] = [(bundle, marks, None) for bundle, marks in options]
             for fork in term.forks:
                 if fork.kind in ("any", "one"):

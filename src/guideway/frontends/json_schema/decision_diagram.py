@@ -39,7 +39,9 @@ from guideway.frontends.json_schema.assertions import (
     Tally,
     Want,
     box_key,
+    bundle_of_value,
     join,
+    want,
 )
 from guideway.frontends.json_schema.formulas import (
     ABSENT,
@@ -66,8 +68,7 @@ from guideway.frontends.json_schema.limits import (
     MAX_TRIED,
     MIN_TALLY,
 )
-from guideway.frontends.json_schema.opposites import bundle_of_value
-from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Fork, Term, want
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Fork, Term
 from guideway.frontends.json_schema.strings import pattern_language
 from guideway.grammar.regular import both
 

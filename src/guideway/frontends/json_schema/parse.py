@@ -1,7 +1,7 @@
 """Parses schemas: the keywords of each schema become its analysis (a term), and the schemas form a graph.
 
 A term has assertions and in-place applicators. An applicator that offers a choice is a fork: a disjunction whose
-branches together are equivalent to it. Terms are not changed after construction. Negation is in opposites.py.
+branches together are equivalent to it. Terms are not changed after construction.
 
 The graph contains the schemas that were reached, numbered by literal, with resolved references.
 """
@@ -19,7 +19,6 @@ from guideway.frontends.json_schema.assertions import (
     ANYTHING,
     ARRAY,
     FREE,
-    NOTHING,
     NUMBER,
     OBJECT,
     STRING,
@@ -35,6 +34,7 @@ from guideway.frontends.json_schema.assertions import (
     is_void,
     merge,
     tidy_array,
+    want,
 )
 from guideway.frontends.json_schema.keywords import BOOLS_ONCE, KEYWORDS, Dialect, check_keyword
 from guideway.frontends.json_schema.references import Documents, Resource
@@ -56,7 +56,6 @@ __all__ = [
     "listed_texts",
     "plain_term",
     "read_schema",
-    "want",
 ]
 
 Scope = tuple[Resource, ...]
@@ -123,11 +122,6 @@ class Term:
     def evaluates(self) -> Evaluated:
         """What the own keywords evaluate."""
         return evaluated_by(*self.told) if self.told else NOTHING_EVALUATED
-
-
-def want(literal: int) -> Want:
-    """The want that consists of one literal."""
-    return frozenset((literal,)) if literal > 1 else NOTHING if literal else ANYTHING
 
 
 MAX_COUNT = 2**31 - 1
