@@ -5,11 +5,10 @@ keywords.py    the keywords: the shape of their values and the types they apply 
 references.py  resources, identifiers, anchors, references; metaschemas/: the metaschemas of the specification
 parse.py       keywords -> assertions and applicators (terms); the graph of the reachable schemas
 assertions.py  assertions per type (bundles), their conjunction and negation
-dnf.py         conjunctions of schemas (wants) -> disjunctive normal form
-choices.py     applicators as choices; one_of.py: overlapping branches of `oneOf`; unevaluated.py: `unevaluated*`
+dnf.py         conjunctions of schemas (wants), with their applicators -> disjunctive normal form
+one_of.py      overlapping branches of `oneOf`; unevaluated.py: `unevaluated*`
 decision_diagram.py  division of objects by the values of their keys, if the expansion has too many alternatives
 formulas.py    Boolean formulas of this division
-limits.py      the work limits of the expansion
 fast_path.py   fast path: simple schemas -> nodes
 lower.py       alternatives -> nodes; objects.py, strings.py, numbers.py, shared_nodes.py; keys.py: key classes
 conflicts.py   why a schema is unsatisfiable

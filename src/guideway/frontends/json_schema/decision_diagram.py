@@ -57,17 +57,6 @@ from guideway.frontends.json_schema.formulas import (
     shape_of,
 )
 from guideway.frontends.json_schema.keys import language_is_empty
-from guideway.frontends.json_schema.limits import (
-    MAX_CASES,
-    MAX_CLASSES,
-    MAX_DEMANDS,
-    MAX_FORMULA,
-    MAX_OPENED,
-    MAX_SHARED,
-    MAX_TALLY,
-    MAX_TRIED,
-    MIN_TALLY,
-)
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Fork, Term
 from guideway.frontends.json_schema.strings import pattern_language
 from guideway.grammar.regular import both
@@ -75,7 +64,34 @@ from guideway.grammar.regular import both
 if TYPE_CHECKING:
     from guideway.frontends.json_schema.dnf import Expander
 
-__all__ = ["TooHard", "objects_by_cases"]
+__all__ = ["MAX_OPENED", "MIN_TALLY", "TooHard", "objects_by_cases"]
+
+MAX_OPENED = 16
+"""The maximum number of constant arrays and objects of a `oneOf` branch that are expanded."""
+
+MAX_CASES = 1000
+"""The maximum number of alternatives in a division by cases."""
+
+MAX_CLASSES = 128
+"""The maximum number of value classes of one key in a division by cases."""
+
+MAX_DEMANDS = 6
+"""The maximum number of demands of one alternative in a division by cases."""
+
+MAX_FORMULA = 2_000
+"""The maximum number of schemas in a division by cases."""
+
+MAX_TRIED = 4
+"""The maximum number of assertions about the value of one key that are combined with each other."""
+
+MIN_TALLY = 8
+"""The minimum number of branches of a disjunction that is counted while an object is read, instead of divided."""
+
+MAX_TALLY = 64
+"""The maximum number of branches of such a disjunction."""
+
+MAX_SHARED = 6
+"""The maximum number of such branches that share keys, directly or through other branches."""
 
 _MAX_DEPTH = 40
 _CANDIDATES = 6

@@ -9,9 +9,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from guideway.frontends.json_schema.assertions import ObjectPart
-from guideway.frontends.json_schema.limits import MAX_SPLITS
 
 __all__ = ["ABSENT", "All", "AnyOf", "Cube", "Formula", "Formulas", "Negated", "One", "TooHard", "product", "shape_of"]
+
+MAX_SPLITS = 100_000
+"""The maximum work of one division by cases."""
 
 ABSENT = 1
 """The bit of the class "the key is absent"."""

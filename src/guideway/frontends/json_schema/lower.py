@@ -29,9 +29,8 @@ from guideway.frontends.json_schema.assertions import (
     join,
     want,
 )
-from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.dnf import MAX_WIDE, Expander
 from guideway.frontends.json_schema.fast_path import MAX_NODES, Straight, reserve
-from guideway.frontends.json_schema.limits import MAX_WIDE
 from guideway.frontends.json_schema.objects import Objects, check_readings, value_of
 from guideway.frontends.json_schema.parse import Term
 from guideway.frontends.json_schema.shared_nodes import SPACE, anything, punctuation
