@@ -21,11 +21,11 @@ from guideway.frontends.json_schema.conflicts import MAX_PLACES, conflict, value
 from guideway.frontends.json_schema.contract import contract
 from guideway.frontends.json_schema.dnf import Expander
 from guideway.frontends.json_schema.fast_path import Straight
-from guideway.frontends.json_schema.keys import MAX_STATES
 from guideway.frontends.json_schema.keywords import dialect_named
 from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents, simple_dialect
 from guideway.frontends.json_schema.report import Explanation, draw_examples, explain
+from guideway.frontends.json_schema.strings import MAX_STATES
 from guideway.frontends.json_schema.style import (
     Escapes,
     Formats,

@@ -10,7 +10,10 @@ one_of.py      overlapping branches of `oneOf`; unevaluated.py: `unevaluated*`
 decision_diagram.py  division of objects by the values of their keys, if the expansion has too many alternatives
 formulas.py    Boolean formulas of this division
 fast_path.py   fast path: simple schemas -> nodes
-lower.py       alternatives -> nodes; objects.py, strings.py, numbers.py, shared_nodes.py; keys.py: key classes
+lower.py       alternatives -> nodes; objects.py: objects
+numbers.py     assertions about numbers -> languages and number nodes
+strings.py     assertions about strings and keys -> languages; key classes
+shared_nodes.py  nodes that all grammars of one style share
 conflicts.py   why a schema is unsatisfiable
 validate.py    validation of an instance, with the location of a violation
 contract.py    report of how every keyword is treated; report.py: the same with examples

@@ -56,9 +56,8 @@ from guideway.frontends.json_schema.formulas import (
     product,
     shape_of,
 )
-from guideway.frontends.json_schema.keys import language_is_empty
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Fork, Term
-from guideway.frontends.json_schema.strings import pattern_language
+from guideway.frontends.json_schema.strings import language_is_empty, pattern_language
 from guideway.grammar.regular import both
 
 if TYPE_CHECKING:

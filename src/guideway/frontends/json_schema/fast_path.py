@@ -16,9 +16,9 @@ from typing import Any, NoReturn, Protocol
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.frontends.json_schema.assertions import FREE, NumberPart
 from guideway.frontends.json_schema.keywords import Dialect
+from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, Term, plain_term
 from guideway.frontends.json_schema.shared_nodes import DIGITS, SPACE_LEAF, VALUES, common_of, joined
-from guideway.frontends.json_schema.strings import number
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import (
     Alternative,

@@ -31,10 +31,11 @@ from guideway.frontends.json_schema.assertions import (
 )
 from guideway.frontends.json_schema.dnf import MAX_WIDE, Expander
 from guideway.frontends.json_schema.fast_path import MAX_NODES, Straight, reserve
+from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.objects import Objects, check_readings, value_of
 from guideway.frontends.json_schema.parse import Term
-from guideway.frontends.json_schema.shared_nodes import SPACE, anything, punctuation
-from guideway.frontends.json_schema.strings import number, plain_scalar, string
+from guideway.frontends.json_schema.shared_nodes import SPACE, anything, plain_scalar, punctuation
+from guideway.frontends.json_schema.strings import string
 from guideway.frontends.json_schema.style import MAX_INDENTED, Style
 from guideway.grammar.nodes import (
     Alternative,

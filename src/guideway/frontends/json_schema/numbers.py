@@ -1,17 +1,37 @@
-"""Regular languages of decimal numbers within bounds.
+"""Lowers assertions about numbers to regular languages and number nodes.
 
-The computation is exact: bounds are decimals, and a comparison with a bound follows its digits. Texts have no leading
-zeros, no exponent and no `-0`.
+The language of the decimal numbers within bounds is exact: bounds are decimals, and a comparison with a bound follows its
+digits. Texts have no leading zeros, no exponent and no `-0`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-from guideway.grammar.regular import EMPTY, NEVER, Regular, both, cat, chars, either, literal, optional, repeat
+from guideway.caching import cached
+from guideway.frontends.json_schema.assertions import NumberPart
+from guideway.frontends.json_schema.style import Style
+from guideway.grammar.nodes import Cell, Number
+from guideway.grammar.program import constant, shared
+from guideway.grammar.regular import (
+    EMPTY,
+    NEVER,
+    Complement,
+    Literals,
+    Regular,
+    both,
+    cat,
+    chars,
+    either,
+    literal,
+    optional,
+    repeat,
+)
+from guideway.jsontext.encoder import write_number
 
-__all__ = ["INTEGER_DIGITS", "NUMBER_DIGITS", "Bounds", "integers", "numbers"]
+__all__ = ["INTEGER_DIGITS", "NUMBER_DIGITS", "Bounds", "any_number", "integers", "number", "numbers"]
 
 INTEGER_DIGITS = 19
 """The maximum number of digits of a generated integer, unless its bounds need more."""
@@ -174,3 +194,89 @@ def _same_length(whole: str, greater: bool) -> list[Regular]:
             rest = len(whole) - k - 1
             found.append(cat(whole[:k], chars((48 + low, 48 + high)), repeat(_DIGIT, rest, rest)))
     return found
+
+
+_FREE_NUMBER = NumberPart()
+
+_ANY_NUMBER = constant(
+    cat(
+        optional(literal("-")),
+        either([literal("0"), cat(chars("19"), repeat(_DIGIT))]),
+        optional(cat(".", repeat(_DIGIT, 1))),
+        optional(cat(chars("EE", "ee"), optional(chars("++", "--")), repeat(_DIGIT, 1))),
+    )
+)
+
+_ANY_DIGITS = constant(cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))])))
+_ANY_POINTED = constant(both(_ANY_NUMBER, Complement(_ANY_DIGITS)))
+
+_DIGITS = re.compile(r"-?[0-9]+").fullmatch
+_FREE_BOUNDS = Bounds()
+
+
+@cached(2)
+def _free_digits(whole: bool) -> Regular:
+    return shared(integers(_FREE_BOUNDS) if whole else numbers(_FREE_BOUNDS))
+
+
+def any_number(style: Style) -> Regular:
+    """The language of all numbers."""
+    return _free_digits(whole=False) if style.plain_numbers else _ANY_NUMBER
+
+
+def number(part: NumberPart | None, style: Style) -> Regular | Number:
+    """The language or node of the numbers that a part allows."""
+    part = part or _FREE_NUMBER
+    if style.plain_numbers and part.digits_only is False and part.given is None:
+        part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has only digits
+    bounded = part.low is not None or part.high is not None
+    special = bool(part.not_multiple or part.excluded)
+    if not style.plain_numbers:
+        if part.digits_only:
+            free = not (bounded or special or part.given is not None) and part.multiple == (1,)
+            return _ANY_DIGITS if free else Number(_whole_cells(part), "plain")
+        if not (bounded or special or part.multiple or part.given is not None):
+            return _ANY_NUMBER if part.digits_only is None else _ANY_POINTED
+        return Number(_cells(part), "any" if part.digits_only is None else "pointed")
+    if part.given is not None:
+        given = [int(one) for one in part.given] if part.digits_only else part.given
+        texts = [write_number(value) for value in sorted(given)]
+        return Literals(tuple(text for text in texts if part.digits_only is not False or not _DIGITS(text)))
+    if special or part.multiple not in ((), (1,)):
+        return Number(_cells(part), "plain")
+    bounds = Bounds(_decimal(part.low), _decimal(part.high), part.open_low, part.open_high)
+    if bounds == _FREE_BOUNDS:
+        return _free_digits(bool(part.multiple))
+    return integers(bounds) if part.multiple else numbers(bounds)
+
+
+def _decimal(value: int | Decimal | None) -> Decimal | None:
+    return None if value is None else Decimal(value)
+
+
+def _whole_cells(part: NumberPart) -> tuple[Cell, ...]:
+    return tuple(cell if cell.multiple_of else replace(cell, multiple_of=(Decimal(1),)) for cell in _cells(part))
+
+
+def _cells(part: NumberPart) -> tuple[Cell, ...]:
+    """The interval of a part, split at excluded numbers."""
+    multiple = tuple(map(Decimal, part.multiple))
+    missing = tuple(map(Decimal, part.not_multiple))
+    if part.given is not None:
+        return tuple(Cell(Decimal(v), Decimal(v)) for v in sorted(part.given))
+    low, high, open_low = _decimal(part.low), _decimal(part.high), part.open_low
+    cells = []
+    for value in sorted(map(Decimal, part.excluded)):
+        if (low is not None and value < low) or (high is not None and value > high):
+            continue
+        cells.append(Cell(low, value, open_low, True, multiple, missing))
+        low, open_low = value, True
+    cells.append(Cell(low, high, open_low, part.open_high, multiple, missing))
+    return tuple(
+        cell
+        for cell in cells
+        if cell.low is None
+        or cell.high is None
+        or cell.low < cell.high
+        or (cell.low == cell.high and not cell.open_low and not cell.open_high)
+    )

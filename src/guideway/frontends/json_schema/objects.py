@@ -9,8 +9,7 @@ from itertools import count
 from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.assertions import ANYTHING, NOTHING, STRING, Group, ObjectPart, Tally, Want, join
 from guideway.frontends.json_schema.dnf import Expander
-from guideway.frontends.json_schema.keys import Test, classes, finite_texts, matches
-from guideway.frontends.json_schema.strings import pattern_language, text
+from guideway.frontends.json_schema.strings import Test, classes, finite_texts, matches, pattern_language, text
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Marked, Object, Property, Punctuation, Value
 from guideway.grammar.regular import ANY_TEXT, Complement, Literals, Regular, both, either

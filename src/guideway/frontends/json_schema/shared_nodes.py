@@ -5,15 +5,38 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from guideway.caching import CacheInfo, cached, local_cache, register
-from guideway.frontends.json_schema.assertions import WHOLE_DIGITS, NumberPart, StringPart
+from guideway.frontends.json_schema.assertions import (
+    FALSE,
+    NULL,
+    NUMBER,
+    STRING,
+    TRUE,
+    WHOLE_DIGITS,
+    NumberPart,
+    StringPart,
+)
+from guideway.frontends.json_schema.numbers import any_number, number
 from guideway.frontends.json_schema.parse import PLAIN_TERMS, listed_texts
-from guideway.frontends.json_schema.strings import any_key, any_scalar, number, plain_scalar, string
+from guideway.frontends.json_schema.strings import string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
-from guideway.grammar.program import constant, recently_shared
-from guideway.grammar.regular import Concat, JsonEscaped, Literals, Regular, chars, either, repeat
+from guideway.grammar.program import constant, recently_shared, shared
+from guideway.grammar.regular import ANY_TEXT, Concat, JsonEscaped, Literals, Regular, chars, either, repeat
 
-__all__ = ["DIGITS", "SPACE", "SPACE_LEAF", "VALUES", "Common", "anything", "common_of", "joined", "punctuation"]
+__all__ = [
+    "DIGITS",
+    "SPACE",
+    "SPACE_LEAF",
+    "VALUES",
+    "Common",
+    "any_key",
+    "any_scalar",
+    "anything",
+    "common_of",
+    "joined",
+    "plain_scalar",
+    "punctuation",
+]
 
 SPACE = constant(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 SPACE_LEAF = Leaf(SPACE)
@@ -27,6 +50,37 @@ def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
     """The punctuation of arrays and of objects, by level."""
     levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
     return [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
+
+
+@cached(256)
+def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Number | None:
+    """The node of a single scalar type without assertions, or of integers. None for other types.
+
+    The cache uses the identity of `part`, which is the part of a plain term and therefore shared by all schemas.
+    """
+    if types == STRING:
+        return Leaf(string(None, style))
+    if types == TRUE | FALSE:
+        return Leaf(shared(Literals(("true", "false"))))
+    if types == NULL:
+        return Leaf(shared(Literals(("null",))))
+    if types == NUMBER:
+        made = number(part, style)
+        return made if isinstance(made, Number) else Leaf(shared(made))
+    return None
+
+
+@cached(256)
+def any_scalar(style: Style) -> Leaf:
+    """Null, a boolean, a number or a string."""
+    words = Literals(("null", "true", "false"))
+    return Leaf(shared(either((words, any_number(style), string(None, style)))))
+
+
+@cached(256)
+def any_key(style: Style) -> Regular:
+    """An arbitrary object key."""
+    return shared(style.quoted(ANY_TEXT))
 
 
 class Common:

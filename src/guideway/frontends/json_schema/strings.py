@@ -1,54 +1,214 @@
-"""Lowers assertions about numbers and strings to regular languages and number nodes."""
+"""Lowers assertions about strings to regular languages, for values and for keys; computes key classes.
+
+A key class is the set of keys that match the same patterns.
+"""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from decimal import Decimal
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING
 
 from guideway.caching import cached
-from guideway.errors import ConstraintError, UnsupportedError
+from guideway.errors import ConstraintError, LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.formats import FORMATS, format_language
-from guideway.frontends.json_schema.assertions import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
-from guideway.frontends.json_schema.keys import matches
-from guideway.frontends.json_schema.numbers import Bounds, integers, numbers
+from guideway.frontends.json_schema.assertions import StringPart
 from guideway.frontends.json_schema.style import Style
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.lengths import of_length
-from guideway.grammar.nodes import Cell, Leaf, Number
-from guideway.grammar.program import constant, shared
+from guideway.grammar.nodes import Grammar, Leaf
+from guideway.grammar.program import shared
+from guideway.grammar.recognizer import accepts, byte_automaton, is_empty, single_bytes
 from guideway.grammar.regular import (
     ANY_TEXT,
+    Chars,
     Complement,
     Concat,
     JsonEscaped,
     Literals,
     Regular,
     Spelling,
+    Union,
     both,
-    cat,
-    chars,
-    either,
     literal,
-    optional,
-    repeat,
 )
-from guideway.jsontext.encoder import write_number
 from guideway.jsontext.pointer import shown
 
+if TYPE_CHECKING:
+    from guideway._kernel import Automaton
+
 __all__ = [
-    *(
-        "HARMLESS_FORMATS",
-        "SPECIFIED_FORMATS",
-        "any_key",
-        "any_scalar",
-        "is_asserted",
-        "number",
-        "pattern_language",
-        "plain_scalar",
-    ),
-    *("string", "tested", "text"),
+    "HARMLESS_FORMATS",
+    "MAX_CLASSES",
+    "SPECIFIED_FORMATS",
+    "Test",
+    "classes",
+    "finite_texts",
+    "is_asserted",
+    "language_is_empty",
+    "matches",
+    "pattern_language",
+    "string",
+    "tested",
+    "text",
 ]
+
+MAX_CLASSES = 64
+"""The maximum number of key classes of one object."""
+
+MAX_TESTS = 32
+"""The maximum number of patterns of one object that are not lists of names. Their intersections are computed."""
+
+MAX_STATES = 25_000
+"""The maximum number of states in the computation of key classes, for all patterns of an object together."""
+
+MAX_TEXTS = 64
+"""The maximum number of keys that a composed pattern may list to be treated as names."""
+
+MAX_NAMES = 4096
+"""The maximum number of keys in a list of literals (an enum) to be treated as names. A longer list is a key class."""
+
+Test = tuple[Hashable, Regular]  # an identifier that is unique across schemas, and the language
+
+
+def _leaf(language: Regular) -> Grammar:
+    grammar = Grammar()
+    grammar.root = grammar.add(Leaf(language))
+    return grammar
+
+
+class _Same:
+    """A language that is compared by its identifier, because hashing the language would traverse it."""
+
+    __slots__ = ("language", "name")
+
+    def __init__(self, test: Test) -> None:
+        self.name, self.language = test
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.name == other.name
+
+
+def matches(test: Test, text: str) -> bool:
+    """Whether a key passes a test."""
+    return _matches(_Same(test), text)
+
+
+@cached(4096, characters=1 << 20, size=lambda _, text: len(text))
+def _matches(test: _Same, text: str) -> bool:
+    automaton = _automaton(test)
+    return automaton is not None and accepts(automaton, text)
+
+
+@cached(256)
+def _automaton(test: _Same) -> Automaton | None:
+    try:
+        return byte_automaton(_leaf(test.language))
+    except UnsatisfiableError:
+        return None
+
+
+def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
+    parts = [test.language if holds else Complement(test.language) for holds, test in tests]
+    return both(*parts) if parts else ANY_TEXT
+
+
+def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regular]]:
+    """The nonempty key classes: which tests their keys pass, and their language.
+
+    Raises:
+        LimitExceededError: If there are too many classes, or if they need too many states.
+    """
+    if len(tests) > MAX_TESTS:
+        raise LimitExceededError(
+            f"at {shown(place)}: one object has more than {MAX_TESTS} patterns for its keys; use fewer patternProperties",
+            place,
+        )
+    try:
+        return _classes(tuple(map(_Same, tests)))
+    except LimitExceededError as problem:
+        raise LimitExceededError(
+            f"at {shown(place)}: the patterns divide the keys into too many classes: {problem}; "
+            f"use fewer patternProperties that match the same keys",
+            place,
+        ) from None
+
+
+@cached(1024)
+def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
+    found: list[tuple[tuple[bool, _Same], ...]] = [()]
+    searched = single_bytes(MAX_STATES)  # a new instance, so that the cost does not depend on earlier calls
+    apart: set[tuple[_Same, _Same]] = set()  # pairs of disjoint tests
+    for number, test in enumerate(tests):
+        apart.update(
+            (other, test) for other in tests[:number] if is_empty(_leaf(both(other.language, test.language)), searched)
+        )
+        split = []
+        for one in found:
+            if any(holds and (other, test) in apart for holds, other in one):
+                split.append((*one, (False, test)))  # the same keys
+                continue
+            met = (*(part for part in one if part[0] or (part[1], test) not in apart), (True, test))
+            if is_empty(_leaf(_met(met)), searched):
+                split.append((*one, (False, test)))
+                continue
+            split.append((*one, (True, test)))
+            if number == 0 or not is_empty(_leaf(_met((*one, (False, test)))), searched):
+                split.append((*one, (False, test)))
+        found = split
+        if len(found) > MAX_CLASSES:
+            raise LimitExceededError(f"more than {MAX_CLASSES}")
+    made = []
+    for one in found:
+        passed = [test for holds, test in one if holds]
+        needed = [
+            (holds, test) for holds, test in one if holds or not any(_pair(apart, test, other) for other in passed)
+        ]
+        made.append((tuple(holds for holds, _ in one), _met(needed)))
+    return made
+
+
+def _pair(apart: set[tuple[_Same, _Same]], one: _Same, other: _Same) -> bool:
+    return (one, other) in apart or (other, one) in apart
+
+
+def language_is_empty(language: Regular) -> bool:
+    """Whether a language is empty. Raises `LimitExceededError` if this needs too many states."""
+    return is_empty(_leaf(language), single_bytes(MAX_STATES))
+
+
+_DEEPEST = 16
+
+
+def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] | None:
+    """All texts of a language that is syntactically a short list, else None. A list of literals may be longer."""
+    if not deepest:
+        return None
+    if isinstance(language, Literals):
+        most = MAX_NAMES if deepest == _DEEPEST else MAX_TEXTS
+        return language.texts if len(language.texts) <= most else None
+    if isinstance(language, Chars):
+        if sum(high - low + 1 for low, high in language.ranges) > MAX_TEXTS:
+            return None
+        return tuple(chr(code) for low, high in language.ranges for code in range(low, high + 1))
+    if isinstance(language, Union):
+        lists = [finite_texts(part, deepest - 1) for part in language.parts[: MAX_TEXTS + 1]]
+        if len(language.parts) > MAX_TEXTS or any(one is None for one in lists):
+            return None
+        joined = tuple(dict.fromkeys(text for one in lists for text in one or ()))
+        return joined if len(joined) <= MAX_TEXTS else None
+    if isinstance(language, Concat):
+        texts: tuple[str, ...] = ("",)
+        for part in language.parts[: MAX_TEXTS + 1]:
+            ends = finite_texts(part, deepest - 1)
+            if ends is None or len(texts) * len(ends) > MAX_TEXTS or len(language.parts) > MAX_TEXTS:
+                return None
+            texts = tuple(start + end for start in texts for end in ends)
+        return texts
+    return None
+
 
 SPECIFIED_FORMATS = frozenset(
     name
@@ -62,90 +222,6 @@ SPECIFIED_FORMATS = frozenset(
 
 HARMLESS_FORMATS = frozenset({"password", "path"})
 """Formats that Pydantic adds to arbitrary strings."""
-
-_DIGIT = chars("09")
-_FREE_NUMBER = NumberPart()
-
-
-_ANY_NUMBER = constant(
-    cat(
-        optional(literal("-")),
-        either([literal("0"), cat(chars("19"), repeat(_DIGIT))]),
-        optional(cat(".", repeat(_DIGIT, 1))),
-        optional(cat(chars("EE", "ee"), optional(chars("++", "--")), repeat(_DIGIT, 1))),
-    )
-)
-
-
-_ANY_DIGITS = constant(cat(optional(literal("-")), either([literal("0"), cat(chars("19"), repeat(_DIGIT))])))
-_ANY_POINTED = constant(both(_ANY_NUMBER, Complement(_ANY_DIGITS)))
-
-
-_DIGITS = re.compile(r"-?[0-9]+").fullmatch
-_FREE_BOUNDS = Bounds()
-
-
-@cached(2)
-def _free_digits(whole: bool) -> Regular:
-    return shared(integers(_FREE_BOUNDS) if whole else numbers(_FREE_BOUNDS))
-
-
-def number(part: NumberPart | None, style: Style) -> Regular | Number:
-    """The language or node of the numbers that a part allows."""
-    part = part or _FREE_NUMBER
-    if style.plain_numbers and part.digits_only is False and part.given is None:
-        part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has only digits
-    bounded = part.low is not None or part.high is not None
-    special = bool(part.not_multiple or part.excluded)
-    if not style.plain_numbers:
-        if part.digits_only:
-            free = not (bounded or special or part.given is not None) and part.multiple == (1,)
-            return _ANY_DIGITS if free else Number(_whole_cells(part), "plain")
-        if not (bounded or special or part.multiple or part.given is not None):
-            return _ANY_NUMBER if part.digits_only is None else _ANY_POINTED
-        return Number(_cells(part), "any" if part.digits_only is None else "pointed")
-    if part.given is not None:
-        given = [int(one) for one in part.given] if part.digits_only else part.given
-        texts = [write_number(value) for value in sorted(given)]
-        return Literals(tuple(text for text in texts if part.digits_only is not False or not _DIGITS(text)))
-    if special or part.multiple not in ((), (1,)):
-        return Number(_cells(part), "plain")
-    bounds = Bounds(_decimal(part.low), _decimal(part.high), part.open_low, part.open_high)
-    if bounds == _FREE_BOUNDS:
-        return _free_digits(bool(part.multiple))
-    return integers(bounds) if part.multiple else numbers(bounds)
-
-
-def _decimal(value: int | Decimal | None) -> Decimal | None:
-    return None if value is None else Decimal(value)
-
-
-def _whole_cells(part: NumberPart) -> tuple[Cell, ...]:
-    return tuple(cell if cell.multiple_of else replace(cell, multiple_of=(Decimal(1),)) for cell in _cells(part))
-
-
-def _cells(part: NumberPart) -> tuple[Cell, ...]:
-    """The interval of a part, split at excluded numbers."""
-    multiple = tuple(map(Decimal, part.multiple))
-    missing = tuple(map(Decimal, part.not_multiple))
-    if part.given is not None:
-        return tuple(Cell(Decimal(v), Decimal(v)) for v in sorted(part.given))
-    low, high, open_low = _decimal(part.low), _decimal(part.high), part.open_low
-    cells = []
-    for value in sorted(map(Decimal, part.excluded)):
-        if (low is not None and value < low) or (high is not None and value > high):
-            continue
-        cells.append(Cell(low, value, open_low, True, multiple, missing))
-        low, open_low = value, True
-    cells.append(Cell(low, high, open_low, part.open_high, multiple, missing))
-    return tuple(
-        cell
-        for cell in cells
-        if cell.low is None
-        or cell.high is None
-        or cell.low < cell.high
-        or (cell.low == cell.high and not cell.open_low and not cell.open_high)
-    )
 
 
 def text(part: StringPart | None, style: Style) -> Regular:
@@ -170,37 +246,6 @@ def text(part: StringPart | None, style: Style) -> Regular:
 @cached(2)
 def _free_string(spelling: Spelling) -> Regular:
     return shared(Concat((literal('"'), JsonEscaped(ANY_TEXT, spelling), literal('"'))))
-
-
-@cached(256)
-def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Number | None:
-    """The node of a single scalar type without assertions, or of integers. None for other types.
-
-    The cache uses the identity of `part`, which is the part of a plain term and therefore shared by all schemas.
-    """
-    if types == STRING:
-        return Leaf(_free_string(style.spelling))
-    if types == TRUE | FALSE:
-        return Leaf(shared(Literals(("true", "false"))))
-    if types == NULL:
-        return Leaf(shared(Literals(("null",))))
-    if types == NUMBER:
-        made = number(part, style)
-        return made if isinstance(made, Number) else Leaf(shared(made))
-    return None
-
-
-@cached(256)
-def any_scalar(style: Style) -> Leaf:
-    """Null, a boolean, a number or a string."""
-    numbers = _free_digits(whole=False) if style.plain_numbers else _ANY_NUMBER
-    return Leaf(shared(either((Literals(("null", "true", "false")), numbers, _free_string(style.spelling)))))
-
-
-@cached(256)
-def any_key(style: Style) -> Regular:
-    """An arbitrary object key."""
-    return shared(style.quoted(ANY_TEXT))
 
 
 @cached(64)

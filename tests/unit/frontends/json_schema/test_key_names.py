@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from guideway.frontends.json_schema.keys import MAX_NAMES, MAX_TEXTS
+from guideway.frontends.json_schema.strings import MAX_NAMES, MAX_TEXTS
 from tests.suites.verdicts import Recogniser
 
 COUNTS = (1, MAX_TEXTS, MAX_TEXTS + 1, 200, 1000, MAX_NAMES, MAX_NAMES + 1)
