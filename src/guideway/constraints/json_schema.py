@@ -17,14 +17,20 @@ from guideway.errors import (
     LimitExceededError,
     UnsupportedError,
 )
-from guideway.frontends.json_schema.conflicts import MAX_PLACES, conflict, value_at
-from guideway.frontends.json_schema.contract import contract
 from guideway.frontends.json_schema.dnf import Expander
 from guideway.frontends.json_schema.fast_path import Straight
 from guideway.frontends.json_schema.keywords import dialect_named
 from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents, simple_dialect
-from guideway.frontends.json_schema.report import Explanation, draw_examples, explain
+from guideway.frontends.json_schema.report import (
+    MAX_PLACES,
+    Explanation,
+    conflict,
+    contract,
+    draw_examples,
+    explain,
+    value_at,
+)
 from guideway.frontends.json_schema.strings import MAX_STATES
 from guideway.frontends.json_schema.style import (
     Escapes,

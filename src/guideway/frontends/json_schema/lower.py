@@ -1,19 +1,23 @@
 """Lowers wants to grammar nodes, one node per want, with an explicit worklist.
 
-Schemas are not traversed recursively.
+Schemas are not traversed recursively. An object has entries by name, and the key classes of all other keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
+from functools import partial
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.json_schema.assertions import (
+    ANYTHING,
     ARRAY,
     FALSE,
     FREE,
+    NOTHING,
     NULL,
     NUMBER,
     OBJECT,
@@ -21,9 +25,11 @@ from guideway.frontends.json_schema.assertions import (
     TRUE,
     ArrayPart,
     Bundle,
+    Group,
     NumberPart,
     ObjectPart,
     StringPart,
+    Tally,
     Want,
     box_key,
     join,
@@ -32,31 +38,35 @@ from guideway.frontends.json_schema.assertions import (
 from guideway.frontends.json_schema.dnf import MAX_WIDE, Expander
 from guideway.frontends.json_schema.fast_path import MAX_NODES, Straight, reserve
 from guideway.frontends.json_schema.numbers import number
-from guideway.frontends.json_schema.objects import Objects, check_readings, value_of
 from guideway.frontends.json_schema.parse import Term
 from guideway.frontends.json_schema.shared_nodes import SPACE, anything, plain_scalar, punctuation
-from guideway.frontends.json_schema.strings import string
+from guideway.frontends.json_schema.strings import Test, classes, finite_texts, matches, pattern_language, string, text
 from guideway.frontends.json_schema.style import MAX_INDENTED, Style
 from guideway.grammar.nodes import (
     Alternative,
     Array,
     Grammar,
     Leaf,
+    Marked,
     Node,
     Number,
     Object,
     Origin,
     Property,
+    Punctuation,
     Sequence,
     Value,
     children,
     pointer_of,
 )
-from guideway.grammar.regular import NEVER, Literals, Regular, either
+from guideway.grammar.regular import ANY_TEXT, NEVER, Complement, Literals, Regular, both, either
 from guideway.jsontext.encoder import write_json
 from guideway.jsontext.pointer import pointer, shown
 
-__all__ = ["MAX_NODES", "Lowering"]
+__all__ = ["MAX_NODES", "MAX_READINGS", "Lowering", "Objects", "Ways", "check_readings", "value_of"]
+
+MAX_READINGS = 256
+"""The maximum number of ways to read one entry or item, if demands and counters distinguish them."""
 
 MAX_BOXES = 2000
 """The maximum number of constant arrays and objects that are alternatives of one node, because all are open at once."""
@@ -65,6 +75,261 @@ MOST_TYPES = 7
 """The number of types that bundles distinguish."""
 
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
+
+Ways = list[tuple[int, Want]]  # the marks of demands or counters, and the condition on a value that is read so
+Holds = Callable[[Test], bool]  # whether a key, or a key class, passes a test
+Tests = dict[tuple[str, object], Test]
+Needs = list[tuple[int, Want, frozenset[str], dict[str, Want], list[tuple[tuple[str, object], bool]]]]
+_SERIALS = count()
+_SILENT = Group()
+
+
+def _name_matches(name: str, test: Test) -> bool:
+    return matches(test, name)
+
+
+def check_readings(found: int, place: str) -> None:
+    """Raise an error if a value has too many ways to be read."""
+    if found > MAX_READINGS:
+        raise LimitExceededError(
+            f"at {shown(place)}: one value matches alternatives in more than {MAX_READINGS} ways; use fewer branches that overlap",
+            place,
+        )
+
+
+def value_of(ways: Ways, node_of: Callable[[Want], int]) -> Value:
+    """The value that can be read in these ways."""
+    if not ways:
+        return node_of(NOTHING)
+    if len(ways) == 1 and not ways[0][0]:
+        return node_of(ways[0][1])
+    return tuple(Marked(marks, node_of(one)) for marks, one in ways)
+
+
+class Objects:
+    """Lowers the objects of one document. `node_of` returns the number of the node of a want."""
+
+    def __init__(self, expander: Expander, style: Style, node_of: Callable[[Want], int]) -> None:
+        self._expander = expander
+        self._style = style
+        self._node_of = node_of
+        self._values: dict[Hashable, Value] = {}  # by the level, the condition and the demands
+        self._marks = 0  # identifies the punctuation of the current level
+        self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
+
+    def node(self, part: ObjectPart, place: str, marks: Punctuation) -> Object | None:
+        """The node of an object. None if there is no such object."""
+        if len(part.groups) < 2 and not (part.demands or part.keys or part.banned or part.tallies):
+            group = part.groups[0] if part.groups else _SILENT
+            if not group.patterns:
+                return self._plain(part, group, marks)
+        self._marks = id(marks)
+        tally = self._only_tally(part, place)
+        needs = self._needs(part)
+        tests = self._tests(part)
+        names = self._names(part, tests)
+        keys = tests.get(("keys", part.keys)) if part.keys else None
+        entries = []
+        groups = [(group, group.names, group.patterns, group.extra) for group in part.groups]
+        for name in names:
+            holds = partial(_name_matches, name)
+            wanted = NOTHING if name in part.banned else ANYTHING
+            for group, inside, patterns, extra in groups:
+                inner = inside.get(name)
+                if patterns:
+                    inner = self._by_pattern(group, inner, holds, tests)
+                elif inner is None:
+                    inner = extra
+                if inner:
+                    wanted = join(wanted, inner)
+            missing = tally.missing.get(name, 0) if tally else 0
+            if 1 in wanted or (keys is not None and not matches(keys, name)):
+                if name in part.required:
+                    return None
+                if missing:  # the key is always absent
+                    entries.append(Property(self._style.strings((name,)), self._node_of(NOTHING), False, missing))
+                continue
+            value = self._entry(part, wanted, name, holds, tests, needs, place)
+            entries.append(Property(self._style.strings((name,)), value, name in part.required, missing))
+        others = self._open(part, names, tests, needs, place)
+        ordered = self._style.key_order == "schema"
+        limits = part.fewest, part.most
+        if tally is None:
+            demands = (1 << len(part.demands)) - 1
+            return Object(marks, tuple(entries), others, ordered, *limits, demands)
+        count = tally.branches
+        failing = max(count - tally.most, 0), count - 1
+        return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
+
+    @staticmethod
+    def _only_tally(part: ObjectPart, place: str) -> Tally | None:
+        """The tally of an object. Objects count the marks of one tally, or of demands."""
+        if not part.tallies:
+            return None
+        if part.demands or len(part.tallies) > 1:
+            raise LimitExceededError(f"at {place!r}: too many alternatives that depend on absent keys", place)
+        return part.tallies[0]
+
+    def _plain(self, part: ObjectPart, group: Group, marks: Punctuation) -> Object | None:
+        """The common case: the `properties`, `required` and `additionalProperties` of one schema."""
+        required, key_of, node_of = part.required, self._style.strings, self._node_of
+        others = ANYTHING if group.extra is None else group.extra
+        wants = {**group.names, **{name: others for name in required if name not in group.names}}
+        entries = []
+        for name, wanted in wants.items():
+            if 1 not in wanted:
+                entries.append(Property(key_of((name,)), node_of(wanted), name in required))
+            elif name in required:
+                return None
+        rest: tuple[Property, ...] = ()
+        if 1 not in others and not (self._style.closed and group.listed and group.extra is None):
+            keys = Complement(Literals(tuple(wants))) if wants else ANY_TEXT
+            rest = (Property(self._style.quoted(keys), node_of(others), False),)
+        ordered = self._style.key_order == "schema"
+        return Object(marks, tuple(entries), rest, ordered, part.fewest, part.most)
+
+    def _tests(self, part: ObjectPart) -> Tests:
+        """The tests of keys: patterns, and conditions on keys as strings."""
+        tests: Tests = {}
+        found = [(pattern, at) for group in part.groups for pattern, at, _ in group.patterns]
+        for demand in part.demands:
+            found += (*demand.inside, *demand.outside)
+            if demand.keys:
+                tests["keys", demand.keys] = self._key_test(demand.keys)
+        for pattern, at in found:
+            if ("pattern", pattern) not in tests:
+                tests["pattern", pattern] = (pattern, pattern_language(pattern, at))
+        if part.keys:
+            tests["keys", part.keys] = self._key_test(part.keys)
+        return tests
+
+    def _key_test(self, wanted: Want) -> Test:
+        parts = [one.string for one in self._expander.alternatives(wanted) if one.types & STRING]
+        language = either(text(part, self._style) for part in parts)
+        return ((self._serial, wanted), language)
+
+    def _names(self, part: ObjectPart, tests: Tests) -> dict[str, None]:
+        """The keys that are handled individually."""
+        names: dict[str, None] = {}
+        for group in part.groups:
+            names.update(dict.fromkeys(group.names))
+        names.update(part.required)
+        names.update(dict.fromkeys(sorted(part.banned)))
+        for tally in part.tallies:
+            names.update(dict.fromkeys(tally.ways))
+        for demand in part.demands:
+            names.update(dict.fromkeys(sorted(demand.names)))
+            names.update(dict.fromkeys(name for name, _ in demand.named))
+        for key, (_, language) in tests.items():
+            listed = finite_texts(language)
+            if listed is not None:
+                names.update(dict.fromkeys(listed))
+                tests[key] = (tests[key][0], Literals(listed))
+        return names
+
+    def _by_pattern(self, group: Group, inner: Want | None, holds: Holds, tests: Tests) -> Want:
+        """The condition of one group on a key (or a key class) that passes some tests."""
+        wanted, hit = inner or ANYTHING, inner is not None
+        for pattern, _, one in group.patterns:
+            if holds(tests["pattern", pattern]):
+                wanted, hit = join(wanted, one), True
+        return wanted if hit else group.extra or ANYTHING
+
+    def _entry(
+        self, part: ObjectPart, wanted: Want, name: str | None, holds: Holds, tests: Tests, needs: Needs, place: str
+    ) -> Value:
+        """The ways to read the value of a key (or of the keys of a class), by the demands and branches that it meets."""
+        applied = []
+        for mark, value, names, named, conditions in needs:
+            given = None if name is None else named.get(name)
+            if given is not None:
+                applied.append((mark, given))
+            elif name in names or 1 in value:
+                continue
+            elif not conditions or all(holds(tests[key]) is should for key, should in conditions):
+                applied.append((mark, value))
+        tally = next((one.ways[name] for one in part.tallies if name in one.ways), None) if name is not None else None
+        if not applied and tally is None:
+            return self._node_of(wanted)
+        if tally is not None:
+            met_ways = ((marks, join(wanted, one)) for marks, one in tally)
+            return value_of([way for way in met_ways if 1 not in way[1]], self._node_of)
+        key = self._marks, wanted, tuple(applied)
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = value_of(self._ways(wanted, applied, place), self._node_of)
+        return found
+
+    @staticmethod
+    def _ways(wanted: Want, applied: list[tuple[int, Want]], place: str) -> Ways:
+        """The ways to read a value, by the demands that apply to its key."""
+        ways: Ways = [(0, wanted)]
+        for mark, value in applied:
+            split = []
+            for marks, one in ways:
+                met = join(one, value)
+                split.append((marks | mark, met))
+                split += [(marks, one)] if met != one else []
+            ways = [way for way in split if 1 not in way[1]]
+            check_readings(len(ways), place)
+        return ways
+
+    @staticmethod
+    def _needs(part: ObjectPart) -> Needs:
+        """The demands of an object: mark, value, excluded names, named values, and the conditions on keys."""
+        made: Needs = []
+        for bit, demand in enumerate(part.demands):
+            conditions: list[tuple[tuple[str, object], bool]] = [(("pattern", one), True) for one, _ in demand.inside]
+            conditions += [(("pattern", one), False) for one, _ in demand.outside]
+            if demand.keys:
+                conditions.append((("keys", demand.keys), True))
+            made.append((1 << bit, demand.value, demand.names, dict(demand.named), conditions))
+        return made
+
+    def _open(
+        self, part: ObjectPart, names: dict[str, None], tests: Tests, needs: Needs, place: str
+    ) -> tuple[Property, ...]:
+        """The key classes of all other keys."""
+        closed = (
+            self._style.closed
+            and any(group.listed for group in part.groups)
+            and all(group.extra is None for group in part.groups)
+        )
+        # The keys of a finite list are among the names.
+        infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
+        if part.keys and ("keys", part.keys) not in infinite:
+            return ()
+        patterns = {("pattern", pattern) for group in part.groups for pattern, _, _ in group.patterns}
+        found: dict[Value, list[Regular]] = {}
+        for passed, language in classes([tests[key] for key in infinite], place):
+            held = {tests[key][0] for key, holds in zip(infinite, passed, strict=True) if holds}
+            if part.keys and tests["keys", part.keys][0] not in held:
+                continue
+            if closed and not any(tests[key][0] in held for key in patterns):
+                continue
+
+            def holds(test: Test, held: set[Hashable] = held) -> bool:
+                return test[0] in held
+
+            wanted = ANYTHING
+            for group in part.groups:
+                inner = self._by_pattern(group, None, holds, tests) if group.patterns else group.extra
+                if inner:
+                    wanted = join(wanted, inner)
+            if 1 in wanted:
+                continue
+            found.setdefault(self._entry(part, wanted, None, holds, tests, needs, place), []).append(language)
+        made = []
+        for value, languages in found.items():
+            keys = either(languages)
+            if names:
+                keys = (
+                    Complement(Literals(tuple(names)))
+                    if keys is ANY_TEXT
+                    else both(keys, Complement(Literals(tuple(names))))
+                )
+            made.append(Property(self._style.quoted(keys), value, False))
+        return tuple(made)
 
 
 class Lowering:

@@ -1,27 +1,162 @@
-"""Explains what a schema enforces, with example instances. Refused schemas are explained too."""
+"""Reports about a schema: how each keyword is treated, example instances, and why a schema is unsatisfiable.
+
+The cause is a minimal set of keywords that cannot be met together. A deletion filter removes one keyword at a time, and
+keeps it removed if there is still no instance (Chinneck and Dravnieks, "Locating minimal infeasible constraint sets",
+1991).
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
+from guideway.caching import cached
 from guideway.errors import UnsatisfiableError, UnsupportedError
-from guideway.frontends.json_schema.contract import contract
 from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.keywords import (
+    ALL_TYPES,
+    KEYWORDS,
+    NOTES,
+    SCHEMA_LISTS,
+    SCHEMA_MAPS,
+    SCHEMAS,
+    Dialect,
+    check_keyword,
+)
 from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents
+from guideway.frontends.json_schema.strings import is_asserted
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton
+from guideway.jsontext.pointer import pointer, unescape
 
-__all__ = ["Explanation", "draw_examples", "explain"]
+__all__ = ["MAX_PLACES", "MAX_TRIALS", "Explanation", "conflict", "contract", "draw_examples", "explain", "value_at"]
+
+
+MAX_TRIALS = 60
+"""The maximum number of trial deletions."""
+
+MAX_PLACES = 500
+"""The maximum number of schemas in a document for which the search is tried."""
 
 MAX_BYTES = 160
 """The length in bytes at which an example is completed."""
 
 _END = 256
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
+
+
+def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
+    """Report every reachable keyword.
+
+    Returns:
+        Rows of the JSON Pointer of the schema, the name of the keyword, and its status. The status is "enforced",
+        "refused", "no effect" or "annotation", optionally with a note.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for place in expander.places[1:]:
+        schema = place.schema
+        if not isinstance(schema, dict):
+            continue
+        dialect = place.resource.dialect
+        named = schema.get("type", sorted(ALL_TYPES))
+        names = named if isinstance(named, list) else [named]
+        types = frozenset(name for name in names if isinstance(name, str))  # an invalid `type` gives no names
+        types |= {"number"} if "integer" in types else frozenset()
+        for name, value in schema.items():
+            row = None
+            if not (dialect.ref_alone and "$ref" in schema) or name == "$ref":
+                row = check_keyword(name, value, place.pointer, dialect)
+            status = _note(name, dialect) if row is None else "enforced" if row.types & types else "no effect"
+            if name == "format" and row is not None and not is_asserted(value, style):
+                status = "annotation"
+            if row is not None and pointer(place.pointer, name) in expander.refusals:
+                status = "refused"
+            found.setdefault((place.pointer, name), status)
+    for where, name in expander.contract:
+        found.setdefault((where, name), "refused" if pointer(where, name) in expander.refusals else "enforced")
+    return [(where, name, status) for (where, name), status in found.items()]
+
+
+@cached(4096, characters=1 << 20, size=lambda name, _: len(name))
+def _note(name: str, dialect: Dialect) -> str:
+    """The status of a name that asserts nothing, with a note if the name resembles a keyword."""
+    if name in dialect.unknown:
+        return f"annotation: no keyword of {dialect.name}"
+    if name in NOTES or name in KEYWORDS:
+        return "annotation"
+    known = {one.lower(): one for one in sorted(NOTES | KEYWORDS.keys())}
+    near = get_close_matches(name.lower(), known, 1, 0.8)
+    return f"annotation: unknown keyword, did you mean {known[near[0]]!r}?" if near else "annotation: unknown keyword"
+
+
+_Box = tuple[dict[str, Any], str, list[str], bool]
+"""A dict with removable members: the dict, its JSON Pointer, the members, and whether they are schemas."""
+
+
+def conflict(document: Any, place: str, is_empty: Callable[[], bool]) -> list[str]:
+    """Return the JSON Pointers of a minimal set of conflicting keywords, or an empty list if none was found.
+
+    Args:
+        document: Dicts and lists, which are modified during the search.
+        place: The JSON Pointer of the unsatisfiable schema.
+        is_empty: Whether the document in its current state has no instance.
+    """
+    schema = value_at(document, place)
+    if not isinstance(schema, dict):
+        return [place] if schema is False else []
+    named: list[str] = []
+    todo: list[_Box] = [(schema, place, _keywords(schema), False)]
+    trials = 0
+    while todo:
+        box, where, names, schemas = todo.pop(0)
+        for name in names:
+            trials += 1
+            if trials > MAX_TRIALS:
+                return []
+            value = box.pop(name)
+            if is_empty():
+                continue
+            box[name] = value
+            at = pointer(where, name)
+            named.append(at)
+            if schemas or name in SCHEMAS or name in SCHEMA_LISTS:
+                todo += _inside(value, at)
+            elif name in SCHEMA_MAPS:
+                todo.append((value, at, list(value), True))
+    return [one for one in named if not any(other.startswith(one + "/") for other in named)]
+
+
+def _keywords(schema: dict[str, Any]) -> list[str]:
+    return [name for name in schema if name in KEYWORDS]
+
+
+def value_at(document: Any, place: str) -> Any:
+    """Return the value at a JSON Pointer, or None."""
+    for part in place.split("/")[1:]:
+        name = unescape(part)
+        if isinstance(document, dict):
+            document = document.get(name)
+        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
+            document = document[int(name)]
+        else:
+            return None
+    return document
+
+
+def _inside(value: Any, where: str) -> Iterator[_Box]:
+    """Yields the schemas in a value that was kept: a schema or a list of schemas."""
+    if isinstance(value, dict):
+        yield value, where, _keywords(value), False
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            if isinstance(one, dict):
+                at = pointer(where, i)
+                yield one, at, _keywords(one), False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,19 @@ MAX_TEXTS = 64
 MAX_NAMES = 4096
 """The maximum number of keys in a list of literals (an enum) to be treated as names. A longer list is a key class."""
 
+SPECIFIED_FORMATS = frozenset(
+    name
+    for line in (
+        "date date-time time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference uri-template",
+        "iri iri-reference uuid json-pointer relative-json-pointer regex",
+    )
+    for name in line.split()
+)
+"""The formats of the specification, which are enforced. Any other name asserts nothing."""
+
+HARMLESS_FORMATS = frozenset({"password", "path"})
+"""Formats that Pydantic adds to arbitrary strings."""
+
 Test = tuple[Hashable, Regular]  # an identifier that is unique across schemas, and the language
 
 
@@ -208,20 +221,6 @@ def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] 
             texts = tuple(start + end for start in texts for end in ends)
         return texts
     return None
-
-
-SPECIFIED_FORMATS = frozenset(
-    name
-    for line in (
-        "date date-time time duration email idn-email hostname idn-hostname ipv4 ipv6 uri uri-reference uri-template",
-        "iri iri-reference uuid json-pointer relative-json-pointer regex",
-    )
-    for name in line.split()
-)
-"""The formats of the specification, which are enforced. Any other name asserts nothing."""
-
-HARMLESS_FORMATS = frozenset({"password", "path"})
-"""Formats that Pydantic adds to arbitrary strings."""
 
 
 def text(part: StringPart | None, style: Style) -> Regular:
