@@ -194,7 +194,7 @@ def _keywords_of(schema: Any, draft: str, **options: Any) -> set[str]:
     except gw.errors.UnsupportedError:
         rows = explain_schema(
             schema, profile="exact", dialect=options["dialect"], resources=given["resources"]
-        ).contract
+        ).keyword_report
     return {name for _, name, status in rows if status in ("enforced", "refused")}
 
 

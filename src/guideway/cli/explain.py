@@ -55,7 +55,7 @@ def explain(
     if isinstance(source, PythonType):
         explained = explain_schema(source.schema, formats="strict", examples=0)
         texts = [] if explained.conflict else draw_examples(source.grammar(), examples)
-        _show(console, type_name or "", Explanation(explained.contract, {}, texts, explained.conflict))
+        _show(console, type_name or "", Explanation(explained.keyword_report, {}, texts, explained.conflict))
         return
     console.print(f"{regex or grammar or type_name}", highlight=False, markup=False)
     if isinstance(source, RuleConstraint):
@@ -75,7 +75,7 @@ def explain(
 
 def _show(console: Console, title: str, found: Explanation) -> None:
     table = Table("where", "keyword", "what becomes of it", title=title)
-    for place, keyword, status in found.contract:
+    for place, keyword, status in found.keyword_report:
         table.add_row(place or "(the whole schema)", keyword, status)
     console.print(table, highlight=False, markup=False)
     for place, reason in found.refusals.items():

@@ -18,7 +18,7 @@ from guideway.errors import (
     UnsupportedError,
 )
 from guideway.frontends.json_schema.dnf import Expander
-from guideway.frontends.json_schema.fast_path import Straight
+from guideway.frontends.json_schema.fast_path import FastPath
 from guideway.frontends.json_schema.keywords import dialect_named
 from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents, simple_dialect
@@ -26,9 +26,9 @@ from guideway.frontends.json_schema.report import (
     MAX_PLACES,
     Explanation,
     conflict,
-    contract,
     draw_examples,
     explain,
+    keyword_report,
     value_at,
 )
 from guideway.frontends.json_schema.strings import MAX_STATES
@@ -42,7 +42,7 @@ from guideway.frontends.json_schema.style import (
     Whitespace,
     make_style,
 )
-from guideway.frontends.json_schema.validate import Judge
+from guideway.frontends.json_schema.validate import Validator
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
 from guideway.jsontext.copying import copy_schema, copy_value
@@ -178,10 +178,10 @@ class JsonSchema(Constraint[Any]):
         plain = None if self._named else simple_dialect(document, self._dialect)
         if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
             return Lowering(Expander(self._documents()), style).run()
-        return Straight(document, style, plain, partial(self._rest, style)).run()
+        return FastPath(document, style, plain, partial(self._rest, style)).run()
 
-    def _rest(self, style: Style, straight: Straight) -> Lowering:
-        return Lowering(Expander(self._documents()), style, straight)
+    def _rest(self, style: Style, fast_path: FastPath) -> Lowering:
+        return Lowering(Expander(self._documents()), style, fast_path)
 
     def _documents(self) -> Documents:
         return Documents(self._document, self._dialect, self._supplied, self._named)
@@ -221,7 +221,7 @@ class JsonSchema(Constraint[Any]):
             "annotation" or "no effect" (the keyword applies to types that are not allowed there). For an unknown
             keyword the effect has a suggestion: "annotation: unknown keyword, did you mean 'properties'?".
         """
-        return contract(self._expander, self._style)
+        return keyword_report(self._expander, self._style)
 
     def examples(self, count: int = 3, seed: int = 0) -> list[str]:
         """Return texts that the schema allows, a shortest one first.
@@ -277,16 +277,16 @@ class JsonSchema(Constraint[Any]):
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
         value = self.read(text)
-        self._judge.check(text)
+        self._validator.check(text)
         return value
 
     @cached_property
-    def _judge(self) -> Judge:
+    def _validator(self) -> Validator:
         exact = make_style("exact", None, None, None, None, self._style.formats)
         try:
-            return Judge(self._lowered(exact), True)
+            return Validator(self._lowered(exact), True)
         except (LimitExceededError, UnsupportedError):  # the exact profile is too large or not supported
-            return Judge(self._grammar, False)
+            return Validator(self._grammar, False)
 
     def _options(self) -> dict[str, Any]:
         """Return the arguments of the constructor, besides the schema, as JSON values."""

@@ -37,9 +37,9 @@ def test_examples_are_valid_and_differ() -> None:
 
 def test_refused_schemas_are_explained() -> None:
     found = explain_schema({"title": "t", "properties": {"a": {"pattern": r"(a)\1", "maxLength": 3}}})
-    assert ("/properties/a", "pattern", "refused") in found.contract
-    assert ("/properties/a", "maxLength", "enforced") in found.contract
-    assert ("", "title", "annotation") in found.contract
+    assert ("/properties/a", "pattern", "refused") in found.keyword_report
+    assert ("/properties/a", "maxLength", "enforced") in found.keyword_report
+    assert ("", "title", "annotation") in found.keyword_report
     assert list(found.refusals) == ["/properties/a/pattern"]
     assert found.examples == []
     conflict = explain_schema({"type": "string", "minLength": 3, "maxLength": 2}).conflict

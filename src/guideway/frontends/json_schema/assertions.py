@@ -1,7 +1,7 @@
-"""Assertions per type (`Bundle`): their conjunction (`merge`) and their negation (`negations`).
+"""Assertions per type (`TypeAssertions`): their conjunction (`merge`) and their negation (`negations`).
 
-A `Want` is a conjunction of schema references, called literals. The literal 2n refers to schema n, and 2n+1 to its
-negation. The literal 0 is `true`, and 1 is `false`. A value meets a want if it meets all its literals. Parts of bundles
+A `Conjunction` is a conjunction of schema references, called literals. The literal 2n refers to schema n, and 2n+1 to its
+negation. The literal 0 is `true`, and 1 is `false`. A value meets a conjunction if it meets all its literals. Parts of assertions
 are not changed after construction.
 """
 
@@ -20,47 +20,47 @@ __all__ = [
     "ANYTHING",
     "ARRAY",
     "FALSE",
-    "FREE",
     "NOTHING",
     "NULL",
     "NUMBER",
     "OBJECT",
     "STRING",
     "TRUE",
+    "UNCONSTRAINED",
     "WHOLE_DIGITS",
-    "ArrayPart",
-    "Bundle",
+    "ArrayAssertions",
+    "Conjunction",
+    "CountedDisjunction",
     "Demand",
-    "Group",
-    "NumberPart",
-    "ObjectPart",
+    "NumberAssertions",
+    "ObjectAssertions",
     "Option",
-    "StringPart",
-    "Tally",
-    "Want",
-    "box_key",
-    "bundle_of_value",
-    "is_void",
+    "PropertyRules",
+    "StringAssertions",
+    "TypeAssertions",
+    "assertions_of_constant",
+    "conjunction_of",
+    "constant_key",
+    "implies",
+    "is_empty_interval",
     "join",
     "merge",
     "negations",
-    "says",
     "tidy_array",
-    "want",
     "within",
 ]
 
 NULL, TRUE, FALSE, NUMBER, STRING, ARRAY, OBJECT = 1, 2, 4, 8, 16, 32, 64
 ALL = 127
 
-Want = frozenset[int]
-ANYTHING: Want = frozenset()
-NOTHING: Want = frozenset({1})
+Conjunction = frozenset[int]
+ANYTHING: Conjunction = frozenset()
+NOTHING: Conjunction = frozenset({1})
 _NO_NAMES: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
-class NumberPart:
+class NumberAssertions:
     """Assertions about numbers: an interval, divisors, and listed values.
 
     `digits_only` says whether the text has neither fraction nor exponent, because draft 4 defines integers by their
@@ -73,60 +73,60 @@ class NumberPart:
     open_high: bool = False
     multiple: tuple[int | Decimal, ...] = ()
     not_multiple: tuple[int | Decimal, ...] = ()
-    given: frozenset[int | Decimal] | None = None
+    enum: frozenset[int | Decimal] | None = None
     excluded: frozenset[int | Decimal] = frozenset()
     digits_only: bool | None = None
 
 
-WHOLE_DIGITS = NumberPart(multiple=(1,), digits_only=True)
+WHOLE_DIGITS = NumberAssertions(multiple=(1,), digits_only=True)
 """The integers of draft 4. `1.0` and `1e2` are numbers, but not integers."""
 
 
 @dataclass(slots=True, eq=False)
-class StringPart:
+class StringAssertions:
     """Assertions about strings: lengths in code points, tests, and listed values.
 
     A test has four fields: whether it must hold, its kind ("pattern" or "format"), its text, and its JSON Pointer.
     """
 
-    fewest: int = 0
-    most: int | None = None
+    minimum: int = 0
+    maximum: int | None = None
     tests: tuple[tuple[bool, str, str, str], ...] = ()
-    given: dict[str, None] | None = None
+    enum: dict[str, None] | None = None
     excluded: frozenset[str] = _NO_NAMES
 
 
 @dataclass(slots=True, eq=False)
-class ArrayPart:
+class ArrayAssertions:
     """Assertions about arrays.
 
     Attributes:
         contains: The first index, the condition, the minimum count and the maximum count.
-        twins: Whether the array must contain duplicates (two equal items).
+        duplicates: Whether the array must contain duplicates (two equal items).
     """
 
-    prefix: tuple[Want, ...] = ()
-    rest: Want = ANYTHING
-    fewest: int = 0
-    most: int | None = None
-    contains: tuple[tuple[int, Want, int, int | None], ...] = ()
+    prefix: tuple[Conjunction, ...] = ()
+    rest: Conjunction = ANYTHING
+    minimum: int = 0
+    maximum: int | None = None
+    contains: tuple[tuple[int, Conjunction, int, int | None], ...] = ()
     unique: bool = False
-    twins: bool = False
+    duplicates: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class PropertyRules:
     """Property rules of one schema: `properties`, `patternProperties` and the condition on all other keys.
 
     Attributes:
         patterns: The pattern, its JSON Pointer and the condition on the value.
-        listed: Whether the schema has `properties`, even if it is empty.
+        has_properties: Whether the schema has `properties`, even if it is empty.
     """
 
-    names: dict[str, Want] = field(default_factory=dict)
-    patterns: tuple[tuple[str, str, Want], ...] = ()
-    extra: Want | None = None
-    listed: bool = False
+    names: dict[str, Conjunction] = field(default_factory=dict)
+    patterns: tuple[tuple[str, str, Conjunction], ...] = ()
+    additional: Conjunction | None = None
+    has_properties: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -137,81 +137,81 @@ class Demand:
     meets `value`. Alternatively, a key of `named` has a value that meets the condition listed with it.
     """
 
-    value: Want
+    value: Conjunction
     names: frozenset[str] = _NO_NAMES
     inside: tuple[tuple[str, str], ...] = ()
     outside: tuple[tuple[str, str], ...] = ()
-    keys: Want = ANYTHING
-    named: tuple[tuple[str, Want], ...] = ()
+    keys: Conjunction = ANYTHING
+    named: tuple[tuple[str, Conjunction], ...] = ()
 
 
 @dataclass(slots=True, eq=False)
-class Tally:
+class CountedDisjunction:
     """A disjunction of several sets of conditions on the values of keys, called branches.
 
     Bit i of `marks` means that branch i fails. A branch holds if no entry and no missing key makes it fail.
 
     Attributes:
         branches: The number of branches.
-        most: The maximum number of branches that hold. At least one must hold.
-        ways: For each key, disjoint conditions on its value, each with the marks of the branches that it makes fail.
+        maximum: The maximum number of branches that hold. At least one must hold.
+        readings: For each key, disjoint conditions on its value, each with the marks of the branches that it makes fail.
         missing: For keys whose absence makes branches fail, the marks of these branches.
     """
 
     branches: int
-    most: int
-    ways: dict[str, list[tuple[int, Want]]]
+    maximum: int
+    readings: dict[str, list[tuple[int, Conjunction]]]
     missing: dict[str, int]
 
 
 @dataclass(slots=True, eq=False)
-class ObjectPart:
+class ObjectAssertions:
     """Assertions about objects.
 
-    All groups (property rules) and all tallies (disjunctions) must hold. Every key, as a string, must meet `keys`.
+    All groups (property rules) and all counted disjunctions (disjunctions) must hold. Every key, as a string, must meet `keys`.
     """
 
-    groups: tuple[Group, ...] = ()
+    rule_sets: tuple[PropertyRules, ...] = ()
     required: dict[str, None] = field(default_factory=dict)
-    banned: frozenset[str] = _NO_NAMES
-    fewest: int = 0
-    most: int | None = None
-    keys: Want = ANYTHING
+    forbidden: frozenset[str] = _NO_NAMES
+    minimum: int = 0
+    maximum: int | None = None
+    keys: Conjunction = ANYTHING
     demands: tuple[Demand, ...] = ()
-    tallies: tuple[Tally, ...] = ()
+    counted_disjunctions: tuple[CountedDisjunction, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
-class Bundle:
+class TypeAssertions:
     """The allowed types as bits, and the assertions about each type.
 
-    None means that there is no assertion. `boxes` (constant arrays and objects) lists the only allowed arrays and
+    None means that there is no assertion. `composites` (constant arrays and objects) lists the only allowed arrays and
     objects.
     """
 
     types: int = ALL
-    number: NumberPart | None = None
-    string: StringPart | None = None
-    array: ArrayPart | None = None
-    object: ObjectPart | None = None
-    boxes: dict[str, Any] | None = None
+    number: NumberAssertions | None = None
+    string: StringAssertions | None = None
+    array: ArrayAssertions | None = None
+    object: ObjectAssertions | None = None
+    composites: dict[str, Any] | None = None
 
     @property
-    def free(self) -> bool:
-        """Whether the bundle asserts nothing except its types."""
-        return not (self.number or self.string or self.array or self.object) and self.boxes is None
+    def unconstrained(self) -> bool:
+        """Whether the assertions asserts nothing except its types."""
+        return not (self.number or self.string or self.array or self.object) and self.composites is None
 
 
-FREE = Bundle()
+UNCONSTRAINED = TypeAssertions()
 
 
-def want(literal: int) -> Want:
-    """The want that consists of one literal."""
+def conjunction_of(literal: int) -> Conjunction:
+    """The conjunction that consists of one literal."""
     return frozenset((literal,)) if literal > 1 else NOTHING if literal else ANYTHING
 
 
-def join(left: Want, right: Want) -> Want:
-    """Return the conjunction of two wants, or `NOTHING` if a literal of one is negated in the other."""
+def join(left: Conjunction, right: Conjunction) -> Conjunction:
+    """Return the conjunction of two conjunctions, or `NOTHING` if a literal of one is negated in the other."""
     if not left or left is right:
         return right
     if not right:
@@ -222,12 +222,12 @@ def join(left: Want, right: Want) -> Want:
     return both
 
 
-def merge(left: Bundle, right: Bundle) -> Bundle | None:
-    """Return the conjunction of two bundles, or None if no type remains."""
+def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
+    """Return the conjunction of two assertions, or None if no type remains."""
     types = left.types & right.types
-    if right.free and left.types == types:
+    if right.unconstrained and left.types == types:
         return left
-    if left.free and right.types == types:
+    if left.unconstrained and right.types == types:
         return right
     number = string = array = object_ = None
     if types & NUMBER:
@@ -250,37 +250,44 @@ def merge(left: Bundle, right: Bundle) -> Bundle | None:
         if left.object and right.object:
             object_ = _objects(left.object, right.object)
             types &= ~0 if object_ else ~OBJECT
-    boxes = left.boxes if left.boxes is not None else right.boxes
-    if boxes is not None:
-        if left.boxes is not None and right.boxes is not None:
-            boxes = {key: box for key, box in left.boxes.items() if key in right.boxes}
+    composites = left.composites if left.composites is not None else right.composites
+    if composites is not None:
+        if left.composites is not None and right.composites is not None:
+            composites = {key: composite for key, composite in left.composites.items() if key in right.composites}
         kinds = {list if types & ARRAY else None, dict if types & OBJECT else None}
-        boxes = {key: box for key, box in boxes.items() if type(box) in kinds}
-        kept = set(map(type, boxes.values()))
+        composites = {key: composite for key, composite in composites.items() if type(composite) in kinds}
+        kept = set(map(type, composites.values()))
         types &= ~((0 if list in kept else ARRAY) | (0 if dict in kept else OBJECT))
-    return Bundle(types, number, string, array, object_, boxes) if types else None
+    return TypeAssertions(types, number, string, array, object_, composites) if types else None
 
 
-def says(bundle: Bundle, other: Bundle) -> bool:
-    """Whether a bundle syntactically implies another, small one."""
-    if bundle.types & ~other.types or other.boxes is not None:
+def implies(assertions: TypeAssertions, other: TypeAssertions) -> bool:
+    """Whether assertions syntactically implies another, small one."""
+    if assertions.types & ~other.types or other.composites is not None:
         return False
-    if (other.number and bundle.types & NUMBER) or (other.string and bundle.types & STRING):
+    if (other.number and assertions.types & NUMBER) or (other.string and assertions.types & STRING):
         return False
-    if other.array and bundle.types & ARRAY:
+    if other.array and assertions.types & ARRAY:
         return False
-    part, asked = bundle.object, other.object
-    if asked is None or not bundle.types & OBJECT:
+    part, asked = assertions.object, other.object
+    if asked is None or not assertions.types & OBJECT:
         return True
-    if part is None or asked.fewest or asked.most is not None or asked.keys or asked.demands or asked.tallies:
+    if (
+        part is None
+        or asked.minimum
+        or asked.maximum is not None
+        or asked.keys
+        or asked.demands
+        or asked.counted_disjunctions
+    ):
         return False
-    if not (asked.banned <= part.banned and asked.required.keys() <= part.required.keys()):
+    if not (asked.forbidden <= part.forbidden and asked.required.keys() <= part.required.keys()):
         return False
     return all(
-        any(group.names.get(name, ANYTHING) >= wanted for group in part.groups)
-        for inner in asked.groups
-        for name, wanted in inner.names.items()
-    ) and not any(inner.patterns or inner.extra for inner in asked.groups)
+        any(rules.names.get(name, ANYTHING) >= conjunction for rules in part.rule_sets)
+        for inner in asked.rule_sets
+        for name, conjunction in inner.names.items()
+    ) and not any(inner.patterns or inner.additional for inner in asked.rule_sets)
 
 
 def _highest(left: int | None, right: int | None) -> int | None:
@@ -291,39 +298,39 @@ def _highest(left: int | None, right: int | None) -> int | None:
 # -- numbers
 
 
-def _numbers(left: NumberPart, right: NumberPart) -> NumberPart | None:
+def _numbers(left: NumberAssertions, right: NumberAssertions) -> NumberAssertions | None:
     low, open_low = left.low, left.open_low
     if right.low is not None and (low is None or right.low > low or (right.low == low and right.open_low)):
         low, open_low = right.low, right.open_low
     high, open_high = left.high, left.open_high
     if right.high is not None and (high is None or right.high < high or (right.high == high and right.open_high)):
         high, open_high = right.high, right.open_high
-    given = left.given if right.given is None else right.given
-    if left.given is not None and right.given is not None:
-        given = left.given & right.given
+    enum = left.enum if right.enum is None else right.enum
+    if left.enum is not None and right.enum is not None:
+        enum = left.enum & right.enum
     digits_only = left.digits_only if right.digits_only is None else right.digits_only
     if left.digits_only is not None and left.digits_only is not digits_only:
         return None
-    made = NumberPart(
+    made = NumberAssertions(
         low,
         high,
         open_low,
         open_high,
         tuple(dict.fromkeys(left.multiple + right.multiple)),
         tuple(dict.fromkeys(left.not_multiple + right.not_multiple)),
-        given,
+        enum,
         left.excluded | right.excluded,
         digits_only,
     )
-    if is_void(made) or set(made.multiple) & set(made.not_multiple):
+    if is_empty_interval(made) or set(made.multiple) & set(made.not_multiple):
         return None
-    if given is not None:
-        made.given = frozenset(value for value in given if within(value, made))
-        return NumberPart(given=made.given, digits_only=digits_only) if made.given else None
+    if enum is not None:
+        made.enum = frozenset(value for value in enum if within(value, made))
+        return NumberAssertions(enum=made.enum, digits_only=digits_only) if made.enum else None
     return made
 
 
-def is_void(part: NumberPart) -> bool:
+def is_empty_interval(part: NumberAssertions) -> bool:
     """Whether the interval is empty."""
     low, high = part.low, part.high
     if low is None or high is None:
@@ -331,7 +338,7 @@ def is_void(part: NumberPart) -> bool:
     return low > high or (low == high and (part.open_low or part.open_high))
 
 
-def within(value: int | Decimal, part: NumberPart) -> bool:
+def within(value: int | Decimal, part: NumberAssertions) -> bool:
     """Whether a number meets all assertions about its value. The spelling is not considered."""
     if part.low is not None and (value < part.low or (part.open_low and value == part.low)):
         return False
@@ -351,34 +358,37 @@ def _divides(divisor: int | Decimal, value: int | Decimal) -> bool:
 # -- strings
 
 
-def _strings(left: StringPart, right: StringPart) -> StringPart | None:
-    fewest, most = max(left.fewest, right.fewest), _highest(left.most, right.most)
-    if most is not None and fewest > most:
+def _strings(left: StringAssertions, right: StringAssertions) -> StringAssertions | None:
+    minimum, maximum = max(left.minimum, right.minimum), _highest(left.maximum, right.maximum)
+    if maximum is not None and minimum > maximum:
         return None
     excluded = left.excluded | right.excluded
-    given = left.given if right.given is None else right.given
-    if given is not None:
-        other = right.given if left.given is not None and right.given is not None else given
-        first = left.given if left.given is not None else given
-        given = {
+    enum = left.enum if right.enum is None else right.enum
+    if enum is not None:
+        other = right.enum if left.enum is not None and right.enum is not None else enum
+        first = left.enum if left.enum is not None else enum
+        enum = {
             text: None
             for text in first
-            if text in other and text not in excluded and fewest <= len(text) and (most is None or len(text) <= most)
+            if text in other
+            and text not in excluded
+            and minimum <= len(text)
+            and (maximum is None or len(text) <= maximum)
         }
-        if not given:
+        if not enum:
             return None
-        fewest, most, excluded = 0, None, _NO_NAMES
+        minimum, maximum, excluded = 0, None, _NO_NAMES
     tests = left.tests + tuple(test for test in right.tests if test not in left.tests)
     held = {(kind, text) for holds, kind, text, _ in tests if holds}
     if any(not holds and (kind, text) in held for holds, kind, text, _ in tests):
         return None
-    return StringPart(fewest, most, tests, given, excluded)
+    return StringAssertions(minimum, maximum, tests, enum, excluded)
 
 
 # -- arrays
 
 
-def _arrays(left: ArrayPart, right: ArrayPart) -> ArrayPart | None:
+def _arrays(left: ArrayAssertions, right: ArrayAssertions) -> ArrayAssertions | None:
     length = max(len(left.prefix), len(right.prefix))
     prefix = tuple(
         join(
@@ -387,81 +397,81 @@ def _arrays(left: ArrayPart, right: ArrayPart) -> ArrayPart | None:
         )
         for i in range(length)
     )
-    made = ArrayPart(
+    made = ArrayAssertions(
         prefix,
         join(left.rest, right.rest),
-        max(left.fewest, right.fewest),
-        _highest(left.most, right.most),
+        max(left.minimum, right.minimum),
+        _highest(left.maximum, right.maximum),
         tuple(dict.fromkeys(left.contains + right.contains)),
         left.unique or right.unique,
-        left.twins or right.twins,
+        left.duplicates or right.duplicates,
     )
     return tidy_array(made)
 
 
-def tidy_array(part: ArrayPart) -> ArrayPart | None:
+def tidy_array(part: ArrayAssertions) -> ArrayAssertions | None:
     """Tighten the maximum length by positions that allow no value. Return None if no length remains."""
-    most = part.most
-    for i, want in enumerate(part.prefix):
-        if want is NOTHING or 1 in want:
-            most = _highest(most, i)
+    maximum = part.maximum
+    for i, conjunction_of in enumerate(part.prefix):
+        if conjunction_of is NOTHING or 1 in conjunction_of:
+            maximum = _highest(maximum, i)
             break
     else:
         if 1 in part.rest:
-            most = _highest(most, len(part.prefix))
-    if most is not None and part.fewest > most:
+            maximum = _highest(maximum, len(part.prefix))
+    if maximum is not None and part.minimum > maximum:
         return None
-    if most == part.most:
+    if maximum == part.maximum:
         return part
-    return replace(part, most=most)
+    return replace(part, maximum=maximum)
 
 
 # -- objects
 
 
-def _objects(left: ObjectPart, right: ObjectPart) -> ObjectPart | None:
-    required, banned, groups = left.required, left.banned, left.groups
+def _objects(left: ObjectAssertions, right: ObjectAssertions) -> ObjectAssertions | None:
+    required, forbidden, rule_sets = left.required, left.forbidden, left.rule_sets
     if right.required:
-        if banned and not banned.isdisjoint(right.required):
+        if forbidden and not forbidden.isdisjoint(right.required):
             return None
         required = {**required, **right.required}
-    if right.banned:
-        if not right.banned.isdisjoint(required):
+    if right.forbidden:
+        if not right.forbidden.isdisjoint(required):
             return None
-        banned = banned | right.banned
-    if right.groups:
-        groups += tuple([group for group in right.groups if group not in groups])
-    most = _highest(left.most, right.most)
-    fewest = left.fewest if left.fewest > right.fewest else right.fewest
-    if most is not None and max(fewest, len(required)) > most:
+        forbidden = forbidden | right.forbidden
+    if right.rule_sets:
+        rule_sets += tuple([rules for rules in right.rule_sets if rules not in rule_sets])
+    maximum = _highest(left.maximum, right.maximum)
+    minimum = left.minimum if left.minimum > right.minimum else right.minimum
+    if maximum is not None and max(minimum, len(required)) > maximum:
         return None
     keys = join(left.keys, right.keys)
-    demands, tallies = left.demands + right.demands, left.tallies + right.tallies
-    return ObjectPart(groups, required, banned, fewest, most, keys, demands, tallies)
+    demands, counted_disjunctions = left.demands + right.demands, left.counted_disjunctions + right.counted_disjunctions
+    return ObjectAssertions(rule_sets, required, forbidden, minimum, maximum, keys, demands, counted_disjunctions)
 
 
-def box_key(value: object) -> str:
+def constant_key(value: object) -> str:
     """A key that equal arrays or objects share."""
     return identity(value)
 
 
-Option = tuple[Bundle | None, tuple[int, ...]]
-"""A bundle and literals, all of which must hold."""
+Option = tuple[TypeAssertions | None, tuple[int, ...]]
+"""Assertions and literals, all of which must hold."""
 
 
-def bundle_of_value(value: Any, literal_of: Callable[[Any], int]) -> Bundle:
+def assertions_of_constant(value: Any, literal_of: Callable[[Any], int]) -> TypeAssertions:
     """The conditions on the items or entries of a constant array or object.
 
     `literal_of` returns the literal of a constant.
     """
     if isinstance(value, list):
-        items = tuple(want(literal_of(item)) for item in value)
-        return Bundle(ARRAY, array=ArrayPart(items, NOTHING, len(items), len(items)))
-    group = Group({name: want(literal_of(inner)) for name, inner in value.items()}, (), NOTHING)
-    return Bundle(OBJECT, object=ObjectPart((group,), dict.fromkeys(value)))
+        items = tuple(conjunction_of(literal_of(item)) for item in value)
+        return TypeAssertions(ARRAY, array=ArrayAssertions(items, NOTHING, len(items), len(items)))
+    rules = PropertyRules({name: conjunction_of(literal_of(inner)) for name, inner in value.items()}, (), NOTHING)
+    return TypeAssertions(OBJECT, object=ObjectAssertions((rules,), dict.fromkeys(value)))
 
 
-def negations(own: Bundle, literal_of: Callable[[Any], int]) -> list[Option]:
+def negations(own: TypeAssertions, literal_of: Callable[[Any], int]) -> list[Option]:
     """Return the negation of assertions as a disjunction.
 
     Args:
@@ -470,104 +480,108 @@ def negations(own: Bundle, literal_of: Callable[[Any], int]) -> list[Option]:
     """
     options: list[Option] = []
     if own.types != ALL:
-        options.append((Bundle(ALL & ~own.types), ()))
-    if own.boxes:
-        options += _other_boxes(own.boxes, literal_of)
+        options.append((TypeAssertions(ALL & ~own.types), ()))
+    if own.composites:
+        options += _negated_composites(own.composites, literal_of)
     if own.number:
-        options += (((Bundle(NUMBER, number=part)), ()) for part in _other_numbers(own.number))
+        options += (((TypeAssertions(NUMBER, number=part)), ()) for part in _negated_numbers(own.number))
     if own.string:
-        options += (((Bundle(STRING, string=part)), ()) for part in _other_strings(own.string))
+        options += (((TypeAssertions(STRING, string=part)), ()) for part in _negated_strings(own.string))
     if own.array:
-        options += (((Bundle(ARRAY, array=part)), ()) for part in _other_arrays(own.array))
+        options += (((TypeAssertions(ARRAY, array=part)), ()) for part in _negated_arrays(own.array))
     if own.object:
-        options += (((Bundle(OBJECT, object=part)), ()) for part in _other_objects(own.object))
+        options += (((TypeAssertions(OBJECT, object=part)), ()) for part in _negated_objects(own.object))
     return options
 
 
-def _other_boxes(boxes: dict[str, object], literal_of: Callable[[Any], int]) -> list[Option]:
+def _negated_composites(composites: dict[str, object], literal_of: Callable[[Any], int]) -> list[Option]:
     options: list[Option] = []
     for kind, types in ((list, ARRAY), (dict, OBJECT)):
-        same = [box for box in boxes.values() if isinstance(box, kind)]
+        same = [composite for composite in composites.values() if isinstance(composite, kind)]
         if len(same) > 1:
-            others = tuple(literal_of({"enum": [box]}) ^ 1 for box in same)
-            options.append((Bundle(types), others))
+            others = tuple(literal_of({"enum": [composite]}) ^ 1 for composite in same)
+            options.append((TypeAssertions(types), others))
         elif same:
-            part = bundle_of_value(same[0], lambda value: literal_of({"enum": [value]}))
+            part = assertions_of_constant(same[0], lambda value: literal_of({"enum": [value]}))
             if part.array:
-                options += (((Bundle(ARRAY, array=one)), ()) for one in _other_arrays(part.array))
+                options += (((TypeAssertions(ARRAY, array=one)), ()) for one in _negated_arrays(part.array))
             elif part.object:
-                options += (((Bundle(OBJECT, object=one)), ()) for one in _other_objects(part.object))
+                options += (((TypeAssertions(OBJECT, object=one)), ()) for one in _negated_objects(part.object))
     return options
 
 
-def _other_numbers(part: NumberPart) -> list[NumberPart]:
+def _negated_numbers(part: NumberAssertions) -> list[NumberAssertions]:
     made = []
     if part.digits_only is not None:
-        made.append(NumberPart(digits_only=False) if part.digits_only else WHOLE_DIGITS)
-    if part.given is not None:
-        return [*made, NumberPart(excluded=part.given)]
+        made.append(NumberAssertions(digits_only=False) if part.digits_only else WHOLE_DIGITS)
+    if part.enum is not None:
+        return [*made, NumberAssertions(excluded=part.enum)]
     if part.low is not None:
-        made.append(NumberPart(high=part.low, open_high=not part.open_low))
+        made.append(NumberAssertions(high=part.low, open_high=not part.open_low))
     if part.high is not None:
-        made.append(NumberPart(low=part.high, open_low=not part.open_high))
+        made.append(NumberAssertions(low=part.high, open_low=not part.open_high))
     multiple = tuple(one for one in part.multiple if one != 1) if part.digits_only else part.multiple
-    return made + [NumberPart(not_multiple=(one,)) for one in multiple]
+    return made + [NumberAssertions(not_multiple=(one,)) for one in multiple]
 
 
-def _other_strings(part: StringPart) -> list[StringPart]:
+def _negated_strings(part: StringAssertions) -> list[StringAssertions]:
     made = []
-    if part.given is not None:
-        made.append(StringPart(excluded=frozenset(part.given)))
-    if part.fewest:
-        made.append(StringPart(most=part.fewest - 1))
-    if part.most is not None:
-        made.append(StringPart(fewest=part.most + 1))
-    return made + [StringPart(tests=((not holds, kind, text, at),)) for holds, kind, text, at in part.tests]
+    if part.enum is not None:
+        made.append(StringAssertions(excluded=frozenset(part.enum)))
+    if part.minimum:
+        made.append(StringAssertions(maximum=part.minimum - 1))
+    if part.maximum is not None:
+        made.append(StringAssertions(minimum=part.maximum + 1))
+    return made + [StringAssertions(tests=((not holds, kind, text, at),)) for holds, kind, text, at in part.tests]
 
 
-def _opposite(one: Want) -> Want:
-    """The negation of a want with at most one literal, as the assertions of one schema have them."""
-    return want(next(iter(one)) ^ 1) if one else NOTHING
+def _negated_condition(one: Conjunction) -> Conjunction:
+    """The negation of a conjunction with at most one literal, as the assertions of one schema have them."""
+    return conjunction_of(next(iter(one)) ^ 1) if one else NOTHING
 
 
-def _other_arrays(part: ArrayPart) -> list[ArrayPart]:
+def _negated_arrays(part: ArrayAssertions) -> list[ArrayAssertions]:
     made = []
-    if part.fewest:
-        made.append(ArrayPart(most=part.fewest - 1))
-    if part.most is not None:
-        made.append(ArrayPart(fewest=part.most + 1))
+    if part.minimum:
+        made.append(ArrayAssertions(maximum=part.minimum - 1))
+    if part.maximum is not None:
+        made.append(ArrayAssertions(minimum=part.maximum + 1))
     for i, one in enumerate(part.prefix):
         if one:
-            made.append(ArrayPart((ANYTHING,) * i + (_opposite(one),), fewest=i + 1))
+            made.append(ArrayAssertions((ANYTHING,) * i + (_negated_condition(one),), minimum=i + 1))
     if part.rest:
-        made.append(ArrayPart(contains=((len(part.prefix), _opposite(part.rest), 1, None),)))
-    for start, what, least, most in part.contains:
+        made.append(ArrayAssertions(contains=((len(part.prefix), _negated_condition(part.rest), 1, None),)))
+    for start, what, least, maximum in part.contains:
         if least:
-            made.append(ArrayPart(contains=((start, what, 0, least - 1),)))
-        if most is not None:
-            made.append(ArrayPart(contains=((start, what, most + 1, None),)))
+            made.append(ArrayAssertions(contains=((start, what, 0, least - 1),)))
+        if maximum is not None:
+            made.append(ArrayAssertions(contains=((start, what, maximum + 1, None),)))
     if part.unique:
-        made.append(ArrayPart(fewest=2, twins=True))
+        made.append(ArrayAssertions(minimum=2, duplicates=True))
     return made
 
 
-def _other_objects(part: ObjectPart) -> list[ObjectPart]:
+def _negated_objects(part: ObjectAssertions) -> list[ObjectAssertions]:
     made = []
-    if part.fewest:
-        made.append(ObjectPart(most=part.fewest - 1))
-    if part.most is not None:
-        made.append(ObjectPart(fewest=part.most + 1))
-    made += [ObjectPart(banned=frozenset((name,))) for name in part.required]
-    for group in part.groups:
-        for name, one in group.names.items():
+    if part.minimum:
+        made.append(ObjectAssertions(maximum=part.minimum - 1))
+    if part.maximum is not None:
+        made.append(ObjectAssertions(minimum=part.maximum + 1))
+    made += [ObjectAssertions(forbidden=frozenset((name,))) for name in part.required]
+    for rules in part.rule_sets:
+        for name, one in rules.names.items():
             if one:
-                made.append(ObjectPart((Group({name: _opposite(one)}),), {name: None}))
-        for pattern, at, one in group.patterns:
+                made.append(ObjectAssertions((PropertyRules({name: _negated_condition(one)}),), {name: None}))
+        for pattern, at, one in rules.patterns:
             if one:
-                made.append(ObjectPart(demands=(Demand(_opposite(one), inside=((pattern, at),)),)))
-        if group.extra:
-            outside = tuple((pattern, at) for pattern, at, _ in group.patterns)
-            made.append(ObjectPart(demands=(Demand(_opposite(group.extra), frozenset(group.names), (), outside),)))
+                made.append(ObjectAssertions(demands=(Demand(_negated_condition(one), inside=((pattern, at),)),)))
+        if rules.additional:
+            outside = tuple((pattern, at) for pattern, at, _ in rules.patterns)
+            made.append(
+                ObjectAssertions(
+                    demands=(Demand(_negated_condition(rules.additional), frozenset(rules.names), (), outside),)
+                )
+            )
     if part.keys:
-        made.append(ObjectPart(demands=(Demand(ANYTHING, keys=_opposite(part.keys)),)))
+        made.append(ObjectAssertions(demands=(Demand(ANYTHING, keys=_negated_condition(part.keys)),)))
     return made

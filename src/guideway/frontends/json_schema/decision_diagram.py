@@ -8,7 +8,7 @@ are multiplied. Classes that leave the same formula are not separated. A negated
 kept as a demand (an existential property).
 
 A disjunction of many conjunctions of conditions on keys is not expanded if few of the conjunctions (branches) share keys:
-it becomes a tally. While the object is read, each entry marks the branches that it makes fail, and an absent key those
+it becomes a counted disjunction. While the object is read, each entry marks the branches that it makes fail, and an absent key those
 that require it. The object may end if the number of marks is within limits. So the state is the set of branches that
 can still hold, and it is built during the parse. "Exactly one" of many cubes over the same keys (closed objects) is
 divided into these cubes; the negations of the others depend only on the keys that the one cube allows.
@@ -32,40 +32,40 @@ from guideway.frontends.json_schema.assertions import (
     OBJECT,
     STRING,
     TRUE,
+    Conjunction,
+    CountedDisjunction,
     Demand,
-    Group,
-    ObjectPart,
-    StringPart,
-    Tally,
-    Want,
-    box_key,
-    bundle_of_value,
+    ObjectAssertions,
+    PropertyRules,
+    StringAssertions,
+    assertions_of_constant,
+    conjunction_of,
+    constant_key,
     join,
-    want,
 )
 from guideway.frontends.json_schema.formulas import (
     ABSENT,
-    All,
+    AllOf,
     AnyOf,
     Cube,
+    ExactlyOne,
     Formula,
     Formulas,
-    Negated,
-    One,
-    TooHard,
+    Not,
+    TooComplex,
     product,
-    shape_of,
+    structural_key,
 )
-from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Fork, Term
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Applicator, SchemaAnalysis
 from guideway.frontends.json_schema.strings import language_is_empty, pattern_language
 from guideway.grammar.regular import both
 
 if TYPE_CHECKING:
     from guideway.frontends.json_schema.dnf import Expander
 
-__all__ = ["MAX_OPENED", "MIN_TALLY", "TooHard", "objects_by_cases"]
+__all__ = ["MAX_EXPANDED", "MIN_COUNTED", "TooComplex", "divide_objects"]
 
-MAX_OPENED = 16
+MAX_EXPANDED = 16
 """The maximum number of constant arrays and objects of a `oneOf` branch that are expanded."""
 
 MAX_CASES = 1000
@@ -83,10 +83,10 @@ MAX_FORMULA = 2_000
 MAX_TRIED = 4
 """The maximum number of assertions about the value of one key that are combined with each other."""
 
-MIN_TALLY = 8
+MIN_COUNTED = 8
 """The minimum number of branches of a disjunction that is counted while an object is read, instead of divided."""
 
-MAX_TALLY = 64
+MAX_COUNTED = 64
 """The maximum number of branches of such a disjunction."""
 
 MAX_SHARED = 6
@@ -100,32 +100,32 @@ _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 class _Key:
     """A key: the literals that some schema asserts of its value, and the classes that these literals distinguish."""
 
-    __slots__ = ("classes", "full", "literals", "masks", "name", "signed", "wants")
+    __slots__ = ("classes", "conjunctions", "full", "literals", "masks", "name", "signed")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.literals: dict[int, None] = {}
-        self.classes: list[Want] = []
+        self.classes: list[Conjunction] = []
         self.masks: dict[int, int] = {}  # by literal, the bits of the classes in which it holds
         self.full = 0
         self.signed: list[tuple[int, int]] = []  # (classes, literal) of all literals and negations, few classes first
-        self.wants: dict[int, Want] = {}  # by classes
+        self.conjunctions: dict[int, Conjunction] = {}  # by classes
 
 
-def objects_by_cases(expander: Expander, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
-    """Divide the objects that meet a want into alternatives.
+def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[ObjectAssertions], int, list[int]]:
+    """Divide the objects that meet a conjunction into alternatives.
 
     Returns:
-        The alternatives; the bits of the other types of which every value meets the want; and the other types for which
+        The alternatives; the bits of the other types of which every value meets the conjunction; and the other types for which
         the result depends on the value.
 
     Raises:
-        TooHard: If the formula is too large or not expressible.
+        TooComplex: If the formula is too large or not expressible.
     """
-    return _Cases(expander).run(wanted)
+    return _DecisionDiagram(expander).run(conjunction)
 
 
-class _Cases(Formulas):
+class _DecisionDiagram(Formulas):
     def __init__(self, expander: Expander) -> None:
         super().__init__()
         self._expander = expander
@@ -135,56 +135,60 @@ class _Cases(Formulas):
         self._formulas: dict[int, Formula] = {}
         self._same: dict[Any, int] = {}
         self._same_of: dict[int, int] = {}
-        self._listed: list[tuple[Cube, Group]] = []
+        self._listed: list[tuple[Cube, PropertyRules]] = []
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
-        self._open: list[Group] = []  # groups with a condition on all keys that they do not name
-        self._apart: dict[tuple[int, int], bool] = {}
+        self._open: list[PropertyRules] = []  # groups with a condition on all keys that they do not name
+        self._disjoint: dict[tuple[int, int], bool] = {}
         self._absent: Cube = {}
         self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
-        self._tallied: dict[int, tuple[Formula, bool]] = {}  # by identity of disjunctions, whether they can be tallies
+        self._countable: dict[
+            int, tuple[Formula, bool]
+        ] = {}  # by identity of disjunctions, whether they can be counted disjunctions
 
-    def run(self, wanted: Want) -> tuple[list[ObjectPart], int, list[int]]:
-        order = self._collect(wanted)
+    def run(self, conjunction: Conjunction) -> tuple[list[ObjectAssertions], int, list[int]]:
+        order = self._collect(conjunction)
         whole_types, other_types = 0, []
         for types in _OTHERS:
-            found = self._of_type(types, order, wanted)
+            found = self._of_type(types, order, conjunction)
             if found is None:
                 other_types.append(types)
             elif found:
                 whole_types |= types
         self._formulas.clear()
         for place in order:  # inner schemas first
-            self._formulas[place] = self._read(self._term(place))
-        whole = self._all([self._formula(one) for one in sorted(wanted)])
+            self._formulas[place] = self._read(self._analysis(place))
+        whole = self._all([self._formula(one) for one in sorted(conjunction)])
         return self._split(whole), whole_types, other_types
 
-    def _of_type(self, types: int, order: list[int], wanted: Want) -> bool | None:
-        """Whether all values of a type meet a want (True) or none does (False). None: it depends on the value."""
+    def _of_type(self, types: int, order: list[int], conjunction: Conjunction) -> bool | None:
+        """Whether all values of a type meet a conjunction (True) or none does (False). None: it depends on the value."""
         formulas = self._formulas
         formulas.clear()
         for place in order:
-            term = self._term(place)
-            own = term.own
+            analysis = self._analysis(place)
+            own = analysis.own
             if own.types & types:
                 part = own.number if types == NUMBER else own.string if types == STRING else own.array
-                if (types & (NUMBER | STRING | ARRAY) and part is not None) or (types == ARRAY and own.boxes):
-                    formulas[place] = One((), True)  # an opaque formula: the result is unknown
+                if (types & (NUMBER | STRING | ARRAY) and part is not None) or (types == ARRAY and own.composites):
+                    formulas[place] = ExactlyOne((), True)  # an opaque formula: the result is unknown
                     continue
-            parts: list[Formula] = [bool(own.types & types), *(self._formula(one) for one in term.also)]
-            parts += (fork.kind == "when" or self._fork(fork) for fork in term.forks)
+            parts: list[Formula] = [bool(own.types & types), *(self._formula(one) for one in analysis.conjuncts)]
+            parts += (
+                applicator.kind == "dependent" or self._applicator(applicator) for applicator in analysis.applicators
+            )
             formulas[place] = self._all(parts)
-        made = self._all([self._formula(one) for one in sorted(wanted)])
+        made = self._all([self._formula(one) for one in sorted(conjunction)])
         return made if isinstance(made, bool) else None
 
     # -- formulas of schemas
 
-    def _term(self, literal: int) -> Term:
-        return self._expander.term(self._expander.places[literal >> 1])
+    def _analysis(self, literal: int) -> SchemaAnalysis:
+        return self._expander.analysis(self._expander.places[literal >> 1])
 
-    def _collect(self, wanted: Want) -> list[int]:
+    def _collect(self, conjunction: Conjunction) -> list[int]:
         """The schemas that apply to the object itself, inner ones first. Also records the keys that they name."""
         order: list[int] = []
-        depth = {one & ~1: 0 for one in wanted if one > 1}
+        depth = {one & ~1: 0 for one in conjunction if one > 1}
         todo = [(one, False) for one in depth]
         done: set[int] = set()
         while todo:
@@ -195,44 +199,44 @@ class _Cases(Formulas):
             if literal in done:
                 continue
             done.add(literal)
-            term = self._term(literal)
-            if term.left is not None or len(done) > MAX_FORMULA:
-                raise TooHard
-            self._note_names(term)
+            analysis = self._analysis(literal)
+            if analysis.unevaluated is not None or len(done) > MAX_FORMULA:
+                raise TooComplex
+            self._note_names(analysis)
             todo.append((literal, True))
-            for one in reversed(list(term.leads)):  # the worklist is a stack, so the first literal is read first
+            for one in reversed(list(analysis.in_place)):  # the worklist is a stack, so the first literal is read first
                 if one > 1 and one & ~1 not in done:
                     depth[one & ~1] = depth[literal] + 1
                     if depth[literal] > _MAX_DEPTH:
-                        raise TooHard
+                        raise TooComplex
                     todo.append((one & ~1, False))
         return order
 
-    def _note_names(self, term: Term) -> None:
+    def _note_names(self, analysis: SchemaAnalysis) -> None:
         """Record the keys of a schema in the order that objects of the generation profile use."""
-        part = term.own.object
+        part = analysis.own.object
         if part is not None:
             if part.demands:
-                raise TooHard
-            for group in part.groups:
-                self._orders.append(tuple(group.names))
-                for name, one in group.names.items():
+                raise TooComplex
+            for rules in part.rule_sets:
+                self._orders.append(tuple(rules.names))
+                for name, one in rules.names.items():
                     self._note(name, one)
-                if not group.patterns and group.extra and group.extra != NOTHING:
-                    self._open.append(group)
-            for name in (*part.required, *sorted(part.banned)):
+                if not rules.patterns and rules.additional and rules.additional != NOTHING:
+                    self._open.append(rules)
+            for name in (*part.required, *sorted(part.forbidden)):
                 self._note(name)
-        for box in (term.own.boxes or {}).values():
-            if isinstance(box, dict):
-                for name, value in box.items():
-                    self._note(name, want(self._listing([value])))
-        for fork in term.forks:
-            if fork.kind == "when":
-                self._note(fork.name)
-                for name in fork.needs:
+        for composite in (analysis.own.composites or {}).values():
+            if isinstance(composite, dict):
+                for name, value in composite.items():
+                    self._note(name, conjunction_of(self._listing([value])))
+        for applicator in analysis.applicators:
+            if applicator.kind == "dependent":
+                self._note(applicator.name)
+                for name in applicator.required_keys:
                     self._note(name)
 
-    def _note(self, name: str, wanted: Want = ANYTHING) -> None:
+    def _note(self, name: str, conjunction: Conjunction = ANYTHING) -> None:
         var = self._keys.get(name)
         if var is None:
             var = self._keys[name] = len(self._vars)
@@ -241,7 +245,7 @@ class _Cases(Formulas):
             self._is_key.append(True)
         key = self._vars[var]
         if key is not None:
-            for one in wanted:
+            for one in conjunction:
                 if one > 1:
                     key.literals[self._canonical(one)] = None
 
@@ -251,13 +255,13 @@ class _Cases(Formulas):
         found = self._same_of.get(base)
         if found is None:
             place = self._expander.places[base >> 1]
-            schema, term = place.schema, self._term(base)
+            schema, analysis = place.schema, self._analysis(base)
             shape: Any
-            if term.plain:
-                shape = id(term)
+            if analysis.plain:
+                shape = id(analysis)
             elif isinstance(schema, dict) and schema:
-                told = {name: one for name, one in schema.items() if name in KEYWORD_NAMES}
-                shape = (box_key(told), id(place.resource), place.scope)
+                asserted = {name: one for name, one in schema.items() if name in KEYWORD_NAMES}
+                shape = (constant_key(asserted), id(place.resource), place.scope)
             else:
                 shape = base
             found = self._same_of[base] = self._same.setdefault(shape, base)
@@ -269,94 +273,107 @@ class _Cases(Formulas):
         made = self._formulas[literal & ~1]
         return self._negated(made) if literal & 1 else made
 
-    def _read(self, term: Term) -> Formula:
-        own = term.own
+    def _read(self, analysis: SchemaAnalysis) -> Formula:
+        own = analysis.own
         if not own.types & OBJECT:
             return False
         parts: list[Formula] = []
-        if own.boxes is not None:
-            boxes = [box for box in own.boxes.values() if isinstance(box, dict)]
-            if len(boxes) > MAX_OPENED:
-                raise TooHard
-            parts.append(self._any([self._box(box) for box in boxes]))
+        if own.composites is not None:
+            composites = [composite for composite in own.composites.values() if isinstance(composite, dict)]
+            if len(composites) > MAX_EXPANDED:
+                raise TooComplex
+            parts.append(self._any([self._composite(composite) for composite in composites]))
         if own.object is not None:
             parts.append(self._object(own.object))
-        parts += (self._formula(one) for one in term.also)
-        parts += (self._fork(fork) for fork in term.forks)
+        parts += (self._formula(one) for one in analysis.conjuncts)
+        parts += (self._applicator(applicator) for applicator in analysis.applicators)
         return self._all(parts)
 
-    def _fork(self, fork: Fork) -> Formula:
-        literals = [self._formula(one) for one in fork.literals]
-        if fork.kind == "any":
+    def _applicator(self, applicator: Applicator) -> Formula:
+        literals = [self._formula(one) for one in applicator.literals]
+        if applicator.kind == "anyOf":
             return self._any(literals)
-        if fork.kind == "one":
+        if applicator.kind == "oneOf":
             return self._one(literals, True)
-        if fork.kind == "if":
+        if applicator.kind == "if":
             condition, then, other = literals
             return self._all([self._any([self._negated(condition), then]), self._any([condition, other])])
-        has = All({self._var(name): self._present(name) for name in fork.needs if name != fork.name})
-        absent = All({self._var(fork.name): ABSENT})
+        has = AllOf(
+            {self._var(name): self._present(name) for name in applicator.required_keys if name != applicator.name}
+        )
+        absent = AllOf({self._var(applicator.name): ABSENT})
         return self._any([absent, self._all([has, *literals])])
 
-    def _box(self, box: dict[str, Any]) -> Formula:
-        part = bundle_of_value(box, lambda value: self._listing([value])).object
+    def _composite(self, composite: dict[str, Any]) -> Formula:
+        part = assertions_of_constant(composite, lambda value: self._listing([value])).object
         return True if part is None else self._object(part)
 
-    def _object(self, part: ObjectPart) -> Formula:
+    def _object(self, part: ObjectAssertions) -> Formula:
         """The formula of the object keywords of one schema."""
         cubes: list[Formula] = []
-        for group in part.groups:
-            made = self._group(group)
+        for rules in part.rule_sets:
+            made = self._property_rules(rules)
             cubes.append(made)
-            if group.listed and isinstance(made, All):
-                self._listed.append((made.cube, group))
+            if rules.has_properties and isinstance(made, AllOf):
+                self._listed.append((made.cube, rules))
         cube: Cube = {}
         for name in part.required:
             cube[self._var(name)] = self._present(name)
-        for name in part.banned:
+        for name in part.forbidden:
             cube[self._var(name)] = ABSENT
-        if part.fewest:
-            cube[self._count(part.fewest)] = 2
-        if part.most is not None:
-            cube[self._count(part.most + 1)] = 1
+        if part.minimum:
+            cube[self._count(part.minimum)] = 2
+        if part.maximum is not None:
+            cube[self._count(part.maximum + 1)] = 1
         if part.keys:
-            fails = ObjectPart(demands=(Demand(ANYTHING, keys=_opposite(part.keys)),))
-            cube[self._atom(("keys", part.keys), ObjectPart(keys=part.keys), fails)] = 2
-        return self._all([All(cube), *cubes])
+            fails = ObjectAssertions(demands=(Demand(ANYTHING, keys=_negated_condition(part.keys)),))
+            cube[self._atom(("keys", part.keys), ObjectAssertions(keys=part.keys), fails)] = 2
+        return self._all([AllOf(cube), *cubes])
 
     def _count(self, least: int) -> int:
-        return self._atom(("count", least), ObjectPart(fewest=least), ObjectPart(most=least - 1))
+        return self._atom(("count", least), ObjectAssertions(minimum=least), ObjectAssertions(maximum=least - 1))
 
-    def _group(self, group: Group) -> Formula:
-        extra = group.extra
-        closed = extra == NOTHING and not group.patterns
+    def _property_rules(self, rules: PropertyRules) -> Formula:
+        additional = rules.additional
+        closed = additional == NOTHING and not rules.patterns
         cube: Cube = self._all_absent() if closed else {}
-        for name, one in group.names.items():
+        for name, one in rules.names.items():
             if closed:
                 cube.pop(self._var(name), None)
             self._bound(cube, name, one)
-        for pattern, at, one in group.patterns:
+        for pattern, at, one in rules.patterns:
             if one:
-                holds = ObjectPart((Group({}, ((pattern, at, one),)),))
-                fails = ObjectPart(demands=(Demand(_opposite(one), inside=((pattern, at),)),))
-                cube[self._atom(("pattern", pattern, self._same_wants(one)), holds, fails)] = 2
-        if extra and group.patterns:
-            names = dict.fromkeys(group.names, ANYTHING)
-            passed = tuple((pattern, at, ANYTHING) for pattern, at, _ in group.patterns)
-            outside = tuple((pattern, at) for pattern, at, _ in group.patterns)
-            holds = ObjectPart((Group(names, passed, extra),))
-            fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(names), (), outside),))
-            key = ("rest", frozenset(names), frozenset(one[0] for one in outside), self._same_wants(extra))
+                holds = ObjectAssertions((PropertyRules({}, ((pattern, at, one),)),))
+                fails = ObjectAssertions(demands=(Demand(_negated_condition(one), inside=((pattern, at),)),))
+                cube[self._atom(("pattern", pattern, self._canonical_conjunction(one)), holds, fails)] = 2
+        if additional and rules.patterns:
+            names = dict.fromkeys(rules.names, ANYTHING)
+            passed = tuple((pattern, at, ANYTHING) for pattern, at, _ in rules.patterns)
+            outside = tuple((pattern, at) for pattern, at, _ in rules.patterns)
+            holds = ObjectAssertions((PropertyRules(names, passed, additional),))
+            fails = ObjectAssertions(demands=(Demand(_negated_condition(additional), frozenset(names), (), outside),))
+            key = (
+                "rest",
+                frozenset(names),
+                frozenset(one[0] for one in outside),
+                self._canonical_conjunction(additional),
+            )
             cube[self._atom(key, holds, fails)] = 2
-        elif extra:
+        elif additional:
             for name in self._keys if not closed else ():
-                if name not in group.names:
-                    self._bound(cube, name, extra)
-            fails = ObjectPart(demands=(Demand(_opposite(extra), frozenset(self._keys)),))
-            cube[self._atom(("others", self._same_wants(extra)), ObjectPart((Group({}, (), extra),)), fails)] = 2
+                if name not in rules.names:
+                    self._bound(cube, name, additional)
+            fails = ObjectAssertions(demands=(Demand(_negated_condition(additional), frozenset(self._keys)),))
+            cube[
+                self._atom(
+                    ("others", self._canonical_conjunction(additional)),
+                    ObjectAssertions((PropertyRules({}, (), additional),)),
+                    fails,
+                )
+            ] = 2
         if any(not bits for bits in cube.values()):
             return False
-        return All(cube) if cube else True
+        return AllOf(cube) if cube else True
 
     def _all_absent(self) -> Cube:
         """The cube in which all keys are absent."""
@@ -364,16 +381,16 @@ class _Cases(Formulas):
             self._absent = {self._var(name): ABSENT for name in self._keys}
         return dict(self._absent)
 
-    def _same_wants(self, wanted: Want) -> Want:
-        return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in wanted)
+    def _canonical_conjunction(self, conjunction: Conjunction) -> Conjunction:
+        return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in conjunction)
 
-    def _bound(self, cube: Cube, name: str, wanted: Want) -> None:
-        """Restrict a cube: the key is absent, or its value meets a want."""
-        if not wanted:
+    def _bound(self, cube: Cube, name: str, conjunction: Conjunction) -> None:
+        """Restrict a cube: the key is absent, or its value meets a conjunction."""
+        if not conjunction:
             return
         var = self._var(name)
         bits = cube.get(var, self._full[var])
-        for one in wanted:
+        for one in conjunction:
             if one == 1:
                 bits &= ABSENT
             elif one:
@@ -391,15 +408,15 @@ class _Cases(Formulas):
             cube[var] = cube.get(var, full) & ((mask if holds else full & ~mask) | ABSENT)
             return
         if not holds:
-            raise TooHard
+            raise TooComplex
         known = self._atoms.get((var, literal))
         if known is None:
-            known = self._atom((var, literal), ObjectPart(), ObjectPart())
+            known = self._atom((var, literal), ObjectAssertions(), ObjectAssertions())
             self._value_of[known] = (var, literal)
             self._values_at.setdefault(var, []).append(known)
         cube[known] = 2
 
-    def _atom(self, key: Any, holds: ObjectPart, fails: ObjectPart) -> int:
+    def _atom(self, key: Any, holds: ObjectAssertions, fails: ObjectAssertions) -> int:
         """A variable with two classes. Bit 0: the assertion fails. Bit 1: it holds."""
         var = self._atoms.get(key)
         if var is None:
@@ -429,17 +446,17 @@ class _Cases(Formulas):
 
         Listed scalars are grouped by the literals that hold, other literals by trial.
         """
-        for group in self._open:
-            if key.name not in group.names:
-                for one in group.extra or ():
+        for rules in self._open:
+            if key.name not in rules.names:
+                for one in rules.additional or ():
                     key.literals[self._canonical(one)] = None
         literals = list(key.literals)
         same = self._divided.setdefault(tuple(literals), key)
         if same is not key:
             key.classes, key.full, key.masks, key.signed = same.classes, same.full, same.masks, same.signed
-            key.wants = same.wants
+            key.conjunctions = same.conjunctions
             return
-        classes: list[tuple[Want, frozenset[int]]] = [(ANYTHING, frozenset())]
+        classes: list[tuple[Conjunction, frozenset[int]]] = [(ANYTHING, frozenset())]
         finite = {one: values for one in literals if (values := self._finite(one)) is not None}
         if len(finite) > 1:
             classes = self._counted(finite)
@@ -450,29 +467,35 @@ class _Cases(Formulas):
             literals, others = list(finite), []
         for one in others:
             classes = self._tried(classes, one)
-        key.classes = [wanted for wanted, _ in classes]
+        key.classes = [conjunction for conjunction, _ in classes]
         key.full = (2 << len(classes)) - 1
         for one in literals:
             key.masks[one] = sum(2 << i for i, (_, holders) in enumerate(classes) if one in holders)
 
     def _finite(self, literal: int) -> list[Any] | None:
         """The scalars that a literal lists, each with its type. None if the literal is not a list of scalars."""
-        term = self._term(literal)
-        own = term.own
-        if term.also or term.forks or term.left is not None or own.types & (ARRAY | OBJECT) or not own.types:
+        analysis = self._analysis(literal)
+        own = analysis.own
+        if (
+            analysis.conjuncts
+            or analysis.applicators
+            or analysis.unevaluated is not None
+            or own.types & (ARRAY | OBJECT)
+            or not own.types
+        ):
             return None
         values: list[Any] = [(bit, word) for bit, word in ((1, None), (2, True), (4, False)) if own.types & bit]
         if own.types & NUMBER:
-            if own.number is None or own.number.given is None:
+            if own.number is None or own.number.enum is None:
                 return None
-            values += ((NUMBER, one) for one in own.number.given)
+            values += ((NUMBER, one) for one in own.number.enum)
         if own.types & STRING:
-            if own.string is None or own.string.given is None or own.string.tests:
+            if own.string is None or own.string.enum is None or own.string.tests:
                 return None
-            values += ((STRING, one) for one in own.string.given)
+            values += ((STRING, one) for one in own.string.enum)
         return values
 
-    def _counted(self, finite: dict[int, list[Any]]) -> list[tuple[Want, frozenset[int]]]:
+    def _counted(self, finite: dict[int, list[Any]]) -> list[tuple[Conjunction, frozenset[int]]]:
         """The classes of listed scalars, grouped by the literals that list them, and the class of all other values."""
         holders: dict[Any, set[int]] = {}
         for one, values in finite.items():
@@ -483,66 +506,74 @@ class _Cases(Formulas):
             classes.setdefault(frozenset(found), []).append(value[1])
         whole = self._listing([value[1] for value in holders])
         if len(classes) > MAX_CLASSES:
-            raise TooHard
-        made = [(want(self._listing(values)), found) for found, values in classes.items()]
-        return [*made, (want(whole ^ 1), frozenset())]
+            raise TooComplex
+        made = [(conjunction_of(self._listing(values)), found) for found, values in classes.items()]
+        return [*made, (conjunction_of(whole ^ 1), frozenset())]
 
     def _listing(self, values: list[Any]) -> int:
         expander = self._expander
         return expander.value_literal(expander.places[0], {"enum": values})
 
-    def _tried(self, classes: list[tuple[Want, frozenset[int]]], literal: int) -> list[tuple[Want, frozenset[int]]]:
+    def _tried(
+        self, classes: list[tuple[Conjunction, frozenset[int]]], literal: int
+    ) -> list[tuple[Conjunction, frozenset[int]]]:
         made = []
-        for wanted, holders in classes:
+        for conjunction, holders in classes:
             for one, found in ((literal, holders | {literal}), (literal ^ 1, holders)):
-                met = join(wanted, want(one))
-                if 1 not in met and not self._expander.has_no_value(met) and not self._has_no_text(met):
+                met = join(conjunction, conjunction_of(one))
+                if 1 not in met and not self._expander.is_unsatisfiable(met) and not self._has_disjoint_patterns(met):
                     made.append((met, found))
         if len(made) > MAX_CLASSES:
-            raise TooHard
+            raise TooComplex
         return made
 
     def _patterns(self, literal: int) -> bool:
         """Whether a literal asserts only that the value is a string that matches patterns."""
-        term = self._term(literal)
-        own = term.own
-        if term.also or term.forks or term.left is not None or own.types != STRING or own.string is None:
+        analysis = self._analysis(literal)
+        own = analysis.own
+        if (
+            analysis.conjuncts
+            or analysis.applicators
+            or analysis.unevaluated is not None
+            or own.types != STRING
+            or own.string is None
+        ):
             return False
         part = own.string
-        plain = part.given is None and not part.fewest and part.most is None
+        plain = part.enum is None and not part.minimum and part.maximum is None
         return plain and bool(part.tests) and all(kind == "pattern" for _, kind, _, _ in part.tests)
 
-    def _has_no_text(self, wanted: Want) -> bool:
-        """Whether two patterns of a want are disjoint."""
-        patterns = [one for one in sorted(wanted) if not one & 1 and self._patterns(one)]
-        return any(self._are_apart(one, other) for i, one in enumerate(patterns) for other in patterns[:i])
+    def _has_disjoint_patterns(self, conjunction: Conjunction) -> bool:
+        """Whether two patterns of a conjunction are disjoint."""
+        patterns = [one for one in sorted(conjunction) if not one & 1 and self._patterns(one)]
+        return any(self._are_disjoint(one, other) for i, one in enumerate(patterns) for other in patterns[:i])
 
-    def _are_apart(self, one: int, other: int) -> bool:
-        known = self._apart.get((one, other))
+    def _are_disjoint(self, one: int, other: int) -> bool:
+        known = self._disjoint.get((one, other))
         if known is None:
             tests = [test for part in (one, other) for test in self._string(part).tests]
             try:
                 known = language_is_empty(both(*(pattern_language(text, at) for _, _, text, at in tests)))
             except LimitExceededError:
                 known = False
-            self._apart[one, other] = known
+            self._disjoint[one, other] = known
         return known
 
-    def _string(self, literal: int) -> StringPart:
-        return self._term(literal).own.string or StringPart()
+    def _string(self, literal: int) -> StringAssertions:
+        return self._analysis(literal).own.string or StringAssertions()
 
-    def _wanted(self, var: int, bits: int) -> Want:
+    def _conjunction(self, var: int, bits: int) -> Conjunction:
         """The condition that a value is in one of these classes."""
         key = self._vars[var]
         if key is None:
-            raise TooHard
+            raise TooComplex
         bits &= ~ABSENT
-        found = key.wants.get(bits)
+        found = key.conjunctions.get(bits)
         if found is None:
-            found = key.wants[bits] = self._found_want(key, bits)
+            found = key.conjunctions[bits] = self._make_conjunction(key, bits)
         return found
 
-    def _found_want(self, key: _Key, bits: int) -> Want:
+    def _make_conjunction(self, key: _Key, bits: int) -> Conjunction:
         left = key.full & ~ABSENT
         if bits == left:
             return ANYTHING
@@ -555,7 +586,7 @@ class _Cases(Formulas):
             key.signed = sorted(signed, key=lambda both: both[0].bit_count())
         for mask, one in key.signed:
             if not bits & ~mask and left & ~mask:
-                made = join(made, want(one))
+                made = join(made, conjunction_of(one))
                 left &= mask
                 if left == bits:
                     return made
@@ -567,8 +598,8 @@ class _Cases(Formulas):
 
     # -- the case split
 
-    def _split(self, whole: Formula) -> list[ObjectPart]:
-        found: list[ObjectPart] = []
+    def _split(self, whole: Formula) -> list[ObjectAssertions]:
+        found: list[ObjectAssertions] = []
         todo: list[Formula] = [whole]
         count = 0
         while todo:
@@ -576,12 +607,12 @@ class _Cases(Formulas):
             if one is False:
                 continue
             if one is True:
-                one = All({})
-            if not isinstance(one, All):
-                one = All({}, (one,))
-            tally = None if self._is_simple(one.rest) else self._tally(one)
-            if tally is not None:
-                made = self._emitted(*tally)
+                one = AllOf({})
+            if not isinstance(one, AllOf):
+                one = AllOf({}, (one,))
+            counted_disjunction = None if self._is_simple(one.rest) else self._counted_disjunction(one)
+            if counted_disjunction is not None:
+                made = self._emitted(*counted_disjunction)
                 if made is not None:
                     found.append(made)
             elif self._is_simple(one.rest):
@@ -592,24 +623,24 @@ class _Cases(Formulas):
                 todo += reversed(self._cases(one))
             count += 1
             if len(found) + len(todo) > MAX_CASES or count > 4 * MAX_CASES:
-                raise TooHard
+                raise TooComplex
         return found
 
     def _is_simple(self, rest: tuple[Formula, ...]) -> bool:
         """Whether every remaining formula can be written as a demand."""
-        return len(rest) <= MAX_DEMANDS and all(isinstance(one, Negated) and self._is_demand(one) for one in rest)
+        return len(rest) <= MAX_DEMANDS and all(isinstance(one, Not) and self._is_demand(one) for one in rest)
 
-    def _tally(self, one: All) -> tuple[All, Tally] | None:
-        """Write a disjunction of many conditions on the values of keys as a tally.
+    def _counted_disjunction(self, one: AllOf) -> tuple[AllOf, CountedDisjunction] | None:
+        """Write a disjunction of many conditions on the values of keys as a counted disjunction.
 
         Returns:
-            The rest of the formula, and the tally. None if the formula has another form, or if more than `MAX_SHARED`
+            The rest of the formula, and the counted disjunction. None if the formula has another form, or if more than `MAX_SHARED`
             branches share keys, directly or through other branches.
         """
-        if not self._may_tally(one):
+        if not self._is_countable(one):
             return None
         (part,) = one.rest
-        branches: list[All] = list(part.parts)  # type: ignore[union-attr,arg-type]  # as `_may_tally` says
+        branches: list[AllOf] = list(part.parts)  # type: ignore[union-attr,arg-type]  # as `_is_countable` says
         cube, holders = dict(one.cube), _holders(branches)
         for var, owners in holders.items():
             if len(owners) == len(branches):  # one of the branches must hold
@@ -617,29 +648,29 @@ class _Cases(Formulas):
                 for branch in branches:
                     union |= branch.cube[var]
                 cube[var] = cube.get(var, self._full[var]) & union
-        made = Tally(len(branches), 1 if isinstance(part, One) else len(branches), {}, {})
+        made = CountedDisjunction(len(branches), 1 if isinstance(part, ExactlyOne) else len(branches), {}, {})
         for var, owners in holders.items():
-            if not self._add_ways(made, cube, branches, var, owners):
+            if not self._add_readings(made, cube, branches, var, owners):
                 return None
-        return All(cube), made
+        return AllOf(cube), made
 
-    def _may_tally(self, one: All | One | AnyOf) -> bool:
-        """Whether a formula can be written as a tally."""
-        rest: tuple[Formula, ...] = one.rest if isinstance(one, All) else (one,)
+    def _is_countable(self, one: AllOf | ExactlyOne | AnyOf) -> bool:
+        """Whether a formula can be written as a counted disjunction."""
+        rest: tuple[Formula, ...] = one.rest if isinstance(one, AllOf) else (one,)
         part = rest[0] if len(rest) == 1 else None
-        if not isinstance(part, (AnyOf, One)) or not MIN_TALLY <= len(part.parts) <= MAX_TALLY:
+        if not isinstance(part, (AnyOf, ExactlyOne)) or not MIN_COUNTED <= len(part.parts) <= MAX_COUNTED:
             return False
-        known = self._tallied.get(id(part))
+        known = self._countable.get(id(part))
         if known is None:
-            known = self._tallied[id(part)] = part, self._is_divisible(part)
+            known = self._countable[id(part)] = part, self._is_divisible(part)
         return known[1]
 
-    def _is_divisible(self, part: One | AnyOf) -> bool:
+    def _is_divisible(self, part: ExactlyOne | AnyOf) -> bool:
         """Whether all parts are cubes of keys, and few parts share keys."""
-        branches = [each for each in part.parts if isinstance(each, All) and not each.rest]
-        if (isinstance(part, One) and not part.holds) or len(branches) < len(part.parts):
+        branches = [each for each in part.parts if isinstance(each, AllOf) and not each.rest]
+        if (isinstance(part, ExactlyOne) and not part.holds) or len(branches) < len(part.parts):
             return False
-        groups = list(range(len(branches)))
+        components = list(range(len(branches)))
         for var, owners in _holders(branches).items():
             if self._vars[var] is None:
                 return False
@@ -647,17 +678,19 @@ class _Cases(Formulas):
                 continue
             if len(owners) > MAX_SHARED:
                 return False
-            first = _root(groups, owners[0])
+            first = _root(components, owners[0])
             for i in owners[1:]:
-                groups[_root(groups, i)] = first
+                components[_root(components, i)] = first
         sizes: dict[int, int] = {}
         for i in range(len(branches)):
-            root = _root(groups, i)
+            root = _root(components, i)
             sizes[root] = sizes.get(root, 0) + 1
         return max(sizes.values()) <= MAX_SHARED
 
-    def _add_ways(self, tally: Tally, cube: Cube, branches: list[All], var: int, owners: list[int]) -> bool:
-        """Add a key to a tally. Returns False if the key allows no value and must not be absent."""
+    def _add_readings(
+        self, counted_disjunction: CountedDisjunction, cube: Cube, branches: list[AllOf], var: int, owners: list[int]
+    ) -> bool:
+        """Add a key to a counted disjunction. Returns False if the key allows no value and must not be absent."""
         key = self._vars[var]
         if key is None:
             return False
@@ -667,7 +700,7 @@ class _Cases(Formulas):
             if allowed & bit:
                 marks = sum(1 << i for i in owners if not branches[i].cube[var] & bit)
                 cells[marks] = cells.get(marks, 0) | bit
-        every = (1 << tally.branches) - 1
+        every = (1 << counted_disjunction.branches) - 1
         touched = 0
         for marks, bits in cells.items():
             if marks == every:  # no branch holds
@@ -675,14 +708,14 @@ class _Cases(Formulas):
                 continue
             touched |= marks
             if bits & ABSENT and marks:
-                tally.missing[key.name] = marks
+                counted_disjunction.missing[key.name] = marks
             if bits & ~ABSENT:
-                tally.ways.setdefault(key.name, []).append((marks, self._wanted(var, bits)))
+                counted_disjunction.readings.setdefault(key.name, []).append((marks, self._conjunction(var, bits)))
         if not touched:
-            tally.ways.pop(key.name, None)
+            counted_disjunction.readings.pop(key.name, None)
         return bool(cube.get(var, 1))
 
-    def _cases(self, one: All) -> list[Formula]:
+    def _cases(self, one: AllOf) -> list[Formula]:
         """Split the formula by a variable, or by the branches of its first disjunction."""
         best: list[Formula] | None = self._by_cubes(one)
         if best is not None and sum(map(self._weight, best)) <= 2 * len(best):
@@ -707,9 +740,9 @@ class _Cases(Formulas):
 
     def _parts_weight(self, one: Formula) -> float:
         """An estimate of the number of alternatives that the division of a formula makes."""
-        return 1.0 if isinstance(one, (All, One, AnyOf)) and self._may_tally(one) else self._weight(one)
+        return 1.0 if isinstance(one, (AllOf, ExactlyOne, AnyOf)) and self._is_countable(one) else self._weight(one)
 
-    def _by_variable(self, one: All, var: int, masks: set[int]) -> list[Formula]:
+    def _by_variable(self, one: AllOf, var: int, masks: set[int]) -> list[Formula]:
         allowed = one.cube.get(var, self._full[var])
         cells = [allowed]
         for mask in masks:  # do not separate classes that no part of the formula distinguishes
@@ -720,31 +753,31 @@ class _Cases(Formulas):
             parts = tuple(self._assumed(part, {var: cell}) for part in one.rest)
             if any(part is False for part in parts):
                 continue
-            shape = tuple(part if part is True else shape_of(part) for part in parts)
+            shape = tuple(part if part is True else structural_key(part) for part in parts)
             same[shape] = same.get(shape, 0) | cell
             left[shape] = parts
         return [
             made
             for shape, cell in same.items()
-            if (made := self._all([All({**one.cube, var: cell}), *(left[shape] or ())])) is not False
+            if (made := self._all([AllOf({**one.cube, var: cell}), *(left[shape] or ())])) is not False
         ]
 
-    def _by_cubes(self, one: All) -> list[Formula] | None:
+    def _by_cubes(self, one: AllOf) -> list[Formula] | None:
         """Split "exactly one" by its parts, if these are cubes of the same variables. None if they are not.
 
         The negation of another part, where one part holds, depends on few variables: those that need not be absent.
         """
         part = one.rest[0]
-        if len(one.rest) > 1 or not isinstance(part, One) or not part.holds or len(part.parts) < MIN_TALLY:
+        if len(one.rest) > 1 or not isinstance(part, ExactlyOne) or not part.holds or len(part.parts) < MIN_COUNTED:
             return None
-        cubes = [each.cube for each in part.parts if isinstance(each, All) and not each.rest]
+        cubes = [each.cube for each in part.parts if isinstance(each, AllOf) and not each.rest]
         if len(cubes) < len(part.parts) or self._values_at or any(cube.keys() != cubes[0].keys() for cube in cubes):
             return None
         needed = [[var for var, bits in cube.items() if not bits & ABSENT] for cube in cubes]
         made: list[Formula] = []
         for i, cube in enumerate(cubes):
-            whole = self._all([All(one.cube), All(cube)])
-            if not isinstance(whole, All):
+            whole = self._all([AllOf(one.cube), AllOf(cube)])
+            if not isinstance(whole, AllOf):
                 continue
             held = whole.cube
             open_vars = [(var, bits) for var, bits in held.items() if bits != ABSENT and var in cube]
@@ -755,33 +788,33 @@ class _Cases(Formulas):
                     continue
                 left = {var: other[var] & bits for var, bits in open_vars if bits & ~other[var]}
                 if all(left.values()):  # else the other part cannot hold
-                    others[frozenset(left.items())] = Negated(left) if left else False
+                    others[frozenset(left.items())] = Not(left) if left else False
             if False not in others.values():
-                made.append(All(held, tuple(others.values())))
+                made.append(AllOf(held, tuple(others.values())))
         return made
 
-    def _by_branches(self, one: All) -> list[Formula]:
+    def _by_branches(self, one: AllOf) -> list[Formula]:
         """Split by the options of the part that has the fewest."""
         at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
         for i, part in enumerate(one.rest):
-            demand = isinstance(part, Negated) and self._is_demand(part)
-            if not demand and (isinstance(one.rest[at], Negated) or self._weight(part) < self._weight(one.rest[at])):
+            demand = isinstance(part, Not) and self._is_demand(part)
+            if not demand and (isinstance(one.rest[at], Not) or self._weight(part) < self._weight(one.rest[at])):
                 at = i
         part = one.rest[at]
         others = [other for i, other in enumerate(one.rest) if i != at]
-        base = All(one.cube)
+        base = AllOf(one.cube)
         options: list[list[Formula]] = []
-        if isinstance(part, Negated):
+        if isinstance(part, Not):
             held: Cube = {}
             for var, bits in part.cube.items():
-                options.append([All({**held, var: self._full[var] & ~bits})])
+                options.append([AllOf({**held, var: self._full[var] & ~bits})])
                 held[var] = bits
         elif isinstance(part, AnyOf):
             options = [[branch] for branch in part.parts]
-        elif isinstance(part, One) and part.holds:
+        elif isinstance(part, ExactlyOne) and part.holds:
             for i, branch in enumerate(part.parts):
                 options.append([branch, *(self._negated(other) for j, other in enumerate(part.parts) if j != i)])
-        elif isinstance(part, One):
+        elif isinstance(part, ExactlyOne):
             options.append([self._negated(branch) for branch in part.parts])
             options += ([a, b] for i, a in enumerate(part.parts) for b in part.parts[:i])
         made = [self._all([base, *option, *others]) for option in options]
@@ -789,15 +822,15 @@ class _Cases(Formulas):
 
     # -- alternatives
 
-    def _emitted(self, one: All, tally: Tally | None = None) -> ObjectPart | None:
-        """The objects of a cube with demands or a tally. None if the conjunction is contradictory."""
+    def _emitted(self, one: AllOf, counted_disjunction: CountedDisjunction | None = None) -> ObjectAssertions | None:
+        """The objects of a cube with demands or a counted disjunction. None if the conjunction is contradictory."""
         cube = one.cube
-        part = ObjectPart(tallies=() if tally is None else (tally,))
-        counted = tally.ways if tally else {}
-        names: dict[str, Want] = {}
-        banned = []
-        groups: list[Group] = []
-        closed: Want | None = None
+        part = ObjectAssertions(counted_disjunctions=() if counted_disjunction is None else (counted_disjunction,))
+        counted = counted_disjunction.readings if counted_disjunction else {}
+        names: dict[str, Conjunction] = {}
+        forbidden = []
+        rule_sets: list[PropertyRules] = []
+        closed: Conjunction | None = None
         for var, bits in cube.items():
             key = self._vars[var]
             if var in self._value_of:
@@ -805,20 +838,24 @@ class _Cases(Formulas):
             if key is None:
                 holds, fails = self._parts[var]
                 chosen = holds if bits == 2 else fails
-                if bits == 2 and len(holds.groups) == 1 and not (holds.groups[0].patterns or holds.groups[0].names):
-                    closed = join(closed or ANYTHING, holds.groups[0].extra or ANYTHING)
+                if (
+                    bits == 2
+                    and len(holds.rule_sets) == 1
+                    and not (holds.rule_sets[0].patterns or holds.rule_sets[0].names)
+                ):
+                    closed = join(closed or ANYTHING, holds.rule_sets[0].additional or ANYTHING)
                 else:
-                    groups += chosen.groups
+                    rule_sets += chosen.rule_sets
                     part.keys = join(part.keys, chosen.keys)
                     part.demands += chosen.demands
-                    part.fewest = max(part.fewest, chosen.fewest)
-                    if chosen.most is not None:
-                        part.most = chosen.most if part.most is None else min(part.most, chosen.most)
+                    part.minimum = max(part.minimum, chosen.minimum)
+                    if chosen.maximum is not None:
+                        part.maximum = chosen.maximum if part.maximum is None else min(part.maximum, chosen.maximum)
                 continue
             if bits == ABSENT:
-                banned.append(key.name)
+                forbidden.append(key.name)
                 continue
-            names[key.name] = ANYTHING if key.name in counted else self._wanted(var, bits)
+            names[key.name] = ANYTHING if key.name in counted else self._conjunction(var, bits)
             if not bits & ABSENT:
                 part.required[key.name] = None
         for var, bits in cube.items():
@@ -826,45 +863,49 @@ class _Cases(Formulas):
                 owner, literal = self._value_of[var]
                 key = self._vars[owner]
                 if key is not None and cube.get(owner) != ABSENT:
-                    names[key.name] = join(names.get(key.name, ANYTHING), want(literal if bits == 2 else literal ^ 1))
+                    names[key.name] = join(
+                        names.get(key.name, ANYTHING), conjunction_of(literal if bits == 2 else literal ^ 1)
+                    )
                     if bits == 1:
                         part.required[key.name] = None
         for name in part.required:
-            wanted = names.get(name, ANYTHING)
-            if 1 in wanted or (len(wanted) > 1 and self._expander.has_no_value(wanted)):
+            conjunction = names.get(name, ANYTHING)
+            if 1 in conjunction or (len(conjunction) > 1 and self._expander.is_unsatisfiable(conjunction)):
                 return None
-        part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, Negated))
-        if part.most is not None and max(part.fewest, len(part.required)) > part.most:
+        part.demands += tuple(self._demand(clause, cube) for clause in one.rest if isinstance(clause, Not))
+        if part.maximum is not None and max(part.minimum, len(part.required)) > part.maximum:
             return None
         names.update(dict.fromkeys((name for name in counted if name not in names), ANYTHING))
-        told = dict.fromkeys(names)
+        mentioned = dict.fromkeys(names)
         if closed is None:
-            part.banned = frozenset(banned)
+            part.forbidden = frozenset(forbidden)
         else:
-            absent = frozenset(banned)
-            told = dict.fromkeys(name for name in self._keys if name not in absent)
+            absent = frozenset(forbidden)
+            mentioned = dict.fromkeys(name for name in self._keys if name not in absent)
             if 1 not in closed:
-                names.update(dict.fromkeys(banned, NOTHING))
-                told.update(dict.fromkeys(banned))
-        if told or closed is not None:
-            ordered = {name: names.get(name, ANYTHING) for name in self._in_order(told)}
-            groups.insert(0, Group(ordered, (), closed))
+                names.update(dict.fromkeys(forbidden, NOTHING))
+                mentioned.update(dict.fromkeys(forbidden))
+        if mentioned or closed is not None:
+            ordered = {name: names.get(name, ANYTHING) for name in self._in_order(mentioned)}
+            rule_sets.insert(0, PropertyRules(ordered, (), closed))
         present = [(var, bits) for var, bits in cube.items() if bits != ABSENT]
-        for held, group in self._listed:
+        for held, rules in self._listed:
             if any(bits & ~held.get(var, bits) for var, bits in present):
                 continue
             if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
-                groups.append(Group(dict.fromkeys(group.names, ANYTHING), (), None, True))
-        part.groups = tuple(groups)
+                rule_sets.append(PropertyRules(dict.fromkeys(rules.names, ANYTHING), (), None, True))
+        part.rule_sets = tuple(rule_sets)
         return part
 
-    def _in_order(self, told: dict[str, None]) -> dict[str, None]:
-        """Order the keys: first by the schemas whose keys are all in `told`, then by the order of first occurrence."""
-        lists = [names for names in self._orders if all(name in told for name in names)]
-        return dict.fromkeys((*(name for names in lists for name in names), *sorted(told, key=self._keys.__getitem__)))
+    def _in_order(self, mentioned: dict[str, None]) -> dict[str, None]:
+        """Order the keys: first by the schemas whose keys are all in `mentioned`, then by the order of first occurrence."""
+        lists = [names for names in self._orders if all(name in mentioned for name in names)]
+        return dict.fromkeys(
+            (*(name for names in lists for name in names), *sorted(mentioned, key=self._keys.__getitem__))
+        )
 
-    def _demand(self, clause: Negated, cube: Cube) -> Demand:
-        ways: dict[str, list[Want]] = {}
+    def _demand(self, clause: Not, cube: Cube) -> Demand:
+        readings: dict[str, list[Conjunction]] = {}
         value, names = NOTHING, frozenset[str]()
         for var, bits in clause.cube.items():
             key = self._vars[var]
@@ -872,22 +913,22 @@ class _Cases(Formulas):
                 owner, literal = self._value_of[var]
                 key = self._vars[owner]
                 if key is not None:
-                    ways.setdefault(key.name, []).append(want(literal ^ 1))
+                    readings.setdefault(key.name, []).append(conjunction_of(literal ^ 1))
             elif key is None:
                 (only,) = self._parts[var][1].demands
                 value, names = only.value, only.names
             else:
                 left = self._full[var] & ~bits & cube.get(var, self._full[var])
-                ways.setdefault(key.name, []).append(self._wanted(var, left))
+                readings.setdefault(key.name, []).append(self._conjunction(var, left))
         named = []
         place, expander = self._expander.places[0], self._expander
-        for name, each in ways.items():
+        for name, each in readings.items():
             one = each[0] if len(each) == 1 else expander.any_of(place, tuple(expander.all_of(place, x) for x in each))
             named.append((name, one))
         return Demand(value, names, named=tuple(named))
 
 
-def _holders(branches: list[All]) -> dict[int, list[int]]:
+def _holders(branches: list[AllOf]) -> dict[int, list[int]]:
     """For each variable, the branches that have a condition on it."""
     made: dict[int, list[int]] = {}
     for i, branch in enumerate(branches):
@@ -896,13 +937,13 @@ def _holders(branches: list[All]) -> dict[int, list[int]]:
     return made
 
 
-def _root(groups: list[int], i: int) -> int:
+def _root(components: list[int], i: int) -> int:
     """The representative of an element of a union-find forest."""
-    while groups[i] != i:
-        groups[i] = groups[groups[i]]
-        i = groups[i]
+    while components[i] != i:
+        components[i] = components[components[i]]
+        i = components[i]
     return i
 
 
-def _opposite(one: Want) -> Want:
-    return want(next(iter(one)) ^ 1) if one else NOTHING
+def _negated_condition(one: Conjunction) -> Conjunction:
+    return conjunction_of(next(iter(one)) ^ 1) if one else NOTHING

@@ -14,11 +14,11 @@ from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
 from guideway.errors import ConstraintError, LimitExceededError
-from guideway.frontends.json_schema.assertions import FREE, NumberPart
+from guideway.frontends.json_schema.assertions import UNCONSTRAINED, NumberAssertions
 from guideway.frontends.json_schema.keywords import Dialect
 from guideway.frontends.json_schema.numbers import number
-from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, Term, plain_term
-from guideway.frontends.json_schema.shared_nodes import DIGITS, SPACE_LEAF, VALUES, common_of, joined
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, SchemaAnalysis, plain_analysis
+from guideway.frontends.json_schema.shared_nodes import DIGITS, SPACE_LEAF, VALUES, joined, shared_nodes_of
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import (
     Alternative,
@@ -36,7 +36,7 @@ from guideway.grammar.nodes import (
 from guideway.grammar.regular import NEVER, Complement, Literals, Regular, either
 from guideway.jsontext.pointer import shown
 
-__all__ = ["MAX_NODES", "Rest", "Straight", "reserve"]
+__all__ = ["MAX_NODES", "FastPath", "GeneralPath", "reserve"]
 
 MAX_NODES = 200_000
 """The maximum number of nodes of a schema."""
@@ -51,9 +51,9 @@ _NUMBERS = frozenset({int, Decimal, type(None)})
 _STR = frozenset({str})
 _NO_PROPERTIES: dict[str, Any] = {}
 _NO_NAMES: list[str] = []
-_GIVEN = frozenset({str, bool, type(None)})
+_ENUM_TYPES = frozenset({str, bool, type(None)})
 _ENUM = frozenset({"enum"})
-_TOLD = frozenset({"type", "enum", "$ref"})
+_TYPED = frozenset({"type", "enum", "$ref"})
 _FRAMES = ("array", "object")
 _NUMBER_KINDS = frozenset({"number", "integer", DIGITS})
 _NULL = Leaf(Literals(("null",)))
@@ -61,7 +61,7 @@ _MAX_BRANCHES = 64
 _REF = frozenset({"$ref"})
 _ITEMS, _ENTRIES = _ARRAY - {"type"}, _OBJECT - {"type"}
 _LENGTHS = _STRING - {"type"}
-_SPEAKING = (("array", _ITEMS), ("object", _ENTRIES), ("string", _LENGTHS))
+_TYPE_KEYWORDS = (("array", _ITEMS), ("object", _ENTRIES), ("string", _LENGTHS))
 _SEVERAL = _ARRAY | _OBJECT | _STRING
 _ALL_KINDS = list(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
@@ -84,10 +84,10 @@ def _refuse_nodes(place: Origin) -> NoReturn:
     )
 
 
-class Rest(Protocol):
+class GeneralPath(Protocol):
     """The general path, which makes the nodes that the fast path does not make."""
 
-    def define(self, number: int, wanted: Any, level: int) -> None:
+    def define(self, number: int, conjunction: Any, level: int) -> None:
         """Define a node from the worklist `todo`."""
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
@@ -104,29 +104,29 @@ class Rest(Protocol):
         """Refuse schemas that cannot be enforced."""
 
 
-class Straight:
+class FastPath:
     """Lowers one document in a style without indentation. The subschemas of the document have no identifiers.
 
     Attributes:
         numbers: Node numbers by the identity of schemas, which the document keeps alive.
-        plain: Node numbers by terms that are independent of their location.
-        todo: The worklist: the node number, the schema or want, and the keywords of the schema or the level.
+        plain: Node numbers by analyses that are independent of their location.
+        todo: The worklist: the node number, the schema or conjunction, and the keywords of the schema or the level.
     """
 
     def __init__(
-        self, document: dict[str, Any], style: Style, dialect: Dialect, rest: Callable[[Straight], Rest]
+        self, document: dict[str, Any], style: Style, dialect: Dialect, general_path: Callable[[FastPath], GeneralPath]
     ) -> None:
         self._document = document
         self.grammar = Grammar()
         self.numbers: dict[int, int] = {}
-        self.plain: dict[Term, int] = {}
+        self.plain: dict[SchemaAnalysis, int] = {}
         self.todo: list[tuple[int, Any, Any]] = []
         self._keys: dict[str, Regular] = {}  # equal keys share one expression
         self._any = _NEVER
         self._dialect = dialect
-        self._make_rest = rest
-        self._rest: Rest | None = None
-        self._common = common_of(style)
+        self._make_general_path = general_path
+        self._general_path: GeneralPath | None = None
+        self._common = shared_nodes_of(style)
 
     def run(self) -> Grammar:
         """Build the grammar. Raises `UnsupportedError` with every refused location."""
@@ -137,13 +137,13 @@ class Straight:
         while todo:
             number, what, names = todo.pop()
             if type(what) is not dict:
-                self.rest.define(number, what, names)
+                self.general_path.define(number, what, names)
             elif (node := self._node(grammar.places[number], what, names)) is not None:
                 grammar.nodes[number] = node
             else:
-                self.rest.define_schema(number, what)
-        if self._rest is not None:
-            self._rest.finish()
+                self.general_path.define_schema(number, what)
+        if self._general_path is not None:
+            self._general_path.finish()
         if self._common.spaced:
             space = len(grammar.nodes)
             grammar.nodes += (SPACE_LEAF, Sequence((space, root, space)))
@@ -153,11 +153,11 @@ class Straight:
         return grammar
 
     @property
-    def rest(self) -> Rest:
+    def general_path(self) -> GeneralPath:
         """The general path, constructed on first use."""
-        if self._rest is None:
-            self._rest = self._make_rest(self)
-        return self._rest
+        if self._general_path is None:
+            self._general_path = self._make_general_path(self)
+        return self._general_path
 
     def any_number(self) -> int:
         """The number of the node of any value."""
@@ -187,8 +187,8 @@ class Straight:
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
         """The number of the node of a schema that is not only a reference and has no node yet."""
         names, grammar = _keywords_of(schema), self.grammar
-        term = plain_term(schema, names, self._dialect) if len(names) < 2 else None
-        if term is None:
+        analysis = plain_analysis(schema, names, self._dialect) if len(names) < 2 else None
+        if analysis is None:
             found = self.numbers[id(schema)] = len(grammar.nodes)
             grammar.nodes.append(None)
             grammar.places.append(place)
@@ -196,10 +196,10 @@ class Straight:
             if found > MAX_NODES:
                 _refuse_nodes(place)
             return found
-        known = self.plain.get(term)
+        known = self.plain.get(analysis)
         if known is None:
-            scalar = self._common.scalars[term]
-            if term.own is FREE:
+            scalar = self._common.scalars[analysis]
+            if analysis.own is UNCONSTRAINED:
                 known = self._add_anything(place)
             else:
                 known = len(grammar.nodes)
@@ -207,7 +207,7 @@ class Straight:
                 grammar.places.append(place)
                 if scalar is None:
                     self.todo.append((known, schema, names))
-            self.plain[term] = known
+            self.plain[analysis] = known
         self.numbers[id(schema)] = known
         return known
 
@@ -220,7 +220,7 @@ class Straight:
         found = self._target(schema)
         if found is not None:
             return self.number_of(found, schema["$ref"][1:])
-        return self.rest.reference(schema, place)
+        return self.general_path.reference(schema, place)
 
     def _target(self, schema: dict[str, Any]) -> dict[str, Any] | None:
         """The target of a schema that is only a simple reference. None for other schemas."""
@@ -243,7 +243,7 @@ class Straight:
         if kind == "array":
             return self._array(place, schema) if names <= _ARRAY else None
         if "enum" in names:
-            return self._given(schema["enum"], schema.get("type", _ALL_KINDS)) if names <= _TEXTS else None
+            return self._enum(schema["enum"], schema.get("type", _ALL_KINDS)) if names <= _TEXTS else None
         if kind == "string":
             return self._string(schema) if names <= _STRING else None
         if kind == "number" or kind == "integer":
@@ -257,7 +257,7 @@ class Straight:
         kinds = schema["type"] if "type" in names else _ALL_KINDS
         if type(kinds) is not list or not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
             return None
-        if any(kind not in kinds and not keywords.isdisjoint(names) for kind, keywords in _SPEAKING):
+        if any(kind not in kinds and not keywords.isdisjoint(names) for kind, keywords in _TYPE_KEYWORDS):
             return None
         if self._dialect.digits_only:
             kinds = [DIGITS if kind == "integer" else kind for kind in kinds]
@@ -281,10 +281,10 @@ class Straight:
         branches = schema[name]
         if type(branches) is not list or not 0 < len(branches) <= _MAX_BRANCHES:
             return None
-        if not all(type(one) is dict and not _TOLD.isdisjoint(one) for one in branches):
+        if not all(type(one) is dict and not _TYPED.isdisjoint(one) for one in branches):
             return None  # checked first, so that no node is made for the other branches in vain
         found: dict[str, list[Node]] = {}
-        bare: set[str] = set()
+        unrestricted: set[str] = set()
         seen: set[int] = set()
         for i, one in enumerate(branches):
             at: Origin = (place, name, i)
@@ -300,8 +300,8 @@ class Straight:
                 return None
             kind = "number" if kind == "integer" else kind
             if len(names or ()) == 1:
-                bare.add(kind)
-            if kind in found and (name == "oneOf" or kind not in _FRAMES or kind in bare):
+                unrestricted.add(kind)
+            if kind in found and (name == "oneOf" or kind not in _FRAMES or kind in unrestricted):
                 return None
             found.setdefault(kind, []).append(node)
         scalars: list[Any] = [node for kind in ("number", "string") for node in found.get(kind, ())]
@@ -315,8 +315,8 @@ class Straight:
 
     def _object(self, place: Origin, schema: dict[str, Any]) -> Object | None:
         properties, required = schema.get("properties", _NO_PROPERTIES), schema.get("required", _NO_NAMES)
-        extra = schema.get("additionalProperties", True)
-        if type(properties) is not dict or type(required) is not list or type(extra) not in _SCHEMA_TYPES:
+        additional = schema.get("additionalProperties", True)
+        if type(properties) is not dict or type(required) is not list or type(additional) not in _SCHEMA_TYPES:
             return None
         common, numbers, entries, missing = self._common, self.numbers, [], []
         for name in required:
@@ -343,11 +343,11 @@ class Straight:
                 return None
         closed = common.style.closed and "properties" in schema and "additionalProperties" not in schema
         if closed and not missing:
-            extra = False
-        others = extra
-        if type(extra) is dict:
-            others = self.number_of(extra, (place, "additionalProperties"))
-        elif extra:
+            additional = False
+        others = additional
+        if type(additional) is dict:
+            others = self.number_of(additional, (place, "additionalProperties"))
+        elif additional:
             others = self.any_number()
         else:
             others = _NEVER
@@ -369,15 +369,15 @@ class Straight:
         return key
 
     def _array(self, place: Origin, schema: dict[str, Any]) -> Array | None:
-        items, least, most = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)
-        if type(items) not in _SCHEMA_TYPES or not _are_bounds(least, most) or not most or items is False:
+        items, least, maximum = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)
+        if type(items) not in _SCHEMA_TYPES or not _are_bounds(least, maximum) or not maximum or items is False:
             return None
         value = self.any_number() if items is True else self.number_of(items, (place, "items"))
         if value == _NEVER:
             return None
-        return Array(self._common.brackets, (), value, least, most if "maxItems" in schema else None)
+        return Array(self._common.brackets, (), value, least, maximum if "maxItems" in schema else None)
 
-    def _given(self, values: Any, kinds: Any) -> Leaf | None:
+    def _enum(self, values: Any, kinds: Any) -> Leaf | None:
         if type(values) is not list:
             return None
         if values and (kinds == "string" or kinds is _ALL_KINDS) and _STR.issuperset(map(type, values)):
@@ -385,7 +385,7 @@ class Straight:
         kinds = kinds if type(kinds) is list else [kinds]
         if not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
             return None
-        if not _GIVEN.issuperset(map(type, values)):
+        if not _ENUM_TYPES.issuperset(map(type, values)):
             return None
         texts: list[Regular] = []
         words = tuple(word for kind, value, word in VALUES if kind in kinds and any(value is one for one in values))
@@ -397,12 +397,12 @@ class Straight:
         return Leaf(either(texts)) if texts else None
 
     def _string(self, schema: dict[str, Any]) -> Leaf | None:
-        least, most = schema.get("minLength", 0), schema.get("maxLength", MAX_COUNT)
+        least, maximum = schema.get("minLength", 0), schema.get("maxLength", MAX_COUNT)
         tests = tuple([(name, value) for name, value in schema.items() if name == "pattern" or name == "format"])
-        if not _are_bounds(least, most) or not all(type(value) is str for _, value in tests):
+        if not _are_bounds(least, maximum) or not all(type(value) is str for _, value in tests):
             return None
         try:
-            return self._common.string(least, most if "maxLength" in schema else None, tests)
+            return self._common.string(least, maximum if "maxLength" in schema else None, tests)
         except ConstraintError:  # the general path raises it again, with the place
             return None
 
@@ -417,7 +417,7 @@ class Straight:
             return None
         multiple = (1,) if whole else ()
         multiple = (*multiple, divisor) if "multipleOf" in schema else multiple
-        part = NumberPart(low, high, multiple=multiple)
+        part = NumberAssertions(low, high, multiple=multiple)
         part.digits_only = True if whole and self._dialect.digits_only else None
         made = number(part, self._common.style)
         return made if isinstance(made, Number) else Leaf(made)
@@ -427,5 +427,5 @@ def _are_texts(values: Any) -> bool:
     return type(values) is list and _STR.issuperset(map(type, values))
 
 
-def _are_bounds(least: Any, most: Any) -> bool:
-    return type(least) is int and type(most) is int and 0 <= least <= most <= MAX_COUNT
+def _are_bounds(least: Any, maximum: Any) -> bool:
+    return type(least) is int and type(maximum) is int and 0 <= least <= maximum <= MAX_COUNT

@@ -8,9 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from guideway.frontends.json_schema.assertions import ObjectPart
+from guideway.frontends.json_schema.assertions import ObjectAssertions
 
-__all__ = ["ABSENT", "All", "AnyOf", "Cube", "Formula", "Formulas", "Negated", "One", "TooHard", "product", "shape_of"]
+__all__ = [
+    "ABSENT",
+    "AllOf",
+    "AnyOf",
+    "Cube",
+    "ExactlyOne",
+    "Formula",
+    "Formulas",
+    "Not",
+    "TooComplex",
+    "product",
+    "structural_key",
+]
 
 MAX_SPLITS = 100_000
 """The maximum work of one division by cases."""
@@ -21,11 +33,11 @@ ABSENT = 1
 Cube = dict[int, int]  # variable -> allowed classes; a conjunction
 
 
-class TooHard(Exception):
+class TooComplex(Exception):
     """The formula is too large, or contains an assertion that it cannot express."""
 
 
-class All:
+class AllOf:
     """A conjunction of a cube and of other formulas (`rest`)."""
 
     __slots__ = ("cube", "rest")
@@ -35,7 +47,7 @@ class All:
         self.rest = rest
 
 
-class Negated:
+class Not:
     """The negation of a cube: some of its assertions fail."""
 
     __slots__ = ("cube",)
@@ -53,7 +65,7 @@ class AnyOf:
         self.parts = parts
 
 
-class One:
+class ExactlyOne:
     """Exactly one of the parts holds; or, if not `holds`, none or several do."""
 
     __slots__ = ("holds", "parts")
@@ -63,7 +75,7 @@ class One:
         self.holds = holds
 
 
-Formula = bool | All | Negated | AnyOf | One
+Formula = bool | AllOf | Not | AnyOf | ExactlyOne
 
 
 class Formulas:
@@ -76,7 +88,7 @@ class Formulas:
         self._full: list[int] = []  # by variable, the bits of all its classes
         self._is_key: list[bool] = []
         # other variables -> the objects where it holds, and where it fails
-        self._parts: dict[int, tuple[ObjectPart, ObjectPart]] = {}
+        self._parts: dict[int, tuple[ObjectAssertions, ObjectAssertions]] = {}
         # variable of an assertion about a value -> (variable of its key, literal)
         self._value_of: dict[int, tuple[int, int]] = {}
         self._values_at: dict[int, list[int]] = {}  # variable of a key -> variables of assertions about its value
@@ -85,7 +97,7 @@ class Formulas:
     def _spend(self, work: int) -> None:
         self._work += work
         if self._work > MAX_SPLITS:
-            raise TooHard
+            raise TooComplex
 
     def _all(self, parts: Iterable[Formula]) -> Formula:
         """The conjunction. Formulas in the rest are simplified by what the cube decides."""
@@ -94,10 +106,10 @@ class Formulas:
         rest: list[Formula] = []
         todo: list[Formula] = []
         for part in parts:
-            empty = isinstance(part, All) and not part.cube and not part.rest
+            empty = isinstance(part, AllOf) and not part.cube and not part.rest
             if part is not True and not empty:
                 todo.append(part)
-        if len(todo) == 1 and isinstance(todo[0], (All, bool)) and not self._values_at:
+        if len(todo) == 1 and isinstance(todo[0], (AllOf, bool)) and not self._values_at:
             return todo[0]
         while todo:
             news: Cube = {}
@@ -106,7 +118,7 @@ class Formulas:
                     return False
                 if part is True:
                     continue
-                if not isinstance(part, All):
+                if not isinstance(part, AllOf):
                     rest.append(part)
                     continue
                 rest += part.rest
@@ -127,18 +139,18 @@ class Formulas:
                     made = self._assumed(one, news)
                     if made is False:
                         return False
-                    if made is one or not isinstance(made, (All, bool)):
+                    if made is one or not isinstance(made, (AllOf, bool)):
                         kept.append(made)
                     else:
                         todo.append(made)
                 rest = kept
         if len(rest) > 1:
-            rest = list({shape_of(one): one for one in rest}.values())
+            rest = list({structural_key(one): one for one in rest}.values())
         if not cube and not rest:
             return True
         if not cube and len(rest) == 1:
             return rest[0]
-        return All(cube, tuple(rest))
+        return AllOf(cube, tuple(rest))
 
     def _implied(self, var: int, bits: int, cube: Cube, news: Cube) -> bool:
         """Propagate implications. Returns False on a contradiction.
@@ -170,22 +182,22 @@ class Formulas:
             if part is False:
                 continue
             for one in part.parts if isinstance(part, AnyOf) else (part,):
-                if isinstance(one, Negated) or (isinstance(one, All) and len(one.cube) == 1 and not one.rest):
+                if isinstance(one, Not) or (isinstance(one, AllOf) and len(one.cube) == 1 and not one.rest):
                     for var, bits in one.cube.items():
-                        if isinstance(one, Negated):
+                        if isinstance(one, Not):
                             bits = self._full[var] & ~bits
                         single[var] = single.get(var, 0) | bits
                         if single[var] == self._full[var]:
                             return True
                     continue
-                shape = frozenset(one.cube.items()) if isinstance(one, All) and not one.rest else None
+                shape = frozenset(one.cube.items()) if isinstance(one, AllOf) and not one.rest else None
                 if shape is None or shape not in seen:
                     made.append(one)
                     seen.add(shape)
         if single:
-            made.append(Negated({var: self._full[var] & ~bits for var, bits in single.items()}))
+            made.append(Not({var: self._full[var] & ~bits for var, bits in single.items()}))
             if len(single) == 1:
-                made[-1] = All(single)
+                made[-1] = AllOf(single)
         if len(made) == 1:
             return made[0]
         return AnyOf(tuple(made)) if made else False
@@ -198,7 +210,7 @@ class Formulas:
         seen: dict[Any, int] = {}
         never: list[Formula] = []  # parts that occur twice: neither may hold
         parts = list(parts)
-        sizes = [(len(one.cube), sum(one.cube.values())) for one in parts if isinstance(one, All) and not one.rest]
+        sizes = [(len(one.cube), sum(one.cube.values())) for one in parts if isinstance(one, AllOf) and not one.rest]
         differ = len(set(sizes)) == len(sizes)  # so that no two cubes are equal
         for part in parts:
             if part is False:
@@ -206,7 +218,7 @@ class Formulas:
             if part is True:
                 true += 1
                 continue
-            cube = not differ and isinstance(part, All) and not part.rest
+            cube = not differ and isinstance(part, AllOf) and not part.rest
             shape = frozenset(part.cube.items()) if cube else id(part)  # type: ignore[union-attr]  # as above
             if shape not in seen:
                 made.append(part)
@@ -226,30 +238,30 @@ class Formulas:
         if len(made) < 2:
             only = made[0] if made else False
             return only if holds else self._negated(only)
-        return One(tuple(made), holds)
+        return ExactlyOne(tuple(made), holds)
 
     def _negated(self, one: Formula) -> Formula:
         self._spend(1)
         if isinstance(one, bool):
             return not one
-        if isinstance(one, Negated):
-            return All(one.cube)
-        if isinstance(one, One):
-            return One(one.parts, not one.holds)
+        if isinstance(one, Not):
+            return AllOf(one.cube)
+        if isinstance(one, ExactlyOne):
+            return ExactlyOne(one.parts, not one.holds)
         if isinstance(one, AnyOf):
             return self._all([self._negated(part) for part in one.parts])
         missed: list[Formula] = [self._negated(part) for part in one.rest]
         if len(one.cube) == 1:
-            missed += (All({var: self._full[var] & ~bits}) for var, bits in one.cube.items())
+            missed += (AllOf({var: self._full[var] & ~bits}) for var, bits in one.cube.items())
         elif one.cube:
-            missed.append(Negated(one.cube))
+            missed.append(Not(one.cube))
         return self._any(missed)
 
     def _assumed(self, one: Formula, given: Cube) -> Formula:
         """Simplify a formula under the assumption that the given cube holds."""
         if isinstance(one, bool):
             return one
-        if isinstance(one, (All, Negated)):
+        if isinstance(one, (AllOf, Not)):
             cube = one.cube
             self._spend(1 + min(len(cube), len(given)) // 8)
             gone = []
@@ -257,27 +269,27 @@ class Formulas:
             for var in small:
                 if var in large:
                     if not cube[var] & given[var]:
-                        return isinstance(one, Negated)
+                        return isinstance(one, Not)
                     if not given[var] & ~cube[var]:
                         gone.append(var)
             if gone:
                 cube = {var: bits for var, bits in cube.items() if var not in gone}
-            if isinstance(one, Negated):
+            if isinstance(one, Not):
                 if not gone:
                     return one
                 if len(cube) == 1:
-                    return All({var: self._full[var] & ~bits for var, bits in cube.items()})
-                return Negated(cube) if cube else False
+                    return AllOf({var: self._full[var] & ~bits for var, bits in cube.items()})
+                return Not(cube) if cube else False
             rest = [self._assumed(part, given) for part in one.rest]
             if not gone and all(a is b for a, b in zip(rest, one.rest, strict=True)):
                 return one
-            return self._all([All(cube), *rest]) if rest else All(cube) if cube else True
+            return self._all([AllOf(cube), *rest]) if rest else AllOf(cube) if cube else True
         parts = [self._assumed(part, given) for part in one.parts]
         if all(a is b for a, b in zip(parts, one.parts, strict=True)):
             return one
         return self._any(parts) if isinstance(one, AnyOf) else self._one(parts, one.holds)
 
-    def _is_demand(self, one: Negated) -> bool:
+    def _is_demand(self, one: Not) -> bool:
         """Whether the negated cube is an existential property, which can be met in several ways."""
         others = 0
         for var, bits in one.cube.items():
@@ -298,14 +310,14 @@ class Formulas:
 
     def _count_vars(self, one: Formula, counts: dict[int, int], masks: dict[int, set[int]]) -> None:
         self._spend(1)
-        if isinstance(one, (All, Negated)):
+        if isinstance(one, (AllOf, Not)):
             for var, bits in one.cube.items():
                 counts[var] = counts.get(var, 0) + 1
                 masks.setdefault(var, set()).add(bits)
-        if isinstance(one, (AnyOf, One)):
+        if isinstance(one, (AnyOf, ExactlyOne)):
             for part in one.parts:
                 self._count_vars(part, counts, masks)
-        if isinstance(one, All):
+        if isinstance(one, AllOf):
             for part in one.rest:
                 self._count_vars(part, counts, masks)
 
@@ -314,11 +326,11 @@ class Formulas:
         self._spend(1)
         if isinstance(one, bool):
             return float(one is not negated)
-        if isinstance(one, Negated):
+        if isinstance(one, Not):
             return 1.0 if negated else 1.3 if self._is_demand(one) else float(len(one.cube))
-        if isinstance(one, All):
+        if isinstance(one, AllOf):
             if negated:
-                some = 1.3 if len(one.cube) < 2 or self._is_demand(Negated(one.cube)) else float(len(one.cube))
+                some = 1.3 if len(one.cube) < 2 or self._is_demand(Not(one.cube)) else float(len(one.cube))
                 return (some if one.cube else 0.0) + sum(self._weight(part, True) for part in one.rest)
             return product(self._weight(part) for part in one.rest)
         if isinstance(one, AnyOf):
@@ -332,11 +344,11 @@ class Formulas:
         return min(1e200, none + sum(yes for yes, _ in each) ** 2 / 2)
 
 
-def shape_of(one: Formula) -> Any:
+def structural_key(one: Formula) -> Any:
     """A key that equal formulas share. The key of a formula without a structural key is the identity of the object."""
-    if isinstance(one, All) and not one.rest:
+    if isinstance(one, AllOf) and not one.rest:
         return frozenset(one.cube.items())
-    if isinstance(one, Negated):
+    if isinstance(one, Not):
         return (False, frozenset(one.cube.items()))
     return id(one)
 

@@ -1,4 +1,4 @@
-"""Lowers wants to grammar nodes, one node per want, with an explicit worklist.
+"""Lowers conjunctions to grammar nodes, one node per conjunction, with an explicit worklist.
 
 Schemas are not traversed recursively. An object has entries by name, and the key classes of all other keys.
 """
@@ -16,29 +16,29 @@ from guideway.frontends.json_schema.assertions import (
     ANYTHING,
     ARRAY,
     FALSE,
-    FREE,
     NOTHING,
     NULL,
     NUMBER,
     OBJECT,
     STRING,
     TRUE,
-    ArrayPart,
-    Bundle,
-    Group,
-    NumberPart,
-    ObjectPart,
-    StringPart,
-    Tally,
-    Want,
-    box_key,
+    UNCONSTRAINED,
+    ArrayAssertions,
+    Conjunction,
+    CountedDisjunction,
+    NumberAssertions,
+    ObjectAssertions,
+    PropertyRules,
+    StringAssertions,
+    TypeAssertions,
+    conjunction_of,
+    constant_key,
     join,
-    want,
 )
 from guideway.frontends.json_schema.dnf import MAX_WIDE, Expander
-from guideway.frontends.json_schema.fast_path import MAX_NODES, Straight, reserve
+from guideway.frontends.json_schema.fast_path import MAX_NODES, FastPath, reserve
 from guideway.frontends.json_schema.numbers import number
-from guideway.frontends.json_schema.parse import Term
+from guideway.frontends.json_schema.parse import SchemaAnalysis
 from guideway.frontends.json_schema.shared_nodes import SPACE, anything, plain_scalar, punctuation
 from guideway.frontends.json_schema.strings import Test, classes, finite_texts, matches, pattern_language, string, text
 from guideway.frontends.json_schema.style import MAX_INDENTED, Style
@@ -63,25 +63,29 @@ from guideway.grammar.regular import ANY_TEXT, NEVER, Complement, Literals, Regu
 from guideway.jsontext.encoder import write_json
 from guideway.jsontext.pointer import pointer, shown
 
-__all__ = ["MAX_NODES", "MAX_READINGS", "Lowering", "Objects", "Ways", "check_readings", "value_of"]
+__all__ = ["MAX_NODES", "MAX_READINGS", "Lowering", "ObjectLowering", "Readings", "check_readings", "value_of"]
 
 MAX_READINGS = 256
 """The maximum number of ways to read one entry or item, if demands and counters distinguish them."""
 
-MAX_BOXES = 2000
+MAX_COMPOSITES = 2000
 """The maximum number of constant arrays and objects that are alternatives of one node, because all are open at once."""
 
 MOST_TYPES = 7
-"""The number of types that bundles distinguish."""
+"""The number of types that assertions distinguish."""
 
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 
-Ways = list[tuple[int, Want]]  # the marks of demands or counters, and the condition on a value that is read so
+Readings = list[
+    tuple[int, Conjunction]
+]  # the marks of demands or counters, and the condition on a value that is read so
 Holds = Callable[[Test], bool]  # whether a key, or a key class, passes a test
 Tests = dict[tuple[str, object], Test]
-Needs = list[tuple[int, Want, frozenset[str], dict[str, Want], list[tuple[tuple[str, object], bool]]]]
+DemandTests = list[
+    tuple[int, Conjunction, frozenset[str], dict[str, Conjunction], list[tuple[tuple[str, object], bool]]]
+]
 _SERIALS = count()
-_SILENT = Group()
+_NO_RULES = PropertyRules()
 
 
 def _name_matches(name: str, test: Test) -> bool:
@@ -97,19 +101,19 @@ def check_readings(found: int, place: str) -> None:
         )
 
 
-def value_of(ways: Ways, node_of: Callable[[Want], int]) -> Value:
+def value_of(readings: Readings, node_of: Callable[[Conjunction], int]) -> Value:
     """The value that can be read in these ways."""
-    if not ways:
+    if not readings:
         return node_of(NOTHING)
-    if len(ways) == 1 and not ways[0][0]:
-        return node_of(ways[0][1])
-    return tuple(Marked(marks, node_of(one)) for marks, one in ways)
+    if len(readings) == 1 and not readings[0][0]:
+        return node_of(readings[0][1])
+    return tuple(Marked(marks, node_of(one)) for marks, one in readings)
 
 
-class Objects:
-    """Lowers the objects of one document. `node_of` returns the number of the node of a want."""
+class ObjectLowering:
+    """Lowers the objects of one document. `node_of` returns the number of the node of a conjunction."""
 
-    def __init__(self, expander: Expander, style: Style, node_of: Callable[[Want], int]) -> None:
+    def __init__(self, expander: Expander, style: Style, node_of: Callable[[Conjunction], int]) -> None:
         self._expander = expander
         self._style = style
         self._node_of = node_of
@@ -117,81 +121,81 @@ class Objects:
         self._marks = 0  # identifies the punctuation of the current level
         self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
 
-    def node(self, part: ObjectPart, place: str, marks: Punctuation) -> Object | None:
+    def node(self, part: ObjectAssertions, place: str, marks: Punctuation) -> Object | None:
         """The node of an object. None if there is no such object."""
-        if len(part.groups) < 2 and not (part.demands or part.keys or part.banned or part.tallies):
-            group = part.groups[0] if part.groups else _SILENT
-            if not group.patterns:
-                return self._plain(part, group, marks)
+        if len(part.rule_sets) < 2 and not (part.demands or part.keys or part.forbidden or part.counted_disjunctions):
+            rules = part.rule_sets[0] if part.rule_sets else _NO_RULES
+            if not rules.patterns:
+                return self._plain(part, rules, marks)
         self._marks = id(marks)
-        tally = self._only_tally(part, place)
-        needs = self._needs(part)
+        counted_disjunction = self._only_counted_disjunction(part, place)
+        demand_tests = self._demand_tests(part)
         tests = self._tests(part)
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
-        groups = [(group, group.names, group.patterns, group.extra) for group in part.groups]
+        rule_sets = [(rules, rules.names, rules.patterns, rules.additional) for rules in part.rule_sets]
         for name in names:
             holds = partial(_name_matches, name)
-            wanted = NOTHING if name in part.banned else ANYTHING
-            for group, inside, patterns, extra in groups:
+            conjunction = NOTHING if name in part.forbidden else ANYTHING
+            for rules, inside, patterns, additional in rule_sets:
                 inner = inside.get(name)
                 if patterns:
-                    inner = self._by_pattern(group, inner, holds, tests)
+                    inner = self._by_pattern(rules, inner, holds, tests)
                 elif inner is None:
-                    inner = extra
+                    inner = additional
                 if inner:
-                    wanted = join(wanted, inner)
-            missing = tally.missing.get(name, 0) if tally else 0
-            if 1 in wanted or (keys is not None and not matches(keys, name)):
+                    conjunction = join(conjunction, inner)
+            missing = counted_disjunction.missing.get(name, 0) if counted_disjunction else 0
+            if 1 in conjunction or (keys is not None and not matches(keys, name)):
                 if name in part.required:
                     return None
                 if missing:  # the key is always absent
                     entries.append(Property(self._style.strings((name,)), self._node_of(NOTHING), False, missing))
                 continue
-            value = self._entry(part, wanted, name, holds, tests, needs, place)
+            value = self._entry(part, conjunction, name, holds, tests, demand_tests, place)
             entries.append(Property(self._style.strings((name,)), value, name in part.required, missing))
-        others = self._open(part, names, tests, needs, place)
+        others = self._open(part, names, tests, demand_tests, place)
         ordered = self._style.key_order == "schema"
-        limits = part.fewest, part.most
-        if tally is None:
+        limits = part.minimum, part.maximum
+        if counted_disjunction is None:
             demands = (1 << len(part.demands)) - 1
             return Object(marks, tuple(entries), others, ordered, *limits, demands)
-        count = tally.branches
-        failing = max(count - tally.most, 0), count - 1
+        count = counted_disjunction.branches
+        failing = max(count - counted_disjunction.maximum, 0), count - 1
         return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
 
     @staticmethod
-    def _only_tally(part: ObjectPart, place: str) -> Tally | None:
-        """The tally of an object. Objects count the marks of one tally, or of demands."""
-        if not part.tallies:
+    def _only_counted_disjunction(part: ObjectAssertions, place: str) -> CountedDisjunction | None:
+        """The counted disjunction of an object. Objects count the marks of one counted disjunction, or of demands."""
+        if not part.counted_disjunctions:
             return None
-        if part.demands or len(part.tallies) > 1:
+        if part.demands or len(part.counted_disjunctions) > 1:
             raise LimitExceededError(f"at {place!r}: too many alternatives that depend on absent keys", place)
-        return part.tallies[0]
+        return part.counted_disjunctions[0]
 
-    def _plain(self, part: ObjectPart, group: Group, marks: Punctuation) -> Object | None:
+    def _plain(self, part: ObjectAssertions, rules: PropertyRules, marks: Punctuation) -> Object | None:
         """The common case: the `properties`, `required` and `additionalProperties` of one schema."""
         required, key_of, node_of = part.required, self._style.strings, self._node_of
-        others = ANYTHING if group.extra is None else group.extra
-        wants = {**group.names, **{name: others for name in required if name not in group.names}}
+        others = ANYTHING if rules.additional is None else rules.additional
+        conjunctions = {**rules.names, **{name: others for name in required if name not in rules.names}}
         entries = []
-        for name, wanted in wants.items():
-            if 1 not in wanted:
-                entries.append(Property(key_of((name,)), node_of(wanted), name in required))
+        for name, conjunction in conjunctions.items():
+            if 1 not in conjunction:
+                entries.append(Property(key_of((name,)), node_of(conjunction), name in required))
             elif name in required:
                 return None
         rest: tuple[Property, ...] = ()
-        if 1 not in others and not (self._style.closed and group.listed and group.extra is None):
-            keys = Complement(Literals(tuple(wants))) if wants else ANY_TEXT
+        if 1 not in others and not (self._style.closed and rules.has_properties and rules.additional is None):
+            keys = Complement(Literals(tuple(conjunctions))) if conjunctions else ANY_TEXT
             rest = (Property(self._style.quoted(keys), node_of(others), False),)
         ordered = self._style.key_order == "schema"
-        return Object(marks, tuple(entries), rest, ordered, part.fewest, part.most)
+        return Object(marks, tuple(entries), rest, ordered, part.minimum, part.maximum)
 
-    def _tests(self, part: ObjectPart) -> Tests:
+    def _tests(self, part: ObjectAssertions) -> Tests:
         """The tests of keys: patterns, and conditions on keys as strings."""
         tests: Tests = {}
-        found = [(pattern, at) for group in part.groups for pattern, at, _ in group.patterns]
+        found = [(pattern, at) for rules in part.rule_sets for pattern, at, _ in rules.patterns]
         for demand in part.demands:
             found += (*demand.inside, *demand.outside)
             if demand.keys:
@@ -203,20 +207,20 @@ class Objects:
             tests["keys", part.keys] = self._key_test(part.keys)
         return tests
 
-    def _key_test(self, wanted: Want) -> Test:
-        parts = [one.string for one in self._expander.alternatives(wanted) if one.types & STRING]
+    def _key_test(self, conjunction: Conjunction) -> Test:
+        parts = [one.string for one in self._expander.alternatives(conjunction) if one.types & STRING]
         language = either(text(part, self._style) for part in parts)
-        return ((self._serial, wanted), language)
+        return ((self._serial, conjunction), language)
 
-    def _names(self, part: ObjectPart, tests: Tests) -> dict[str, None]:
+    def _names(self, part: ObjectAssertions, tests: Tests) -> dict[str, None]:
         """The keys that are handled individually."""
         names: dict[str, None] = {}
-        for group in part.groups:
-            names.update(dict.fromkeys(group.names))
+        for rules in part.rule_sets:
+            names.update(dict.fromkeys(rules.names))
         names.update(part.required)
-        names.update(dict.fromkeys(sorted(part.banned)))
-        for tally in part.tallies:
-            names.update(dict.fromkeys(tally.ways))
+        names.update(dict.fromkeys(sorted(part.forbidden)))
+        for counted_disjunction in part.counted_disjunctions:
+            names.update(dict.fromkeys(counted_disjunction.readings))
         for demand in part.demands:
             names.update(dict.fromkeys(sorted(demand.names)))
             names.update(dict.fromkeys(name for name, _ in demand.named))
@@ -227,57 +231,68 @@ class Objects:
                 tests[key] = (tests[key][0], Literals(listed))
         return names
 
-    def _by_pattern(self, group: Group, inner: Want | None, holds: Holds, tests: Tests) -> Want:
+    def _by_pattern(self, rules: PropertyRules, inner: Conjunction | None, holds: Holds, tests: Tests) -> Conjunction:
         """The condition of one group on a key (or a key class) that passes some tests."""
-        wanted, hit = inner or ANYTHING, inner is not None
-        for pattern, _, one in group.patterns:
+        conjunction, hit = inner or ANYTHING, inner is not None
+        for pattern, _, one in rules.patterns:
             if holds(tests["pattern", pattern]):
-                wanted, hit = join(wanted, one), True
-        return wanted if hit else group.extra or ANYTHING
+                conjunction, hit = join(conjunction, one), True
+        return conjunction if hit else rules.additional or ANYTHING
 
     def _entry(
-        self, part: ObjectPart, wanted: Want, name: str | None, holds: Holds, tests: Tests, needs: Needs, place: str
+        self,
+        part: ObjectAssertions,
+        conjunction: Conjunction,
+        name: str | None,
+        holds: Holds,
+        tests: Tests,
+        demand_tests: DemandTests,
+        place: str,
     ) -> Value:
         """The ways to read the value of a key (or of the keys of a class), by the demands and branches that it meets."""
         applied = []
-        for mark, value, names, named, conditions in needs:
-            given = None if name is None else named.get(name)
-            if given is not None:
-                applied.append((mark, given))
+        for mark, value, names, named, conditions in demand_tests:
+            named_value = None if name is None else named.get(name)
+            if named_value is not None:
+                applied.append((mark, named_value))
             elif name in names or 1 in value:
                 continue
             elif not conditions or all(holds(tests[key]) is should for key, should in conditions):
                 applied.append((mark, value))
-        tally = next((one.ways[name] for one in part.tallies if name in one.ways), None) if name is not None else None
-        if not applied and tally is None:
-            return self._node_of(wanted)
-        if tally is not None:
-            met_ways = ((marks, join(wanted, one)) for marks, one in tally)
+        counted_disjunction = (
+            next((one.readings[name] for one in part.counted_disjunctions if name in one.readings), None)
+            if name is not None
+            else None
+        )
+        if not applied and counted_disjunction is None:
+            return self._node_of(conjunction)
+        if counted_disjunction is not None:
+            met_ways = ((marks, join(conjunction, one)) for marks, one in counted_disjunction)
             return value_of([way for way in met_ways if 1 not in way[1]], self._node_of)
-        key = self._marks, wanted, tuple(applied)
+        key = self._marks, conjunction, tuple(applied)
         found = self._values.get(key)
         if found is None:
-            found = self._values[key] = value_of(self._ways(wanted, applied, place), self._node_of)
+            found = self._values[key] = value_of(self._readings(conjunction, applied, place), self._node_of)
         return found
 
     @staticmethod
-    def _ways(wanted: Want, applied: list[tuple[int, Want]], place: str) -> Ways:
+    def _readings(conjunction: Conjunction, applied: list[tuple[int, Conjunction]], place: str) -> Readings:
         """The ways to read a value, by the demands that apply to its key."""
-        ways: Ways = [(0, wanted)]
+        readings: Readings = [(0, conjunction)]
         for mark, value in applied:
             split = []
-            for marks, one in ways:
+            for marks, one in readings:
                 met = join(one, value)
                 split.append((marks | mark, met))
                 split += [(marks, one)] if met != one else []
-            ways = [way for way in split if 1 not in way[1]]
-            check_readings(len(ways), place)
-        return ways
+            readings = [way for way in split if 1 not in way[1]]
+            check_readings(len(readings), place)
+        return readings
 
     @staticmethod
-    def _needs(part: ObjectPart) -> Needs:
+    def _demand_tests(part: ObjectAssertions) -> DemandTests:
         """The demands of an object: mark, value, excluded names, named values, and the conditions on keys."""
-        made: Needs = []
+        made: DemandTests = []
         for bit, demand in enumerate(part.demands):
             conditions: list[tuple[tuple[str, object], bool]] = [(("pattern", one), True) for one, _ in demand.inside]
             conditions += [(("pattern", one), False) for one, _ in demand.outside]
@@ -287,19 +302,19 @@ class Objects:
         return made
 
     def _open(
-        self, part: ObjectPart, names: dict[str, None], tests: Tests, needs: Needs, place: str
+        self, part: ObjectAssertions, names: dict[str, None], tests: Tests, demand_tests: DemandTests, place: str
     ) -> tuple[Property, ...]:
         """The key classes of all other keys."""
         closed = (
             self._style.closed
-            and any(group.listed for group in part.groups)
-            and all(group.extra is None for group in part.groups)
+            and any(rules.has_properties for rules in part.rule_sets)
+            and all(rules.additional is None for rules in part.rule_sets)
         )
         # The keys of a finite list are among the names.
         infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
             return ()
-        patterns = {("pattern", pattern) for group in part.groups for pattern, _, _ in group.patterns}
+        patterns = {("pattern", pattern) for rules in part.rule_sets for pattern, _, _ in rules.patterns}
         found: dict[Value, list[Regular]] = {}
         for passed, language in classes([tests[key] for key in infinite], place):
             held = {tests[key][0] for key, holds in zip(infinite, passed, strict=True) if holds}
@@ -311,14 +326,16 @@ class Objects:
             def holds(test: Test, held: set[Hashable] = held) -> bool:
                 return test[0] in held
 
-            wanted = ANYTHING
-            for group in part.groups:
-                inner = self._by_pattern(group, None, holds, tests) if group.patterns else group.extra
+            conjunction = ANYTHING
+            for rules in part.rule_sets:
+                inner = self._by_pattern(rules, None, holds, tests) if rules.patterns else rules.additional
                 if inner:
-                    wanted = join(wanted, inner)
-            if 1 in wanted:
+                    conjunction = join(conjunction, inner)
+            if 1 in conjunction:
                 continue
-            found.setdefault(self._entry(part, wanted, None, holds, tests, needs, place), []).append(language)
+            found.setdefault(self._entry(part, conjunction, None, holds, tests, demand_tests, place), []).append(
+                language
+            )
         made = []
         for value, languages in found.items():
             keys = either(languages)
@@ -335,26 +352,28 @@ class Objects:
 class Lowering:
     """Lowers one document.
 
-    If `straight` is given, lowers only the schemas that the fast path does not handle, into the same grammar.
+    If `fast_path` is given, lowers only the schemas that the fast path does not handle, into the same grammar.
     """
 
-    def __init__(self, expander: Expander, style: Style, straight: Straight | None = None) -> None:
+    def __init__(self, expander: Expander, style: Style, fast_path: FastPath | None = None) -> None:
         self._expander = expander
         self._style = style
-        self._straight = straight
-        self._grammar = Grammar() if straight is None else straight.grammar
+        self._fast_path = fast_path
+        self._grammar = Grammar() if fast_path is None else fast_path.grammar
         self._deepest = MAX_INDENTED if style.whitespace == "indented" else 0
         levels = range(self._deepest + 1)
-        self._numbers: list[dict[Want, int]] = [{} for _ in levels]
-        # of wants with one literal, and of the empty want (0)
+        self._numbers: list[dict[Conjunction, int]] = [{} for _ in levels]
+        # of conjunctions with one literal, and of the empty conjunction (0)
         self._singles: list[dict[int, int]] = [{} for _ in levels]
-        self._plain: list[dict[Term, int]] = [{} for _ in levels]  # of terms that are independent of their location
+        self._plain: list[dict[SchemaAnalysis, int]] = [
+            {} for _ in levels
+        ]  # of analyses that are independent of their location
         self._values: list[dict[str, int]] = [{} for _ in levels]
-        self._todo: list[tuple[int, Any, Any]] = [] if straight is None else straight.todo
+        self._todo: list[tuple[int, Any, Any]] = [] if fast_path is None else fast_path.todo
         self._level = 0  # the nesting level of the current node, for indented output
-        self._texts: dict[StringPart | None, Regular] = {}
+        self._texts: dict[StringAssertions | None, Regular] = {}
         self._punctuation = punctuation(style)
-        self._objects = Objects(expander, style, self._node)
+        self._objects = ObjectLowering(expander, style, self._node)
         self.refusals = expander.refusals
 
     def run(self) -> Grammar:
@@ -369,22 +388,22 @@ class Lowering:
         self._grammar.root = root
         return self._grammar
 
-    def define(self, number: int, wanted: Want | _Given, level: int) -> None:
+    def define(self, number: int, conjunction: Conjunction | _Constant, level: int) -> None:
         """Define a node from the worklist."""
         self._level = level
-        if isinstance(wanted, _Given):
-            self._define_value(number, wanted.value, level)
+        if isinstance(conjunction, _Constant):
+            self._define_value(number, conjunction.value, level)
             return
         place = self._grammar.place(number) or ""
         try:
-            self._define(number, wanted, place)
+            self._define(number, conjunction, place)
         except UnsupportedError as problem:
             self._refuse(problem, place)
             self._grammar.define(number, Leaf(NEVER))
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
         """Define the node of a schema of the document."""
-        self.define(number, want(self._literal(schema, self._grammar.places[number])), 0)
+        self.define(number, conjunction_of(self._literal(schema, self._grammar.places[number])), 0)
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
         """The number of the target's node if a schema is only a reference.
@@ -425,17 +444,17 @@ class Lowering:
                 seen |= new
                 todo += new
 
-    def _node(self, wanted: Want) -> int:
-        """The number of the node of a want for a value inside the current node. It is defined later."""
+    def _node(self, conjunction: Conjunction) -> int:
+        """The number of the node of a conjunction for a value inside the current node. It is defined later."""
         level = min(self._level + 1, self._deepest)
-        if len(wanted) < 2:
-            return self._single_at(next(iter(wanted), 0), level)
-        found = self._numbers[level].get(wanted)
+        if len(conjunction) < 2:
+            return self._single_at(next(iter(conjunction), 0), level)
+        found = self._numbers[level].get(conjunction)
         if found is None:
-            found = self._numbers[level][wanted] = reserve(
-                self._grammar, self._expander.places[min(wanted) >> 1].pointer
+            found = self._numbers[level][conjunction] = reserve(
+                self._grammar, self._expander.places[min(conjunction) >> 1].pointer
             )
-            self._todo.append((found, wanted, level))
+            self._todo.append((found, conjunction, level))
         return found
 
     def _single_at(self, literal: int, level: int) -> int:
@@ -443,26 +462,26 @@ class Lowering:
         found = numbers.get(literal)
         if found is not None:
             return found
-        straight, place = self._straight, self._expander.places[literal >> 1]
-        if straight is not None and not literal & 1 and (not literal or self._expander.is_own(place)):
+        fast_path, place = self._fast_path, self._expander.places[literal >> 1]
+        if fast_path is not None and not literal & 1 and (not literal or self._expander.is_own(place)):
             if not literal:
-                return straight.any_number()
-            known = straight.numbers.get(id(place.schema))
-            return straight.own_number(place.schema, place.pointer) if known is None else known
-        term = None if literal & 1 or not literal else self._expander.plain_term(place)
-        if term is not None and (found := plain.get(term)) is not None:
+                return fast_path.any_number()
+            known = fast_path.numbers.get(id(place.schema))
+            return fast_path.own_number(place.schema, place.pointer) if known is None else known
+        analysis = None if literal & 1 or not literal else self._expander.plain_analysis(place)
+        if analysis is not None and (found := plain.get(analysis)) is not None:
             numbers[literal] = found
             return found
         found = numbers[literal] = reserve(self._grammar, place.pointer if literal else None)
-        if term is not None:
-            plain[term] = found
-        scalar = None if term is None else plain_scalar(term.own.types, term.own.number, self._style)
+        if analysis is not None:
+            plain[analysis] = found
+        scalar = None if analysis is None else plain_scalar(analysis.own.types, analysis.own.number, self._style)
         if scalar is not None:
             self._grammar.define(found, scalar)
-        elif (term is not None and term.own is FREE) or not literal:
+        elif (analysis is not None and analysis.own is UNCONSTRAINED) or not literal:
             self._define_anything(found, level)
         else:
-            self._todo.append((found, want(literal), level))
+            self._todo.append((found, conjunction_of(literal), level))
         return found
 
     def _define_anything(self, number: int, level: int) -> None:
@@ -487,22 +506,24 @@ class Lowering:
             return any(least for least, _ in frame.counts)
         return bool(frame.demands) or any(entry.required for entry in frame.properties)
 
-    def _define(self, number: int, wanted: Want, place: str) -> None:
+    def _define(self, number: int, conjunction: Conjunction, place: str) -> None:
         """Define one node as the disjunction of all alternatives."""
-        bundles = self._expander.alternatives(wanted)
+        bundles = self._expander.alternatives(conjunction)
         if len(bundles) == 1 and (made := self._single(bundles[0], place)) is not None:
             self._grammar.define(number, made)
             return
         texts, nodes = self._scalars(bundles, place)
         level = self._level
-        for array in _widest(one.array for one in bundles if one.types & ARRAY and one.boxes is None):
-            nodes += self._frames(self._array(array or ArrayPart(), place), level)
-        for part in _widest(one.object for one in bundles if one.types & OBJECT and one.boxes is None):
-            nodes += self._frames(self._objects.node(part or ObjectPart(), place, self._punctuation[level][1]), level)
+        for array in _widest(one.array for one in bundles if one.types & ARRAY and one.composites is None):
+            nodes += self._frames(self._array(array or ArrayAssertions(), place), level)
+        for part in _widest(one.object for one in bundles if one.types & OBJECT and one.composites is None):
+            nodes += self._frames(
+                self._objects.node(part or ObjectAssertions(), place, self._punctuation[level][1]), level
+            )
         parts: list[int] = []
-        for bundle in bundles:
-            if bundle.boxes:
-                parts += self._given_boxes(bundle.boxes, texts, place)
+        for assertions in bundles:
+            if assertions.composites:
+                parts += self._composites(assertions.composites, texts, place)
         if texts:
             nodes.insert(0, Leaf(either(texts)))
         if len(nodes) == 1 and not parts:
@@ -513,27 +534,27 @@ class Lowering:
         else:
             self._grammar.define(number, Leaf(NEVER))
 
-    def _single(self, bundle: Bundle, place: str) -> Node | None:
-        """The node of a bundle with a single type, which is the common case. None for other bundles."""
-        types = bundle.types
+    def _single(self, assertions: TypeAssertions, place: str) -> Node | None:
+        """The node of assertions with a single type, which is the common case. None for other assertions."""
+        types = assertions.types
         if types == STRING:
-            return Leaf(self._string(bundle.string, place))
-        if types == OBJECT and bundle.boxes is None and self._level == self._deepest:
+            return Leaf(self._string(assertions.string, place))
+        if types == OBJECT and assertions.composites is None and self._level == self._deepest:
             marks = self._punctuation[self._level][1]
-            return self._objects.node(bundle.object or ObjectPart(), place, marks) or Leaf(NEVER)
+            return self._objects.node(assertions.object or ObjectAssertions(), place, marks) or Leaf(NEVER)
         if types == NUMBER:
-            made = number(bundle.number, self._style)
+            made = number(assertions.number, self._style)
             return made if isinstance(made, Number) else Leaf(made)
-        if types == ARRAY and bundle.boxes is None and self._level == self._deepest:
-            return self._array(bundle.array or ArrayPart(), place) or Leaf(NEVER)
+        if types == ARRAY and assertions.composites is None and self._level == self._deepest:
+            return self._array(assertions.array or ArrayAssertions(), place) or Leaf(NEVER)
         return None
 
     # -- null, booleans, numbers, strings
 
-    def _scalars(self, bundles: list[Bundle], place: str) -> tuple[list[Regular], list[Node]]:
+    def _scalars(self, bundles: list[TypeAssertions], place: str) -> tuple[list[Regular], list[Node]]:
         types = 0
-        for bundle in bundles:
-            types |= bundle.types
+        for assertions in bundles:
+            types |= assertions.types
         words = tuple(word for bit, word in _WORDS if types & bit)
         texts: list[Regular] = [Literals(words)] if words else []
         nodes: list[Node] = []
@@ -547,7 +568,7 @@ class Lowering:
             texts.append(self._string(one, place))
         return texts, nodes
 
-    def _string(self, part: StringPart | None, place: str) -> Regular:
+    def _string(self, part: StringAssertions | None, place: str) -> Regular:
         if part not in self._texts:
             try:
                 self._texts[part] = string(part, self._style)
@@ -558,78 +579,80 @@ class Lowering:
 
     # -- arrays
 
-    def _array(self, part: ArrayPart, place: str) -> Array | None:
-        if part.twins:
+    def _array(self, part: ArrayAssertions, place: str) -> Array | None:
+        if part.duplicates:
             raise UnsupportedError("a `not` around uniqueItems", place)
-        fewest, most = part.fewest, part.most
+        minimum, maximum = part.minimum, part.maximum
         counted = []
         for start, what, least, limit in part.contains:
             if what:
                 counted.append((start, what, least, limit))
-            elif limit is not None and (most is None or start + limit < most):
-                most = start + limit
+            elif limit is not None and (maximum is None or start + limit < maximum):
+                maximum = start + limit
             if not what and least:
-                fewest = max(fewest, start + least)
-        if most is not None and fewest > most:
+                minimum = max(minimum, start + least)
+        if maximum is not None and minimum > maximum:
             return None
         length = max([len(part.prefix), *(start for start, *_ in counted)])
-        length = length if most is None else min(length, most)
+        length = length if maximum is None else min(length, maximum)
         prefix = tuple(
             self._item(part.prefix[i] if i < len(part.prefix) else part.rest, counted, i, place) for i in range(length)
         )
         rest = None
-        if (most is None or most > length) and 1 not in part.rest:
+        if (maximum is None or maximum > length) and 1 not in part.rest:
             rest = self._item(part.rest, counted, length, place)
         counts = tuple((least, limit) for _, _, least, limit in counted)
         marks = self._punctuation[self._level][0]
-        unique = part.unique and not self._all_differ(part, most)
+        unique = part.unique and not self._all_differ(part, maximum)
         if unique and counts:
             raise UnsupportedError("uniqueItems together with contains", self._at("uniqueItems", place))
-        if unique and prefix and fewest > 1:
+        if unique and prefix and minimum > 1:
             reason = "uniqueItems with prefixItems and a minimum of two or more items"
             raise UnsupportedError(reason, self._at("uniqueItems", place))
-        return Array(marks, prefix, rest, fewest, most, unique, counts)
+        return Array(marks, prefix, rest, minimum, maximum, unique, counts)
 
     def _at(self, keyword: str, place: str) -> str:
         """The JSON Pointer of the keyword, if the schema at this place has it."""
         here = (one.schema for one in self._expander.places if one.pointer == place)
         return pointer(place, keyword) if any(isinstance(one, dict) and keyword in one for one in here) else place
 
-    def _all_differ(self, part: ArrayPart, most: int | None) -> bool:
+    def _all_differ(self, part: ArrayAssertions, maximum: int | None) -> bool:
         """Whether the items have pairwise disjoint types, so that no two of them can be equal."""
-        if most is None or most > MOST_TYPES:
+        if maximum is None or maximum > MOST_TYPES:
             return False
         seen = 0
-        for i in range(most):
+        for i in range(maximum):
             types = 0
-            for bundle in self._expander.alternatives(part.prefix[i] if i < len(part.prefix) else part.rest):
-                types |= bundle.types
+            for assertions in self._expander.alternatives(part.prefix[i] if i < len(part.prefix) else part.rest):
+                types |= assertions.types
             if types & seen:
                 return False
             seen |= types
         return True
 
-    def _item(self, wanted: Want, counted: list[tuple[int, Want, int, int | None]], at: int, place: str) -> Value:
+    def _item(
+        self, conjunction: Conjunction, counted: list[tuple[int, Conjunction, int, int | None]], at: int, place: str
+    ) -> Value:
         """The ways to read an item. Ways are mutually exclusive with respect to counters that have a maximum."""
-        ways: list[tuple[int, Want]] = [(0, wanted)]
+        readings: list[tuple[int, Conjunction]] = [(0, conjunction)]
         for j, (start, what, _, limit) in enumerate(counted):
             if at < start:
                 continue
-            split: list[tuple[int, Want]] = []
-            for marks, one in ways:
+            split: list[tuple[int, Conjunction]] = []
+            for marks, one in readings:
                 met = join(one, what)
                 if met == one:
                     split.append((marks | 1 << j, one))
                     continue
                 split.append((marks | 1 << j, met))
                 split += [(marks, one)] if limit is None else [(marks, other) for other in self._without(one, what)]
-            ways = [way for way in split if 1 not in way[1]]
-            check_readings(len(ways), place)
-        return value_of(ways, self._node)
+            readings = [way for way in split if 1 not in way[1]]
+            check_readings(len(readings), place)
+        return value_of(readings, self._node)
 
-    def _without(self, wanted: Want, what: Want) -> list[Want]:
-        """A disjoint partition of the values that meet `wanted` but violate `what`."""
-        found, held = [], wanted
+    def _without(self, conjunction: Conjunction, what: Conjunction) -> list[Conjunction]:
+        """A disjoint partition of the values that meet `conjunction` but violate `what`."""
+        found, held = [], conjunction
         for literal in sorted(what):
             found.append(join(held, frozenset((literal ^ 1,))))
             held = join(held, frozenset((literal,)))
@@ -637,25 +660,29 @@ class Lowering:
 
     # -- constant arrays and objects
 
-    def _given_boxes(self, boxes: dict[str, object], texts: list[Regular], place: str) -> list[int]:
+    def _composites(self, composites: dict[str, object], texts: list[Regular], place: str) -> list[int]:
         """Add constants as one text each if the style determines the text, else return their nodes."""
         if not self._style.fixed:
-            if len(boxes) > MAX_BOXES:
-                what = f"enum and const have more than {MAX_BOXES:,} arrays and objects in total, each of which "
+            if len(composites) > MAX_COMPOSITES:
+                what = f"enum and const have more than {MAX_COMPOSITES:,} arrays and objects in total, each of which "
                 "has many spellings; use fewer values, or profile='generation'"
                 raise LimitExceededError(f"at {shown(place)}: {what}", place)
-            return [self._given(box, self._level) for box in boxes.values()]
+            return [self._constant(composite, self._level) for composite in composites.values()]
         style = self._style
         texts.append(
-            Literals(tuple(dict.fromkeys(write_json(box, style.comma, style.colon) for box in boxes.values())))
+            Literals(
+                tuple(
+                    dict.fromkeys(write_json(composite, style.comma, style.colon) for composite in composites.values())
+                )
+            )
         )
         return []
 
-    def _given(self, value: object, level: int) -> int:
-        key, values = box_key(value), self._values[level]
+    def _constant(self, value: object, level: int) -> int:
+        key, values = constant_key(value), self._values[level]
         if key not in values:
             values[key] = self._grammar.reserve()
-            self._todo.append((values[key], _Given(value), level))
+            self._todo.append((values[key], _Constant(value), level))
         return values[key]
 
     def _define_value(self, number_: int, value: object, level: int) -> None:
@@ -663,18 +690,18 @@ class Lowering:
         node: Node
         marks, inside = self._punctuation[level], min(level + 1, self._deepest)
         if isinstance(value, list):
-            items = tuple(self._given(one, inside) for one in value)
+            items = tuple(self._constant(one, inside) for one in value)
             node = self._frames(Array(marks[0], items, None, len(items), len(items)), level)[0]
         elif isinstance(value, dict):
             ordered, key_of = self._style.key_order == "schema", self._style.strings
-            entries = (Property(key_of((key,)), self._given(one, inside), True) for key, one in value.items())
+            entries = (Property(key_of((key,)), self._constant(one, inside), True) for key, one in value.items())
             node = self._frames(Object(marks[1], tuple(entries), (), ordered), level)[0]
         elif isinstance(value, str):
             node = Leaf(self._style.strings((value,)))
         elif value is None or isinstance(value, bool):
             node = Leaf(Literals((write_json(value),)))
         else:
-            made = number(NumberPart(given=frozenset((value,))), self._style)  # type: ignore[arg-type]  # a number
+            made = number(NumberAssertions(enum=frozenset((value,))), self._style)  # type: ignore[arg-type]  # a number
             node = made if isinstance(made, Number) else Leaf(made)
         self._grammar.define(number_, node)
 
@@ -694,7 +721,7 @@ class Lowering:
         raise UnsupportedError(f"not supported in {len(lines)} places:\n  " + "\n  ".join(lines), first)
 
 
-class _Given(NamedTuple):
+class _Constant(NamedTuple):
     """A constant in the worklist."""
 
     value: object

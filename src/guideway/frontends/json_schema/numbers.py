@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from guideway.caching import cached
-from guideway.frontends.json_schema.assertions import NumberPart
+from guideway.frontends.json_schema.assertions import NumberAssertions
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Cell, Number
 from guideway.grammar.program import constant, shared
@@ -156,9 +156,9 @@ class _Sizes:
         found += [cat(whole, either(after))] if after else []
         return either(found)
 
-    def _wholes(self, fewest: int, most: int) -> Regular:
-        """Positive whole numbers with `fewest` to `most` digits."""
-        return cat(_NON_ZERO, repeat(_DIGIT, fewest - 1, most - 1)) if fewest <= most else NEVER
+    def _wholes(self, minimum: int, maximum: int) -> Regular:
+        """Positive whole numbers with `minimum` to `maximum` digits."""
+        return cat(_NON_ZERO, repeat(_DIGIT, minimum - 1, maximum - 1)) if minimum <= maximum else NEVER
 
     def _any_part(self) -> Regular:
         return optional(cat(".", repeat(_DIGIT, 1, self.part))) if self.part else EMPTY
@@ -196,7 +196,7 @@ def _same_length(whole: str, greater: bool) -> list[Regular]:
     return found
 
 
-_FREE_NUMBER = NumberPart()
+_FREE_NUMBER = NumberAssertions()
 
 _ANY_NUMBER = constant(
     cat(
@@ -224,23 +224,23 @@ def any_number(style: Style) -> Regular:
     return _free_digits(whole=False) if style.plain_numbers else _ANY_NUMBER
 
 
-def number(part: NumberPart | None, style: Style) -> Regular | Number:
+def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
     """The language or node of the numbers that a part allows."""
     part = part or _FREE_NUMBER
-    if style.plain_numbers and part.digits_only is False and part.given is None:
+    if style.plain_numbers and part.digits_only is False and part.enum is None:
         part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has only digits
     bounded = part.low is not None or part.high is not None
     special = bool(part.not_multiple or part.excluded)
     if not style.plain_numbers:
         if part.digits_only:
-            free = not (bounded or special or part.given is not None) and part.multiple == (1,)
+            free = not (bounded or special or part.enum is not None) and part.multiple == (1,)
             return _ANY_DIGITS if free else Number(_whole_cells(part), "plain")
-        if not (bounded or special or part.multiple or part.given is not None):
+        if not (bounded or special or part.multiple or part.enum is not None):
             return _ANY_NUMBER if part.digits_only is None else _ANY_POINTED
         return Number(_cells(part), "any" if part.digits_only is None else "pointed")
-    if part.given is not None:
-        given = [int(one) for one in part.given] if part.digits_only else part.given
-        texts = [write_number(value) for value in sorted(given)]
+    if part.enum is not None:
+        enum = [int(one) for one in part.enum] if part.digits_only else part.enum
+        texts = [write_number(value) for value in sorted(enum)]
         return Literals(tuple(text for text in texts if part.digits_only is not False or not _DIGITS(text)))
     if special or part.multiple not in ((), (1,)):
         return Number(_cells(part), "plain")
@@ -254,16 +254,16 @@ def _decimal(value: int | Decimal | None) -> Decimal | None:
     return None if value is None else Decimal(value)
 
 
-def _whole_cells(part: NumberPart) -> tuple[Cell, ...]:
+def _whole_cells(part: NumberAssertions) -> tuple[Cell, ...]:
     return tuple(cell if cell.multiple_of else replace(cell, multiple_of=(Decimal(1),)) for cell in _cells(part))
 
 
-def _cells(part: NumberPart) -> tuple[Cell, ...]:
+def _cells(part: NumberAssertions) -> tuple[Cell, ...]:
     """The interval of a part, split at excluded numbers."""
     multiple = tuple(map(Decimal, part.multiple))
     missing = tuple(map(Decimal, part.not_multiple))
-    if part.given is not None:
-        return tuple(Cell(Decimal(v), Decimal(v)) for v in sorted(part.given))
+    if part.enum is not None:
+        return tuple(Cell(Decimal(v), Decimal(v)) for v in sorted(part.enum))
     low, high, open_low = _decimal(part.low), _decimal(part.high), part.open_low
     cells = []
     for value in sorted(map(Decimal, part.excluded)):

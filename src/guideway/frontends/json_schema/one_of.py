@@ -11,115 +11,122 @@ from guideway.frontends.json_schema.assertions import (
     NUMBER,
     OBJECT,
     STRING,
-    Bundle,
-    ObjectPart,
-    Want,
+    Conjunction,
+    ObjectAssertions,
+    TypeAssertions,
     join,
     merge,
 )
-from guideway.frontends.json_schema.parse import Term
+from guideway.frontends.json_schema.parse import SchemaAnalysis
 from guideway.jsontext.pointer import shown
 
-__all__ = ["Tags", "discriminator", "plainly_said", "rivals_of", "tags_of"]
+__all__ = ["Tags", "conditions_of_key", "discriminator", "overlaps_of", "tags_of"]
 
 MAX_PAIRED = 300
 """The maximum number of `oneOf` branches that are compared pairwise if no discriminator separates all of them."""
 
-TermOf = Callable[[int], Term]
-IsDead = Callable[[Want], bool]
+AnalysisOf = Callable[[int], SchemaAnalysis]
+IsUnsatisfiable = Callable[[Conjunction], bool]
 
 
-def rivals_of(
+def overlaps_of(
     literals: Sequence[int],
-    faces: list[list[Bundle]],
-    term_of: TermOf,
-    is_dead: IsDead,
+    expansions: list[list[TypeAssertions]],
+    analysis_of: AnalysisOf,
+    is_unsatisfiable: IsUnsatisfiable,
     place: str,
     spend: Callable[[int], None],
 ) -> list[list[int]]:
-    """For each branch, return its rivals: the other branches that may accept the same value.
+    """For each branch, return its overlaps: the other branches that may accept the same value.
 
     Args:
         literals: The branches.
-        faces: The alternatives of each branch.
-        term_of: Returns the term of a literal.
-        is_dead: Whether no value can meet a want.
+        expansions: The alternatives of each branch.
+        analysis_of: Returns the analysis of a literal.
+        is_unsatisfiable: Whether no value can meet a conjunction.
         place: The JSON Pointer for errors.
         spend: Counts the pairs that are compared.
     """
-    rivals: list[list[int]] = [[] for _ in literals]
-    if _values_differ(faces) or _tags_differ(faces, term_of):
-        return rivals
+    overlaps: list[list[int]] = [[] for _ in literals]
+    if _values_differ(expansions) or _tags_differ(expansions, analysis_of):
+        return overlaps
     if len(literals) > MAX_PAIRED:
         raise LimitExceededError(
             f"at {shown(place)}: more than {MAX_PAIRED} branches that no single property distinguishes; "
             f"give each branch a property with a different const",
             place,
         )
-    for i, left in enumerate(faces):
+    for i, left in enumerate(expansions):
         for j in range(i):
-            spend(len(left) * len(faces[j]))
-            if literals[i] == literals[j] or any(_can_meet(one, other, is_dead) for one in left for other in faces[j]):
-                rivals[i].append(j)
-                rivals[j].append(i)
-    return rivals
+            spend(len(left) * len(expansions[j]))
+            if literals[i] == literals[j] or any(
+                _can_meet(one, other, is_unsatisfiable) for one in left for other in expansions[j]
+            ):
+                overlaps[i].append(j)
+                overlaps[j].append(i)
+    return overlaps
 
 
-def _can_meet(left: Bundle, right: Bundle, is_dead: IsDead) -> bool:
-    """Whether two bundles may overlap, by a shallow check of types, listed values and required keys."""
+def _can_meet(left: TypeAssertions, right: TypeAssertions, is_unsatisfiable: IsUnsatisfiable) -> bool:
+    """Whether two assertions may overlap, by a shallow check of types, listed values and required keys."""
     both = merge(left, right)
     if both is None:
         return False
     part = both.object
-    if both.types != OBJECT or part is None or both.boxes is not None or len(part.groups) < 2:
+    if both.types != OBJECT or part is None or both.composites is not None or len(part.rule_sets) < 2:
         return True
-    wants = (plainly_said(part, name) for name in part.required)
-    return not any(1 in wanted or (len(wanted) > 1 and is_dead(wanted)) for wanted in wants)
+    conjunctions = (conditions_of_key(part, name) for name in part.required)
+    return not any(
+        1 in conjunction or (len(conjunction) > 1 and is_unsatisfiable(conjunction)) for conjunction in conjunctions
+    )
 
 
-def plainly_said(part: ObjectPart, name: str) -> Want:
+def conditions_of_key(part: ObjectAssertions, name: str) -> Conjunction:
     """The conditions on a key that do not depend on patterns."""
-    wanted = ANYTHING
-    for group in part.groups:
-        inner = group.names.get(name)
-        if inner is None and not group.patterns:
-            inner = group.extra
+    conjunction = ANYTHING
+    for rules in part.rule_sets:
+        inner = rules.names.get(name)
+        if inner is None and not rules.patterns:
+            inner = rules.additional
         if inner:
-            wanted = join(wanted, inner)
-    return wanted
+            conjunction = join(conjunction, inner)
+    return conjunction
 
 
-def _values_differ(faces: list[list[Bundle]]) -> bool:
+def _values_differ(expansions: list[list[TypeAssertions]]) -> bool:
     """Whether all branches are lists of scalars, and the lists are disjoint."""
     seen: set[object] = set()
     count = 0
-    for bundle in (bundle for face in faces for bundle in face):
-        number, string = bundle.number, bundle.string
+    for assertions in (assertions for expansion in expansions for assertions in expansion):
+        number, string = assertions.number, assertions.string
         if (
-            bundle.types & (ARRAY | OBJECT)
-            or (bundle.types & NUMBER and (number is None or number.given is None))
-            or (bundle.types & STRING and (string is None or string.given is None))
+            assertions.types & (ARRAY | OBJECT)
+            or (assertions.types & NUMBER and (number is None or number.enum is None))
+            or (assertions.types & STRING and (string is None or string.enum is None))
         ):
             return False
-        mine: list[object] = [("word", bit) for bit in (1, 2, 4) if bundle.types & bit]
-        mine += number.given if number and number.given else ()
-        mine += string.given if string and string.given else ()
+        mine: list[object] = [("word", bit) for bit in (1, 2, 4) if assertions.types & bit]
+        mine += number.enum if number and number.enum else ()
+        mine += string.enum if string and string.enum else ()
         count += len(mine)
         seen.update(mine)
     return count == len(seen)
 
 
-def _tags_differ(faces: list[list[Bundle]], term_of: TermOf) -> bool:
+def _tags_differ(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> bool:
     """Whether some required key is a discriminator of all branches."""
-    parts = [[bundle.object for bundle in face if bundle.types == OBJECT and bundle.boxes is None] for face in faces]
-    if any(len(mine) != len(face) or None in mine for mine, face in zip(parts, faces, strict=True)):
+    parts = [
+        [assertions.object for assertions in expansion if assertions.types == OBJECT and assertions.composites is None]
+        for expansion in expansions
+    ]
+    if any(len(mine) != len(expansion) or None in mine for mine, expansion in zip(parts, expansions, strict=True)):
         return False
     first = next((part for mine in parts for part in mine), None)
     for name in first.required if first else ():
         tags: set[str] = set()
         count = 0
         for mine in parts:
-            found = [_tag_values(part, name, term_of) if name in part.required else None for part in mine if part]
+            found = [_tag_values(part, name, analysis_of) if name in part.required else None for part in mine if part]
             if None in found:
                 break
             values = {tag for one in found for tag in one or ()}
@@ -131,36 +138,38 @@ def _tags_differ(faces: list[list[Bundle]], term_of: TermOf) -> bool:
     return False
 
 
-def _tag_values(part: ObjectPart, name: str, term_of: TermOf) -> set[str] | None:
+def _tag_values(part: ObjectAssertions, name: str, analysis_of: AnalysisOf) -> set[str] | None:
     """The strings that a key may have, if they are listed."""
-    for group in part.groups:
-        for literal in group.names.get(name, ()):
+    for rules in part.rule_sets:
+        for literal in rules.names.get(name, ()):
             if literal > 1 and not literal & 1:
-                own = term_of(literal).own
-                if own.types == STRING and own.string and own.string.given is not None:
-                    return set(own.string.given)
+                own = analysis_of(literal).own
+                if own.types == STRING and own.string and own.string.enum is not None:
+                    return set(own.string.enum)
     return None
 
 
 Tags = dict[str, dict[int, tuple[set[str], bool]]]
 
 
-def tags_of(faces: list[list[Bundle]], term_of: TermOf) -> Tags:
+def tags_of(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> Tags:
     """For each key, the branches that list its values as strings, with these values and whether the key is required."""
     made: Tags = {}
-    for j, face in enumerate(faces):
-        parts = [one.object for one in face if one.types == OBJECT and one.boxes is None and one.object is not None]
-        if not parts or len(parts) < len(face):
+    for j, expansion in enumerate(expansions):
+        parts = [
+            one.object for one in expansion if one.types == OBJECT and one.composites is None and one.object is not None
+        ]
+        if not parts or len(parts) < len(expansion):
             continue
-        for name in dict.fromkeys(name for group in parts[0].groups for name in group.names):
-            found = [_tag_values(part, name, term_of) for part in parts]
+        for name in dict.fromkeys(name for rules in parts[0].rule_sets for name in rules.names):
+            found = [_tag_values(part, name, analysis_of) for part in parts]
             values = {tag for one in found for tag in one or ()}
             if None not in found and values:
                 made.setdefault(name, {})[j] = (values, all(name in part.required for part in parts))
     return made
 
 
-def discriminator(rivals: Sequence[int], tags: Tags) -> tuple[str, dict[int, tuple[set[str], bool]]]:
+def discriminator(overlaps: Sequence[int], tags: Tags) -> tuple[str, dict[int, tuple[set[str], bool]]]:
     """The discriminator: the key that separates the most branches.
 
     Returns:
@@ -168,13 +177,13 @@ def discriminator(rivals: Sequence[int], tags: Tags) -> tuple[str, dict[int, tup
     """
     best: tuple[str, dict[int, tuple[set[str], bool]]] = ("", {})
     for name in sorted(tags):
-        told: dict[int, tuple[set[str], bool]] = {}
+        separated: dict[int, tuple[set[str], bool]] = {}
         taken: set[str] = set()
-        for j in rivals:
+        for j in overlaps:
             found = tags[name].get(j)
             if found is not None and taken.isdisjoint(found[0]):
                 taken |= found[0]
-                told[j] = found
-        if len(told) > len(best[1]):
-            best = (name, told)
+                separated[j] = found
+        if len(separated) > len(best[1]):
+            best = (name, separated)
     return best

@@ -1,7 +1,7 @@
-"""Parses schemas: the keywords of each schema become its analysis (a term), and the schemas form a graph.
+"""Parses schemas: the keywords of each schema become its analysis (an analysis), and the schemas form a graph.
 
-A term has assertions and in-place applicators. An applicator that offers a choice is a fork: a disjunction whose
-branches together are equivalent to it. Terms are not changed after construction.
+An analysis has assertions and in-place applicators. An applicator that offers a choice is an applicator: a disjunction whose
+branches together are equivalent to it. Analyses are not changed after construction.
 
 The graph contains the schemas that were reached, numbered by literal, with resolved references.
 """
@@ -18,23 +18,23 @@ from guideway.errors import InvalidConstraintError, LimitExceededError, Unsuppor
 from guideway.frontends.json_schema.assertions import (
     ANYTHING,
     ARRAY,
-    FREE,
     NUMBER,
     OBJECT,
     STRING,
+    UNCONSTRAINED,
     WHOLE_DIGITS,
-    ArrayPart,
-    Bundle,
-    Group,
-    NumberPart,
-    ObjectPart,
-    StringPart,
-    Want,
-    box_key,
-    is_void,
+    ArrayAssertions,
+    Conjunction,
+    NumberAssertions,
+    ObjectAssertions,
+    PropertyRules,
+    StringAssertions,
+    TypeAssertions,
+    conjunction_of,
+    constant_key,
+    is_empty_interval,
     merge,
     tidy_array,
-    want,
 )
 from guideway.frontends.json_schema.keywords import BOOLS_ONCE, KEYWORDS, Dialect, check_keyword
 from guideway.frontends.json_schema.references import Documents, Resource
@@ -45,30 +45,30 @@ __all__ = [
     "KEYWORD_NAMES",
     "MAX_COUNT",
     "MAX_PLAIN",
-    "PLAIN_TERMS",
+    "PLAIN_ANALYSES",
     "TYPE_BITS",
-    "Fork",
-    "Place",
-    "Places",
+    "Applicator",
+    "SchemaAnalysis",
+    "SchemaGraph",
+    "SchemaNode",
     "Scope",
-    "Term",
-    "bundle_of_values",
+    "assertions_of_constants",
     "listed_texts",
-    "plain_term",
-    "read_schema",
+    "parse_schema",
+    "plain_analysis",
 ]
 
 Scope = tuple[Resource, ...]
 
 
-class Place:
+class SchemaNode:
     """A schema at a location.
 
     `scope` is the dynamic scope: the resources that were entered on the path. It is empty if there are no dynamic
     references.
     """
 
-    __slots__ = ("literal", "pointer", "resource", "schema", "scope", "term")
+    __slots__ = ("analysis", "literal", "pointer", "resource", "schema", "scope")
 
     def __init__(self, literal: int, schema: Any, where: str, resource: Resource, scope: Scope) -> None:
         self.literal = literal
@@ -76,15 +76,15 @@ class Place:
         self.pointer = where
         self.resource = resource
         self.scope = scope
-        self.term: Term | None = None
+        self.analysis: SchemaAnalysis | None = None
 
 
 @dataclass(slots=True, eq=False)
-class Fork:
+class Applicator:
     """A disjunction.
 
-    The kinds "any" and "one" have the branches as literals. The kind "if" has the literals of condition, then and else.
-    The kind "when" means that the key `name` requires the keys `needs` and a literal. `beside` is the bundle of the
+    The kinds "anyOf" and "oneOf" have the branches as literals. The kind "if" has the literals of condition, then and else.
+    The kind "dependent" means that the key `name` requires the keys `required_keys` and a literal. `beside` is the assertions of the
     other keywords.
     """
 
@@ -92,36 +92,36 @@ class Fork:
     place: str
     literals: tuple[int, ...] = ()
     name: str = ""
-    needs: tuple[str, ...] = ()
-    beside: Bundle = FREE
+    required_keys: tuple[str, ...] = ()
+    beside: TypeAssertions = UNCONSTRAINED
 
 
 @dataclass(slots=True, eq=False)
-class Term:
+class SchemaAnalysis:
     """The analysis of one schema.
 
     Attributes:
         own: The assertions of the schema's keywords, except its in-place applicators.
-        also: Literals that must also hold.
-        forks: Disjunctions, all of which must hold.
-        left: The conditions on unevaluated properties and items; None means no assertion.
-        `told`: The keywords that evaluate keys or items, as the arguments of `evaluated_by`.
-        leads: The literals that apply to the same value: those of `also` and `forks`.
-        plain: Whether the schema asserts a single type or nothing, so that all such schemas share the term.
+        conjuncts: Literals that must also hold.
+        applicators: Disjunctions, all of which must hold.
+        unevaluated: The conditions on unevaluated properties and items; None means no assertion.
+        `evaluating`: The keywords that evaluate keys or items, as the arguments of `evaluated_by`.
+        in_place: The literals that apply to the same value: those of `conjuncts` and `applicators`.
+        plain: Whether the schema asserts a single type or nothing, so that all such schemas share the analysis.
     """
 
-    own: Bundle = FREE
-    also: tuple[int, ...] = ()
-    forks: tuple[Fork, ...] = ()
-    left: tuple[int | None, int | None] | None = None
-    told: tuple[dict[str, Any], bool, int | None] | None = None
-    leads: tuple[int, ...] = ()
+    own: TypeAssertions = UNCONSTRAINED
+    conjuncts: tuple[int, ...] = ()
+    applicators: tuple[Applicator, ...] = ()
+    unevaluated: tuple[int | None, int | None] | None = None
+    evaluating: tuple[dict[str, Any], bool, int | None] | None = None
+    in_place: tuple[int, ...] = ()
     plain: bool = False
 
     @property
     def evaluates(self) -> Evaluated:
         """What the own keywords evaluate."""
-        return evaluated_by(*self.told) if self.told else NOTHING_EVALUATED
+        return evaluated_by(*self.evaluating) if self.evaluating else NOTHING_EVALUATED
 
 
 MAX_COUNT = 2**31 - 1
@@ -133,47 +133,47 @@ _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pat
 MAX_PLAIN = 4
 """The maximum number of members of a schema that is checked for being a single type."""
 
-Child = Callable[[Place, object, tuple["str | int", ...]], int]
+Child = Callable[[SchemaNode, object, tuple["str | int", ...]], int]
 
 
-class _Reading:
-    """The state of reading one schema."""
+class _SchemaParser:
+    """The state of parser one schema."""
 
-    __slots__ = ("also", "bundle", "child", "forks", "place")
+    __slots__ = ("applicators", "assertions", "child", "conjuncts", "place")
 
-    def __init__(self, place: Place, child: Child) -> None:
+    def __init__(self, place: SchemaNode, child: Child) -> None:
         self.place = place
         self.child = child
-        self.bundle = Bundle()
-        self.also: list[int] = []
-        self.forks: list[Fork] = []
+        self.assertions = TypeAssertions()
+        self.conjuncts: list[int] = []
+        self.applicators: list[Applicator] = []
 
     def at(self, *names: str | int) -> str:
         return pointer(self.place.pointer, *names)
 
     @property
-    def number(self) -> NumberPart:
-        made = self.bundle.number = self.bundle.number or NumberPart()
+    def number(self) -> NumberAssertions:
+        made = self.assertions.number = self.assertions.number or NumberAssertions()
         return made
 
     @property
-    def string(self) -> StringPart:
-        made = self.bundle.string = self.bundle.string or StringPart()
+    def string(self) -> StringAssertions:
+        made = self.assertions.string = self.assertions.string or StringAssertions()
         return made
 
     @property
-    def array(self) -> ArrayPart:
-        made = self.bundle.array = self.bundle.array or ArrayPart()
+    def array(self) -> ArrayAssertions:
+        made = self.assertions.array = self.assertions.array or ArrayAssertions()
         return made
 
     @property
-    def object(self) -> ObjectPart:
-        made = self.bundle.object = self.bundle.object or ObjectPart()
+    def object(self) -> ObjectAssertions:
+        made = self.assertions.object = self.assertions.object or ObjectAssertions()
         return made
 
 
-def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int]) -> Term:
-    """Return the term of a schema.
+def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str, str], int]) -> SchemaAnalysis:
+    """Return the analysis of a schema.
 
     Args:
         place: The schema at its location.
@@ -185,15 +185,15 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
     """
     schema = place.schema
     if not isinstance(schema, dict):
-        return _FREE if schema else Term(Bundle(0))
+        return _FREE if schema else SchemaAnalysis(TypeAssertions(0))
     dialect = place.resource.dialect
     names = KEYWORD_NAMES.intersection(schema)
-    plain = plain_term(schema, names, dialect)
+    plain = plain_analysis(schema, names, dialect)
     if plain is not None:
         return plain
     if dialect.ref_alone and "$ref" in names:
         literal = ref(place, "$ref", str(schema["$ref"]))
-        return Term(also=(literal,), leads=(literal,))
+        return SchemaAnalysis(conjuncts=(literal,), in_place=(literal,))
     found, different = {}, dialect.unknown | BOOLS_ONCE
     for name, value in schema.items():
         if name in names and (
@@ -201,32 +201,39 @@ def read_schema(place: Place, child: Child, ref: Callable[[Place, str, str], int
             or check_keyword(name, value, place.pointer, dialect) is not None
         ):
             found[name] = value
-    reading = _Reading(place, child)
+    parser = _SchemaParser(place, child)
     for name, value in found.items():
-        reader = _READERS.get(name)
-        if reader is not None:
-            reader(reading, value, found)
+        parse_keyword = _PARSERS.get(name)
+        if parse_keyword is not None:
+            parse_keyword(parser, value, found)
     for name in _REFERENCES:
         if name in found:
-            reading.also.append(ref(place, name, found[name]))
-    bundle = _settled(reading.bundle)
+            parser.conjuncts.append(ref(place, name, found[name]))
+    assertions = _settled(parser.assertions)
     if "enum" in found:
-        bundle = _with_values(reading, bundle, "enum", found)
+        assertions = _with_values(parser, assertions, "enum", found)
     if "const" in found:
-        bundle = _with_values(reading, bundle, "const", found)
-    leads = tuple(reading.also)
-    for fork in reading.forks:
-        fork.beside = bundle
-        leads += fork.literals
-    told = None
+        assertions = _with_values(parser, assertions, "const", found)
+    in_place = tuple(parser.conjuncts)
+    for applicator in parser.applicators:
+        applicator.beside = assertions
+        in_place += applicator.literals
+    evaluating = None
     if not _EVALUATING.isdisjoint(found):
         counts = dialect.contains_evaluates and "contains" in found
-        told = (found, dialect.items_list, child(place, found["contains"], ("contains",)) if counts else None)
-    return Term(bundle, tuple(reading.also), tuple(reading.forks), _left(place, child, found), told, leads)
+        evaluating = (found, dialect.items_list, child(place, found["contains"], ("contains",)) if counts else None)
+    return SchemaAnalysis(
+        assertions,
+        tuple(parser.conjuncts),
+        tuple(parser.applicators),
+        _unevaluated(place, child, found),
+        evaluating,
+        in_place,
+    )
 
 
-def plain_term(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> Term | None:
-    """The shared term of a schema with these keywords that asserts at most one type. None for other schemas."""
+def plain_analysis(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> SchemaAnalysis | None:
+    """The shared analysis of a schema with these keywords that asserts at most one type. None for other schemas."""
     if not names:
         return _FREE
     if len(names) == 1 and "type" in names and "type" not in dialect.unknown:
@@ -235,7 +242,7 @@ def plain_term(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> Ter
     return None
 
 
-def _left(place: Place, child: Child, found: dict[str, Any]) -> tuple[int | None, int | None] | None:
+def _unevaluated(place: SchemaNode, child: Child, found: dict[str, Any]) -> tuple[int | None, int | None] | None:
     """The literals of `unevaluatedProperties` and `unevaluatedItems`."""
     if "unevaluatedProperties" not in found and "unevaluatedItems" not in found:
         return None
@@ -244,58 +251,58 @@ def _left(place: Place, child: Child, found: dict[str, Any]) -> tuple[int | None
     return keys, items
 
 
-def _with_values(r: _Reading, bundle: Bundle, name: str, found: dict[str, Any]) -> Bundle:
+def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found: dict[str, Any]) -> TypeAssertions:
     """Read `enum` and `const`. Constant arrays and objects become a separate schema if there are other assertions."""
     values = found[name] if name == "enum" else [found[name]]
-    made = bundle_of_values(values)
-    if made.boxes and not bundle.free:
-        r.also.append(r.child(r.place, {"enum": values}, (name,)))
-        return bundle
-    return merge(bundle, made) or Bundle(0)
+    made = assertions_of_constants(values)
+    if made.composites and not assertions.unconstrained:
+        r.conjuncts.append(r.child(r.place, {"enum": values}, (name,)))
+        return assertions
+    return merge(assertions, made) or TypeAssertions(0)
 
 
-def _settled(bundle: Bundle) -> Bundle:
-    """Remove parts of excluded types from a new bundle, and types whose part is unsatisfiable."""
-    types = bundle.types
-    number, string, array, object_ = bundle.number, bundle.string, bundle.array, bundle.object
-    if number and is_void(number):
+def _settled(assertions: TypeAssertions) -> TypeAssertions:
+    """Remove parts of excluded types from a new assertions, and types whose part is unsatisfiable."""
+    types = assertions.types
+    number, string, array, object_ = assertions.number, assertions.string, assertions.array, assertions.object
+    if number and is_empty_interval(number):
         types &= ~NUMBER
-    if string and types & STRING and string.most is not None and string.fewest > string.most:
+    if string and types & STRING and string.maximum is not None and string.minimum > string.maximum:
         types &= ~STRING
     if array and types & ARRAY:
         array = tidy_array(array)
         types &= ~0 if array else ~ARRAY
-    if object_ and object_.most is not None and max(object_.fewest, len(object_.required)) > object_.most:
+    if object_ and object_.maximum is not None and max(object_.minimum, len(object_.required)) > object_.maximum:
         types &= ~OBJECT
-    bundle.types = types
-    bundle.number = number if types & NUMBER else None
-    bundle.string = string if types & STRING else None
-    bundle.array = array if types & ARRAY else None
-    bundle.object = object_ if types & OBJECT else None
-    return bundle
+    assertions.types = types
+    assertions.number = number if types & NUMBER else None
+    assertions.string = string if types & STRING else None
+    assertions.array = array if types & ARRAY else None
+    assertions.object = object_ if types & OBJECT else None
+    return assertions
 
 
 # -- keywords: each adds its assertions
 
 
-def _type(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _type(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     names = [value] if isinstance(value, str) else value
     types = 0
     for name in names:
         types |= TYPE_BITS[name]
-    r.bundle.types &= types
+    r.assertions.types &= types
     if "integer" in names and "number" not in names:
         r.number.multiple += (1,)
         if r.place.resource.dialect.digits_only:
             r.number.digits_only = True
 
 
-def bundle_of_values(values: list[Any]) -> Bundle:
-    """The bundle that allows exactly these values."""
+def assertions_of_constants(values: list[Any]) -> TypeAssertions:
+    """The assertions that allows exactly these values."""
     types = 0
     numbers: set[int | Decimal] = set()
     strings: dict[str, None] = {}
-    boxes: dict[str, object] = {}
+    composites: dict[str, object] = {}
     for value in values:
         if value is None:
             types |= 1
@@ -308,28 +315,28 @@ def bundle_of_values(values: list[Any]) -> Bundle:
         elif isinstance(value, (int, Decimal)):
             numbers.add(value)
         else:
-            boxes[box_key(value)] = value
+            composites[constant_key(value)] = value
             types |= ARRAY if isinstance(value, list) else OBJECT
-    made = Bundle(types)
+    made = TypeAssertions(types)
     if numbers:
         made.types |= NUMBER
-        made.number = NumberPart(given=frozenset(numbers))
+        made.number = NumberAssertions(enum=frozenset(numbers))
     if strings:
         made.types |= STRING
-        made.string = StringPart(given=strings)
-    if boxes:
-        made.boxes = boxes
+        made.string = StringAssertions(enum=strings)
+    if composites:
+        made.composites = composites
     return made
 
 
-def _limit(name: str) -> Callable[[_Reading, Any, dict[str, Any]], None]:
-    def read(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _limit(name: str) -> Callable[[_SchemaParser, Any, dict[str, Any]], None]:
+    def read(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
         number = r.number
         is_open = found.get("exclusiveM" + name[1:]) is True
         if number.low is None or value > number.low or (value == number.low and is_open):
             number.low, number.open_low = value, is_open
 
-    def read_high(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+    def read_high(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
         number = r.number
         is_open = found.get("exclusiveM" + name[1:]) is True
         if number.high is None or value < number.high or (value == number.high and is_open):
@@ -338,7 +345,7 @@ def _limit(name: str) -> Callable[[_Reading, Any, dict[str, Any]], None]:
     return read if name == "minimum" else read_high
 
 
-def _exclusive_minimum(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _exclusive_minimum(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     if isinstance(value, bool):
         return
     number = r.number
@@ -346,7 +353,7 @@ def _exclusive_minimum(r: _Reading, value: Any, found: dict[str, Any]) -> None:
         number.low, number.open_low = value, True
 
 
-def _exclusive_maximum(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _exclusive_maximum(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     if isinstance(value, bool):
         return
     number = r.number
@@ -354,11 +361,11 @@ def _exclusive_maximum(r: _Reading, value: Any, found: dict[str, Any]) -> None:
         number.high, number.open_high = value, True
 
 
-def _multiple_of(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _multiple_of(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     r.number.multiple += (value,)
 
 
-def _count(r: _Reading, name: str, value: Any) -> int:
+def _count(r: _SchemaParser, name: str, value: Any) -> int:
     made = int(value)
     if made > MAX_COUNT and name.startswith("min"):
         at = r.at(name)
@@ -366,8 +373,8 @@ def _count(r: _Reading, name: str, value: Any) -> int:
     return min(made, MAX_COUNT)
 
 
-def _counter(part: str, slot: str, name: str) -> Callable[[_Reading, Any, dict[str, Any]], None]:
-    def read(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _counter(part: str, slot: str, name: str) -> Callable[[_SchemaParser, Any, dict[str, Any]], None]:
+    def read(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
         setattr(getattr(r, part), slot, _count(r, name, value))
 
     return read
@@ -379,132 +386,135 @@ def listed_texts(pattern: str) -> dict[str, None] | None:
     return dict.fromkeys((found[1] or found[2]).split("|")) if found else None
 
 
-def _test(kind: str) -> Callable[[_Reading, Any, dict[str, Any]], None]:
-    def read(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _test(kind: str) -> Callable[[_SchemaParser, Any, dict[str, Any]], None]:
+    def read(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
         listed = listed_texts(value) if kind == "pattern" else None
         if listed and not found.get("minLength") and "maxLength" not in found:
-            r.string.given = listed
+            r.string.enum = listed
         else:
             r.string.tests += ((True, kind, value, r.at(kind)),)
 
     return read
 
 
-def _items(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _items(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     if isinstance(value, list):
-        r.array.prefix = tuple(want(r.child(r.place, one, ("items", i))) for i, one in enumerate(value))
+        r.array.prefix = tuple(conjunction_of(r.child(r.place, one, ("items", i))) for i, one in enumerate(value))
         if "additionalItems" in found:
-            r.array.rest = want(r.child(r.place, found["additionalItems"], ("additionalItems",)))
+            r.array.rest = conjunction_of(r.child(r.place, found["additionalItems"], ("additionalItems",)))
     else:
-        r.array.rest = want(r.child(r.place, value, ("items",)))
+        r.array.rest = conjunction_of(r.child(r.place, value, ("items",)))
 
 
-def _prefix_items(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-    r.array.prefix = tuple(want(r.child(r.place, one, ("prefixItems", i))) for i, one in enumerate(value))
+def _prefix_items(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
+    r.array.prefix = tuple(conjunction_of(r.child(r.place, one, ("prefixItems", i))) for i, one in enumerate(value))
 
 
-def _contains(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _contains(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     least = _count(r, "minContains", found["minContains"]) if "minContains" in found else 1
-    most = min(int(found["maxContains"]), MAX_COUNT) if "maxContains" in found else None
+    maximum = min(int(found["maxContains"]), MAX_COUNT) if "maxContains" in found else None
     literal = r.child(r.place, value, ("contains",))
-    if (most is not None and least > most) or (literal == 1 and least):
-        r.bundle.types &= ~ARRAY
-    elif literal != 1 and (least or most is not None):
-        r.array.contains += ((0, want(literal), least, most),)
+    if (maximum is not None and least > maximum) or (literal == 1 and least):
+        r.assertions.types &= ~ARRAY
+    elif literal != 1 and (least or maximum is not None):
+        r.array.contains += ((0, conjunction_of(literal), least, maximum),)
 
 
-def _unique(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _unique(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     if value:
         r.array.unique = True
 
 
-def _group(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _properties(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     """Read `properties`, `patternProperties` and `additionalProperties` together, at the first of them."""
     part = r.object
-    if part.groups:
+    if part.rule_sets:
         return
     place, child = r.place, r.child
-    names = {name: want(child(place, one, ("properties", name))) for name, one in found.get("properties", {}).items()}
+    names = {
+        name: conjunction_of(child(place, one, ("properties", name)))
+        for name, one in found.get("properties", {}).items()
+    }
     patterns = tuple(
-        (pattern, r.at("patternProperties", pattern), want(child(place, one, ("patternProperties", pattern))))
+        (pattern, r.at("patternProperties", pattern), conjunction_of(child(place, one, ("patternProperties", pattern))))
         for pattern, one in found.get("patternProperties", {}).items()
     )
-    extra = found.get("additionalProperties")
-    rest = None if extra is None else want(child(place, extra, ("additionalProperties",)))
-    part.groups = (Group(names, patterns, rest, "properties" in found),)
+    additional = found.get("additionalProperties")
+    rest = None if additional is None else conjunction_of(child(place, additional, ("additionalProperties",)))
+    part.rule_sets = (PropertyRules(names, patterns, rest, "properties" in found),)
 
 
-def _required(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _required(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     if value:
         r.object.required = dict.fromkeys(value)
 
 
-def _property_names(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-    r.object.keys = want(r.child(r.place, value, ("propertyNames",)))
+def _property_names(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
+    r.object.keys = conjunction_of(r.child(r.place, value, ("propertyNames",)))
 
 
-def _dependent(r: _Reading, keyword: str, value: Any) -> None:
+def _dependent(r: _SchemaParser, keyword: str, value: Any) -> None:
     for name, one in value.items():
         at = r.at(keyword, name)
         if isinstance(one, list):
             if one:
-                r.forks.append(Fork("when", at, name=name, needs=tuple(one)))
+                r.applicators.append(Applicator("dependent", at, name=name, required_keys=tuple(one)))
         else:
             literal = r.child(r.place, one, (keyword, name))
-            r.forks.append(Fork("when", at, (literal,), name))
+            r.applicators.append(Applicator("dependent", at, (literal,), name))
 
 
-def _all_of(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-    r.also += (r.child(r.place, one, ("allOf", i)) for i, one in enumerate(value))
+def _all_of(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
+    r.conjuncts += (r.child(r.place, one, ("allOf", i)) for i, one in enumerate(value))
 
 
-def _choice(kind: str, name: str) -> Callable[[_Reading, Any, dict[str, Any]], None]:
-    def read(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-        literals = tuple(r.child(r.place, one, (name, i)) for i, one in enumerate(value))
-        r.forks.append(Fork(kind, r.at(name), literals))
+def _choice(kind: str) -> Callable[[_SchemaParser, Any, dict[str, Any]], None]:
+    def read(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
+        literals = tuple(r.child(r.place, one, (kind, i)) for i, one in enumerate(value))
+        r.applicators.append(Applicator(kind, r.at(kind), literals))
 
     return read
 
 
-def _not(r: _Reading, value: Any, found: dict[str, Any]) -> None:
-    r.also.append(r.child(r.place, value, ("not",)) ^ 1)
+def _not(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
+    r.conjuncts.append(r.child(r.place, value, ("not",)) ^ 1)
 
 
-def _if(r: _Reading, value: Any, found: dict[str, Any]) -> None:
+def _if(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
     branches = tuple(r.child(r.place, found[name], (name,)) if name in found else 0 for name in ("if", "then", "else"))
-    r.forks.append(Fork("if", r.at("if"), branches))
+    r.applicators.append(Applicator("if", r.at("if"), branches))
 
 
-_READERS: dict[str, Callable[[_Reading, Any, dict[str, Any]], None]] = {
+_PARSERS: dict[str, Callable[[_SchemaParser, Any, dict[str, Any]], None]] = {
     "type": _type,
     "minimum": _limit("minimum"),
     "maximum": _limit("maximum"),
     "exclusiveMinimum": _exclusive_minimum,
     "exclusiveMaximum": _exclusive_maximum,
     "multipleOf": _multiple_of,
-    "minLength": _counter("string", "fewest", "minLength"),
-    "maxLength": _counter("string", "most", "maxLength"),
+    "minLength": _counter("string", "minimum", "minLength"),
+    "maxLength": _counter("string", "maximum", "maxLength"),
     "pattern": _test("pattern"),
     "format": _test("format"),
     "items": _items,
     "prefixItems": _prefix_items,
-    "minItems": _counter("array", "fewest", "minItems"),
-    "maxItems": _counter("array", "most", "maxItems"),
+    "minItems": _counter("array", "minimum", "minItems"),
+    "maxItems": _counter("array", "maximum", "maxItems"),
     "uniqueItems": _unique,
     "contains": _contains,
-    "properties": _group,
-    "patternProperties": _group,
-    "additionalProperties": _group,
+    "properties": _properties,
+    "patternProperties": _properties,
+    "additionalProperties": _properties,
     "required": _required,
-    "minProperties": _counter("object", "fewest", "minProperties"),
-    "maxProperties": _counter("object", "most", "maxProperties"),
+    "minProperties": _counter("object", "minimum", "minProperties"),
+    "maxProperties": _counter("object", "maximum", "maxProperties"),
     "propertyNames": _property_names,
     "dependentRequired": lambda r, value, found: _dependent(r, "dependentRequired", value),
     "dependentSchemas": lambda r, value, found: _dependent(r, "dependentSchemas", value),
     "dependencies": lambda r, value, found: _dependent(r, "dependencies", value),
     "allOf": _all_of,
-    "anyOf": _choice("any", "anyOf"),
-    "oneOf": _choice("one", "oneOf"),
+    "anyOf": _choice("anyOf"),
+    "oneOf": _choice("oneOf"),
     "not": _not,
     "if": _if,
 }
@@ -520,18 +530,23 @@ _LATER = frozenset(
         *("additionalItems", "unevaluatedProperties", "unevaluatedItems"),
     }
 )
-KEYWORD_NAMES = frozenset(_READERS) | _LATER
+KEYWORD_NAMES = frozenset(_PARSERS) | _LATER
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_FREE = Term(plain=True)
+_FREE = SchemaAnalysis(plain=True)
 _PLAIN = {
-    name: Term(Bundle(bits, number=NumberPart(multiple=(1,)) if name == "integer" else None), plain=True)
+    name: SchemaAnalysis(
+        TypeAssertions(bits, number=NumberAssertions(multiple=(1,)) if name == "integer" else None), plain=True
+    )
     for name, bits in TYPE_BITS.items()
 }
-_PLAIN_DIGITS = {**_PLAIN, "integer": Term(Bundle(TYPE_BITS["integer"], number=WHOLE_DIGITS), plain=True)}
-PLAIN_TERMS = (_FREE, *_PLAIN.values(), _PLAIN_DIGITS["integer"])
+_PLAIN_DIGITS = {
+    **_PLAIN,
+    "integer": SchemaAnalysis(TypeAssertions(TYPE_BITS["integer"], number=WHOLE_DIGITS), plain=True),
+}
+PLAIN_ANALYSES = (_FREE, *_PLAIN.values(), _PLAIN_DIGITS["integer"])
 
 
-class Places:
+class SchemaGraph:
     """Assigns literals to schemas.
 
     An even literal refers to a schema at a place, and the next odd literal to its negation. The literal 0 is `true`,
@@ -540,13 +555,13 @@ class Places:
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
-        self.places: list[Place] = [Place(0, True, "", documents.main, ())]
+        self.places: list[SchemaNode] = [SchemaNode(0, True, "", documents.main, ())]
         # by identity of schemas, which the places keep alive
         self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}
         self._targets: dict[tuple[int, tuple[Resource, ...]], int] = {}  # of schemas that are only references
         self._values: dict[str, int] = {}
         self.refusals: dict[str, str] = {}
-        self.contract: list[tuple[str, str]] = []
+        self.resolved_references: list[tuple[str, str]] = []
 
     def root(self) -> int:
         """The literal of the document."""
@@ -572,7 +587,7 @@ class Places:
             if found is not None:
                 break
             if "$ref" not in schema or not self._only_ref(schema, resource):
-                place = Place(2 * len(self.places), schema, where, resource, scope)
+                place = SchemaNode(2 * len(self.places), schema, where, resource, scope)
                 self.places.append(place)
                 found = self._literals[key] = place.literal
                 break
@@ -581,7 +596,7 @@ class Places:
                     f"at {shown(where)}: this $ref leads back to itself, so it describes no value", where
                 )
             if not chain:
-                self.contract.append((where, "$ref"))
+                self.resolved_references.append((where, "$ref"))
             found = self._targets.get(key)
             if found is None:
                 chain[key] = None
@@ -593,7 +608,7 @@ class Places:
             self._targets[key] = found
         return found
 
-    def is_own(self, place: Place) -> bool:
+    def is_own(self, place: SchemaNode) -> bool:
         """Whether every occurrence of this schema in the main document has the literal of this place."""
         return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
 
@@ -630,7 +645,7 @@ class Places:
             return scope
         return (*scope, home)
 
-    def child(self, place: Place, schema: object, names: tuple[str | int, ...]) -> int:
+    def child(self, place: SchemaNode, schema: object, names: tuple[str | int, ...]) -> int:
         """The literal of a subschema."""
         if schema is True:
             return 0
@@ -646,11 +661,11 @@ class Places:
             found = self._literals.get(key)
             if found is None:
                 found = self._literals[key] = 2 * len(self.places)
-                self.places.append(Place(found, schema, pointer(place.pointer, *names), resource, scope))
+                self.places.append(SchemaNode(found, schema, pointer(place.pointer, *names), resource, scope))
             return found
         return self.literal(schema, pointer(place.pointer, *names), resource, scope)
 
-    def _reference(self, place: Place, name: str, reference: str) -> int:
+    def _reference(self, place: SchemaNode, name: str, reference: str) -> int:
         try:
             found, where, home, scope = self._target(place.schema, place.pointer, place.resource, place.scope, name)
         except UnsupportedError as problem:
@@ -662,41 +677,41 @@ class Places:
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
         return 1
 
-    def value_literal(self, place: Place, schema: dict[str, Any]) -> int:
+    def value_literal(self, place: SchemaNode, schema: dict[str, Any]) -> int:
         """The literal of a generated schema of constants."""
-        key = box_key(schema)
+        key = constant_key(schema)
         if key not in self._values:
             self._values[key] = self.literal(schema, place.pointer, place.resource, place.scope)
         return self._values[key]
 
-    def any_of(self, place: Place, literals: tuple[int, ...]) -> Want:
-        """The disjunction of the literals, as a want."""
+    def any_of(self, place: SchemaNode, literals: tuple[int, ...]) -> Conjunction:
+        """The disjunction of the literals, as a conjunction."""
         if 0 in literals:
             return ANYTHING
-        made = Place(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
-        made.term = Term(forks=(Fork("any", place.pointer, literals),), leads=literals)
+        made = SchemaNode(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
+        made.analysis = SchemaAnalysis(applicators=(Applicator("anyOf", place.pointer, literals),), in_place=literals)
         self.places.append(made)
         return frozenset((made.literal,))
 
-    def all_of(self, place: Place, wanted: Want) -> int:
-        """The conjunction of a want, as one literal."""
-        if len(wanted) < 2:
-            return next(iter(wanted), 0)
-        literals = tuple(sorted(wanted))
-        made = Place(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
-        made.term = Term(also=literals, leads=literals)
+    def all_of(self, place: SchemaNode, conjunction: Conjunction) -> int:
+        """The conjunction of a conjunction, as one literal."""
+        if len(conjunction) < 2:
+            return next(iter(conjunction), 0)
+        literals = tuple(sorted(conjunction))
+        made = SchemaNode(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
+        made.analysis = SchemaAnalysis(conjuncts=literals, in_place=literals)
         self.places.append(made)
         return made.literal
 
-    def term(self, place: Place) -> Term:
-        """The term of the schema at a place."""
-        if place.term is None:
-            place.term = read_schema(place, self.child, self._reference)
-        return place.term
+    def analysis(self, place: SchemaNode) -> SchemaAnalysis:
+        """The analysis of the schema at a place."""
+        if place.analysis is None:
+            place.analysis = parse_schema(place, self.child, self._reference)
+        return place.analysis
 
-    def plain_term(self, place: Place) -> Term | None:
-        """The term of a schema that asserts at most one type. None for other schemas."""
-        if place.term is None and len(place.schema) > MAX_PLAIN:
+    def plain_analysis(self, place: SchemaNode) -> SchemaAnalysis | None:
+        """The analysis of a schema that asserts at most one type. None for other schemas."""
+        if place.analysis is None and len(place.schema) > MAX_PLAIN:
             return None
-        term = self.term(place)
-        return term if term.plain else None
+        analysis = self.analysis(place)
+        return analysis if analysis.plain else None

@@ -34,7 +34,16 @@ from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton
 from guideway.jsontext.pointer import pointer, unescape
 
-__all__ = ["MAX_PLACES", "MAX_TRIALS", "Explanation", "conflict", "contract", "draw_examples", "explain", "value_at"]
+__all__ = [
+    "MAX_PLACES",
+    "MAX_TRIALS",
+    "Explanation",
+    "conflict",
+    "draw_examples",
+    "explain",
+    "keyword_report",
+    "value_at",
+]
 
 
 MAX_TRIALS = 60
@@ -50,7 +59,7 @@ _END = 256
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
 
 
-def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
+def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
     """Report every reachable keyword.
 
     Returns:
@@ -77,7 +86,7 @@ def contract(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
             if row is not None and pointer(place.pointer, name) in expander.refusals:
                 status = "refused"
             found.setdefault((place.pointer, name), status)
-    for where, name in expander.contract:
+    for where, name in expander.resolved_references:
         found.setdefault((where, name), "refused" if pointer(where, name) in expander.refusals else "enforced")
     return [(where, name, status) for (where, name), status in found.items()]
 
@@ -94,7 +103,7 @@ def _note(name: str, dialect: Dialect) -> str:
     return f"annotation: unknown keyword, did you mean {known[near[0]]!r}?" if near else "annotation: unknown keyword"
 
 
-_Box = tuple[dict[str, Any], str, list[str], bool]
+_Removable = tuple[dict[str, Any], str, list[str], bool]
 """A dict with removable members: the dict, its JSON Pointer, the members, and whether they are schemas."""
 
 
@@ -110,18 +119,18 @@ def conflict(document: Any, place: str, is_empty: Callable[[], bool]) -> list[st
     if not isinstance(schema, dict):
         return [place] if schema is False else []
     named: list[str] = []
-    todo: list[_Box] = [(schema, place, _keywords(schema), False)]
+    todo: list[_Removable] = [(schema, place, _keywords(schema), False)]
     trials = 0
     while todo:
-        box, where, names, schemas = todo.pop(0)
+        composite, where, names, schemas = todo.pop(0)
         for name in names:
             trials += 1
             if trials > MAX_TRIALS:
                 return []
-            value = box.pop(name)
+            value = composite.pop(name)
             if is_empty():
                 continue
-            box[name] = value
+            composite[name] = value
             at = pointer(where, name)
             named.append(at)
             if schemas or name in SCHEMAS or name in SCHEMA_LISTS:
@@ -148,7 +157,7 @@ def value_at(document: Any, place: str) -> Any:
     return document
 
 
-def _inside(value: Any, where: str) -> Iterator[_Box]:
+def _inside(value: Any, where: str) -> Iterator[_Removable]:
     """Yields the schemas in a value that was kept: a schema or a list of schemas."""
     if isinstance(value, dict):
         yield value, where, _keywords(value), False
@@ -164,14 +173,14 @@ class Explanation:
     """The explanation of a schema.
 
     Attributes:
-        contract: Rows (JSON Pointer, keyword, status); the status may be "refused".
+        keyword_report: Rows (JSON Pointer, keyword, status); the status may be "refused".
         refusals: A reason by JSON Pointer.
         examples: Texts of instances; empty if the schema is refused.
         conflict: Why the schema has no instance.
         place: The JSON Pointer of the conflict.
     """
 
-    contract: list[tuple[str, str, str]]
+    keyword_report: list[tuple[str, str, str]]
     refusals: dict[str, str] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
     conflict: str | None = None
@@ -188,11 +197,11 @@ def explain(documents: Documents, style: Style, examples: int = 3) -> Explanatio
     expander = Expander(documents)
     try:
         grammar = Lowering(expander, style).run()
-        return Explanation(contract(expander, style), {}, draw_examples(grammar, examples))
+        return Explanation(keyword_report(expander, style), {}, draw_examples(grammar, examples))
     except UnsupportedError as problem:
-        return Explanation(contract(expander, style), expander.refusals or {problem.place or "": str(problem)})
+        return Explanation(keyword_report(expander, style), expander.refusals or {problem.place or "": str(problem)})
     except UnsatisfiableError as problem:
-        return Explanation(contract(expander, style), {}, [], str(problem), problem.place)
+        return Explanation(keyword_report(expander, style), {}, [], str(problem), problem.place)
 
 
 def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:

@@ -12,11 +12,11 @@ from guideway.frontends.json_schema.assertions import (
     STRING,
     TRUE,
     WHOLE_DIGITS,
-    NumberPart,
-    StringPart,
+    NumberAssertions,
+    StringAssertions,
 )
 from guideway.frontends.json_schema.numbers import any_number, number
-from guideway.frontends.json_schema.parse import PLAIN_TERMS, listed_texts
+from guideway.frontends.json_schema.parse import PLAIN_ANALYSES, listed_texts
 from guideway.frontends.json_schema.strings import string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
@@ -28,14 +28,14 @@ __all__ = [
     "SPACE",
     "SPACE_LEAF",
     "VALUES",
-    "Common",
+    "SharedNodes",
     "any_key",
     "any_scalar",
     "anything",
-    "common_of",
     "joined",
     "plain_scalar",
     "punctuation",
+    "shared_nodes_of",
 ]
 
 SPACE = constant(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
@@ -53,10 +53,10 @@ def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
 
 
 @cached(256)
-def plain_scalar(types: int, part: NumberPart | None, style: Style) -> Leaf | Number | None:
+def plain_scalar(types: int, part: NumberAssertions | None, style: Style) -> Leaf | Number | None:
     """The node of a single scalar type without assertions, or of integers. None for other types.
 
-    The cache uses the identity of `part`, which is the part of a plain term and therefore shared by all schemas.
+    The cache uses the identity of `part`, which is the part of a plain analysis and therefore shared by all schemas.
     """
     if types == STRING:
         return Leaf(string(None, style))
@@ -83,7 +83,7 @@ def any_key(style: Style) -> Regular:
     return shared(style.quoted(ANY_TEXT))
 
 
-class Common:
+class SharedNodes:
     """Shared expressions of one style. `first` holds the expressions that most of its grammars contain."""
 
     def __init__(self, style: Style) -> None:
@@ -97,7 +97,9 @@ class Common:
         self.string = local_cache(1024, self._string)
         self.several = local_cache(256, self._several)
         self.anything = local_cache(256, self._anything)
-        self.scalars = {term: plain_scalar(term.own.types, term.own.number, style) for term in PLAIN_TERMS}
+        self.scalars = {
+            analysis: plain_scalar(analysis.own.types, analysis.own.number, style) for analysis in PLAIN_ANALYSES
+        }
 
     def quoted(self, language: Regular) -> Regular:
         """`Style.quoted`, inlined for speed."""
@@ -110,16 +112,16 @@ class Common:
         """The nodes of an arbitrary value. The first of them has the given number."""
         return Alternative((number + 1, number + 2, number + 3)), *_any_value(self.style, number)
 
-    def _string(self, fewest: int, most: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
+    def _string(self, minimum: int, maximum: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
         """The leaf of strings with these length limits that pass the tests."""
-        if not (fewest or tests) and most is None:
+        if not (minimum or tests) and maximum is None:
             return Leaf(string(None, self.style))
-        part, left = StringPart(fewest, most), tests
-        if not fewest and most is None:
+        part, left = StringAssertions(minimum, maximum), tests
+        if not minimum and maximum is None:
             for test in tests:
                 listed = listed_texts(test[1]) if test[0] == "pattern" else None
                 if listed is not None:
-                    part.given, left = listed, tuple(one for one in tests if one is not test)
+                    part.enum, left = listed, tuple(one for one in tests if one is not test)
         part.tests = tuple((True, kind, text, "") for kind, text in left)
         made = string(part, self.style)
         return Leaf(made if any(kind == "pattern" for kind, _ in tests) else recently_shared(made))
@@ -128,7 +130,7 @@ class Common:
         """Null, booleans, numbers and strings, restricted to the given kinds of values."""
         scalars = []
         if "number" in kinds or "integer" in kinds or DIGITS in kinds:
-            part = None if "number" in kinds else WHOLE_DIGITS if DIGITS in kinds else NumberPart(multiple=(1,))
+            part = None if "number" in kinds else WHOLE_DIGITS if DIGITS in kinds else NumberAssertions(multiple=(1,))
             made = number(part, self.style)
             scalars.append(made if isinstance(made, Number) else Leaf(made))
         if "string" in kinds:
@@ -144,24 +146,26 @@ def joined(kinds: Collection[str], scalars: list[Leaf | Number]) -> tuple[Leaf |
     return (*((Leaf(either(texts)),) if texts else ()), *[one for one in scalars if type(one) is Number])
 
 
-_COMMON: dict[int, Common] = {}  # by identity of the style, which the entry keeps alive: hashing its content is slower
+_SHARED_NODES: dict[
+    int, SharedNodes
+] = {}  # by identity of the style, which the entry keeps alive: hashing its content is slower
 
 
-register(f"{__name__}.common_of", _COMMON.clear, lambda: CacheInfo(len(_COMMON), _MAX_STYLES))
+register(f"{__name__}.common_of", _SHARED_NODES.clear, lambda: CacheInfo(len(_SHARED_NODES), _MAX_STYLES))
 
 
-def common_of(style: Style) -> Common:
-    found = _COMMON.get(id(style))
+def shared_nodes_of(style: Style) -> SharedNodes:
+    found = _SHARED_NODES.get(id(style))
     if found is None or found.style is not style:
-        if len(_COMMON) >= _MAX_STYLES:
-            _COMMON.clear()
-        found = _COMMON[id(style)] = Common(style)
+        if len(_SHARED_NODES) >= _MAX_STYLES:
+            _SHARED_NODES.clear()
+        found = _SHARED_NODES[id(style)] = SharedNodes(style)
     return found
 
 
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
     """The nodes of any JSON value. Only the node number `inside` differs between grammars of a style."""
-    grammar.first = common_of(style).first
+    grammar.first = shared_nodes_of(style).first
     return _any_value(style, inside, level)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from guideway.caching import cached
 from guideway.errors import ConstraintError, LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.formats import FORMATS, format_language
-from guideway.frontends.json_schema.assertions import StringPart
+from guideway.frontends.json_schema.assertions import StringAssertions
 from guideway.frontends.json_schema.style import Style
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.lengths import of_length
@@ -42,13 +42,13 @@ __all__ = [
     "SPECIFIED_FORMATS",
     "Test",
     "classes",
+    "filter_enum",
     "finite_texts",
     "is_asserted",
     "language_is_empty",
     "matches",
     "pattern_language",
     "string",
-    "tested",
     "text",
 ]
 
@@ -89,7 +89,7 @@ def _leaf(language: Regular) -> Grammar:
     return grammar
 
 
-class _Same:
+class _NamedLanguage:
     """A language that is compared by its identifier, because hashing the language would traverse it."""
 
     __slots__ = ("language", "name")
@@ -101,29 +101,29 @@ class _Same:
         return hash(self.name)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.name == other.name
+        return isinstance(other, _NamedLanguage) and self.name == other.name
 
 
 def matches(test: Test, text: str) -> bool:
     """Whether a key passes a test."""
-    return _matches(_Same(test), text)
+    return _matches(_NamedLanguage(test), text)
 
 
 @cached(4096, characters=1 << 20, size=lambda _, text: len(text))
-def _matches(test: _Same, text: str) -> bool:
+def _matches(test: _NamedLanguage, text: str) -> bool:
     automaton = _automaton(test)
     return automaton is not None and accepts(automaton, text)
 
 
 @cached(256)
-def _automaton(test: _Same) -> Automaton | None:
+def _automaton(test: _NamedLanguage) -> Automaton | None:
     try:
         return byte_automaton(_leaf(test.language))
     except UnsatisfiableError:
         return None
 
 
-def _met(tests: Iterable[tuple[bool, _Same]]) -> Regular:
+def _intersection(tests: Iterable[tuple[bool, _NamedLanguage]]) -> Regular:
     parts = [test.language if holds else Complement(test.language) for holds, test in tests]
     return both(*parts) if parts else ANY_TEXT
 
@@ -140,7 +140,7 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
             place,
         )
     try:
-        return _classes(tuple(map(_Same, tests)))
+        return _classes(tuple(map(_NamedLanguage, tests)))
     except LimitExceededError as problem:
         raise LimitExceededError(
             f"at {shown(place)}: the patterns divide the keys into too many classes: {problem}; "
@@ -150,25 +150,25 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
 
 
 @cached(1024)
-def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
-    found: list[tuple[tuple[bool, _Same], ...]] = [()]
+def _classes(tests: tuple[_NamedLanguage, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
+    found: list[tuple[tuple[bool, _NamedLanguage], ...]] = [()]
     searched = single_bytes(MAX_STATES)  # a new instance, so that the cost does not depend on earlier calls
-    apart: set[tuple[_Same, _Same]] = set()  # pairs of disjoint tests
+    disjoint: set[tuple[_NamedLanguage, _NamedLanguage]] = set()  # pairs of disjoint tests
     for number, test in enumerate(tests):
-        apart.update(
+        disjoint.update(
             (other, test) for other in tests[:number] if is_empty(_leaf(both(other.language, test.language)), searched)
         )
         split = []
         for one in found:
-            if any(holds and (other, test) in apart for holds, other in one):
+            if any(holds and (other, test) in disjoint for holds, other in one):
                 split.append((*one, (False, test)))  # the same keys
                 continue
-            met = (*(part for part in one if part[0] or (part[1], test) not in apart), (True, test))
-            if is_empty(_leaf(_met(met)), searched):
+            met = (*(part for part in one if part[0] or (part[1], test) not in disjoint), (True, test))
+            if is_empty(_leaf(_intersection(met)), searched):
                 split.append((*one, (False, test)))
                 continue
             split.append((*one, (True, test)))
-            if number == 0 or not is_empty(_leaf(_met((*one, (False, test)))), searched):
+            if number == 0 or not is_empty(_leaf(_intersection((*one, (False, test)))), searched):
                 split.append((*one, (False, test)))
         found = split
         if len(found) > MAX_CLASSES:
@@ -177,14 +177,18 @@ def _classes(tests: tuple[_Same, ...]) -> list[tuple[tuple[bool, ...], Regular]]
     for one in found:
         passed = [test for holds, test in one if holds]
         needed = [
-            (holds, test) for holds, test in one if holds or not any(_pair(apart, test, other) for other in passed)
+            (holds, test)
+            for holds, test in one
+            if holds or not any(_are_disjoint(disjoint, test, other) for other in passed)
         ]
-        made.append((tuple(holds for holds, _ in one), _met(needed)))
+        made.append((tuple(holds for holds, _ in one), _intersection(needed)))
     return made
 
 
-def _pair(apart: set[tuple[_Same, _Same]], one: _Same, other: _Same) -> bool:
-    return (one, other) in apart or (other, one) in apart
+def _are_disjoint(
+    disjoint: set[tuple[_NamedLanguage, _NamedLanguage]], one: _NamedLanguage, other: _NamedLanguage
+) -> bool:
+    return (one, other) in disjoint or (other, one) in disjoint
 
 
 def language_is_empty(language: Regular) -> bool:
@@ -200,8 +204,8 @@ def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] 
     if not deepest:
         return None
     if isinstance(language, Literals):
-        most = MAX_NAMES if deepest == _DEEPEST else MAX_TEXTS
-        return language.texts if len(language.texts) <= most else None
+        maximum = MAX_NAMES if deepest == _DEEPEST else MAX_TEXTS
+        return language.texts if len(language.texts) <= maximum else None
     if isinstance(language, Chars):
         if sum(high - low + 1 for low, high in language.ranges) > MAX_TEXTS:
             return None
@@ -223,7 +227,7 @@ def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] 
     return None
 
 
-def text(part: StringPart | None, style: Style) -> Regular:
+def text(part: StringAssertions | None, style: Style) -> Regular:
     """The language of the decoded strings that a part allows. Raises the errors of `pattern_language`."""
     if part is None:
         return ANY_TEXT
@@ -234,9 +238,9 @@ def text(part: StringPart | None, style: Style) -> Regular:
             parts.append(language if holds else Complement(language))
         elif not holds:
             return Literals(())  # the negation of a format that asserts nothing
-    if part.given is not None:
-        return both(Literals(tuple(part.given)), *parts)
-    parts = of_length(parts, part.fewest, part.most)
+    if part.enum is not None:
+        return both(Literals(tuple(part.enum)), *parts)
+    parts = of_length(parts, part.minimum, part.maximum)
     if part.excluded:
         parts.append(Complement(Literals(tuple(sorted(part.excluded)))))
     return both(*parts) if parts else ANY_TEXT
@@ -252,18 +256,18 @@ def _shared_format(name: str) -> Regular:
     return shared(format_language(name))
 
 
-def string(part: StringPart | None, style: Style) -> Regular:
+def string(part: StringAssertions | None, style: Style) -> Regular:
     """The JSON strings that a part allows."""
     if part is None:
         return _free_string(style.spelling)
-    if part.given is not None and not part.tests:
-        return style.strings(part.given)
+    if part.enum is not None and not part.tests:
+        return style.strings(part.enum)
     return style.quoted(text(part, style))
 
 
-def tested(part: StringPart) -> StringPart | None:
+def filter_enum(part: StringAssertions) -> StringAssertions | None:
     """Remove the listed strings that violate the patterns. Returns None if no string remains."""
-    given, left = part.given or {}, []
+    enum, left = part.enum or {}, []
     for test in part.tests:
         holds, kind, name, place = test
         try:
@@ -273,8 +277,8 @@ def tested(part: StringPart) -> StringPart | None:
         if known is None:
             left.append(test)
         else:
-            given = {one: None for one in given if matches(known, one) is holds}
-    return StringPart(tests=tuple(left), given=given) if given else None
+            enum = {one: None for one in enum if matches(known, one) is holds}
+    return StringAssertions(tests=tuple(left), enum=enum) if enum else None
 
 
 @cached(1024, characters=1 << 20, size=len)

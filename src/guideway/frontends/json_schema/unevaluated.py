@@ -12,16 +12,16 @@ from guideway.frontends.json_schema.assertions import (
     ARRAY,
     NOTHING,
     OBJECT,
-    ArrayPart,
-    Bundle,
+    ArrayAssertions,
+    Conjunction,
     Demand,
-    Group,
-    ObjectPart,
-    Want,
+    ObjectAssertions,
+    PropertyRules,
+    TypeAssertions,
     merge,
 )
 
-__all__ = ["NOTHING_EVALUATED", "Evaluated", "evaluated_by", "left_over", "missed"]
+__all__ = ["NOTHING_EVALUATED", "Evaluated", "assert_unevaluated", "evaluated_by", "violate_unevaluated"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +73,29 @@ def evaluated_by(found: dict[str, object], old_items: bool, contains: int | None
     )
 
 
-def left_over(bundle: Bundle, seen: Evaluated, keys: Want | None, items: Want | None) -> Bundle | None:
+def assert_unevaluated(
+    assertions: TypeAssertions, seen: Evaluated, keys: Conjunction | None, items: Conjunction | None
+) -> TypeAssertions | None:
     """Assert that unevaluated entries meet `keys` and unevaluated items meet `items`. None means no assertion."""
-    made = Bundle()
+    made = TypeAssertions()
     if keys is not None and not seen.all_keys:
         patterns = tuple((pattern, at, ANYTHING) for pattern, at in seen.patterns)
-        made.object = ObjectPart((Group(dict.fromkeys(sorted(seen.names), ANYTHING), patterns, keys),))
+        made.object = ObjectAssertions((PropertyRules(dict.fromkeys(sorted(seen.names), ANYTHING), patterns, keys),))
     if items is not None and not seen.all_items:
-        most = seen.items if items is NOTHING or 1 in items else None
-        made.array = ArrayPart((ANYTHING,) * seen.items, items, most=most)
-    return merge(bundle, made)
+        maximum = seen.items if items is NOTHING or 1 in items else None
+        made.array = ArrayAssertions((ANYTHING,) * seen.items, items, maximum=maximum)
+    return merge(assertions, made)
 
 
-def missed(bundle: Bundle, seen: Evaluated, keys: Want | None, items: Want | None) -> list[Bundle]:
+def violate_unevaluated(
+    assertions: TypeAssertions, seen: Evaluated, keys: Conjunction | None, items: Conjunction | None
+) -> list[TypeAssertions]:
     """Assert that some unevaluated entry meets `keys`, or some unevaluated item meets `items`. None means no option."""
-    made: list[Bundle | None] = []
+    made: list[TypeAssertions | None] = []
     if keys is not None and not seen.all_keys:
         demand = Demand(keys, seen.names, (), seen.patterns)
-        made.append(merge(bundle, Bundle(OBJECT, object=ObjectPart(demands=(demand,)))))
+        made.append(merge(assertions, TypeAssertions(OBJECT, object=ObjectAssertions(demands=(demand,)))))
     if items is not None and not seen.all_items:
-        part = ArrayPart(contains=((seen.items, items, 1, None),))
-        made.append(merge(bundle, Bundle(ARRAY, array=part)))
+        part = ArrayAssertions(contains=((seen.items, items, 1, None),))
+        made.append(merge(assertions, TypeAssertions(ARRAY, array=part)))
     return [one for one in made if one is not None]

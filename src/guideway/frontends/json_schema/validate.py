@@ -25,13 +25,13 @@ from guideway.jsontext.tokens import located, tokens
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-__all__ = ["Judge"]
+__all__ = ["Validator"]
 
 _REPEATING = "\x01"  # a control character, which no JSON text contains
 _SHOWN = 60
 
 
-class Judge:
+class Validator:
     """Validates JSON texts against a grammar.
 
     `exact` says whether the grammar derives every text of every value. The constructor raises the errors of `compile`,
@@ -39,10 +39,10 @@ class Judge:
     """
 
     def __init__(self, grammar: Grammar, exact: bool) -> None:
-        self._apart = exact and any(isinstance(node, Array) and node.unique for node in grammar.nodes)
+        self._checks_unique = exact and any(isinstance(node, Array) and node.unique for node in grammar.nodes)
         self._automaton: Automaton | None = None
         with suppress(UnsatisfiableError):
-            self._automaton = byte_automaton(_told_apart(grammar) if self._apart else grammar)
+            self._automaton = byte_automaton(_marking_duplicates(grammar) if self._checks_unique else grammar)
 
     def check(self, text: str) -> None:
         """Validate a text that is JSON.
@@ -53,7 +53,7 @@ class Judge:
         at = self._refused_at(text)
         if at is not None:
             raise self._problem(text, at)
-        repeating = dict(_repeating(text)) if self._apart else {}
+        repeating = dict(_arrays_with_duplicates(text)) if self._checks_unique else {}
         if not repeating:
             return
         marked = list(text)
@@ -118,7 +118,7 @@ def _invalid(text: str, at: int, what: str) -> InvalidTextError:
     return InvalidTextError(f"at {place!r}, line {line}, column {column}: {what}", place=place, text=text)
 
 
-def _told_apart(grammar: Grammar) -> Grammar:
+def _marking_duplicates(grammar: Grammar) -> Grammar:
     """The grammar without `unique`.
 
     Arrays without `unique` also accept the special bracket, which marks arrays with duplicates.
@@ -145,7 +145,7 @@ def _pointer_at(text: str, at: int) -> str:
     return ""
 
 
-def _repeating(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
+def _arrays_with_duplicates(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
     """The offsets of arrays with duplicates, and the indices of two equal items.
 
     Every value gets a number that only equal values share. Scalars are identified by their value, containers by the
@@ -171,7 +171,7 @@ def _repeating(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
             start, inside = opened.pop()
             key = keys.pop()
             if piece == "]" and len(set(inside)) < len(inside):
-                yield start, _twins(inside)
+                yield start, _first_duplicate(inside)
             identity: object = (piece, tuple(inside if piece == "]" else sorted(inside)))
         else:
             identity = _scalar(piece)
@@ -181,7 +181,7 @@ def _repeating(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
         key = None
 
 
-def _twins(items: list[int]) -> tuple[int, int]:
+def _first_duplicate(items: list[int]) -> tuple[int, int]:
     """The index of the first occurrence of a repeated item, and the index of the repetition."""
     seen: dict[int, int] = {}
     for at, one in enumerate(items):

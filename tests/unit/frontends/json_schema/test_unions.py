@@ -201,7 +201,7 @@ def test_unions_with_and_without_tallies_accept_the_same_texts(monkeypatch: pyte
         divided = compiled(schema)
         with monkeypatch.context() as patch:
             for module in (decision_diagram, dnf):
-                patch.setattr(module, "MIN_TALLY", 2)
+                patch.setattr(module, "MIN_COUNTED", 2)
             tallied = compiled(schema)
         for _ in range(25):
             text = json.dumps(instance(rng, schema)).encode()
