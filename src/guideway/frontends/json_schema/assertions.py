@@ -1,8 +1,8 @@
 """Assertions per type (`TypeAssertions`): their conjunction (`merge`) and their negation (`negations`).
 
-A `Conjunction` is a conjunction of schema references, called literals. The literal 2n refers to schema n, and 2n+1 to its
-negation. The literal 0 is `true`, and 1 is `false`. A value meets a conjunction if it meets all its literals. Parts of assertions
-are not changed after construction.
+A `Conjunction` is a set of literals. A literal is a number that refers to a schema or to its negation: 2n refers to
+schema n, and 2n+1 to its negation. The literal 0 is `true`, and 1 is `false`. A value meets a conjunction if it meets all
+its literals. Assertions are not changed after construction.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class CountedDisjunction:
 class ObjectAssertions:
     """Assertions about objects.
 
-    All groups (property rules) and all counted disjunctions (disjunctions) must hold. Every key, as a string, must meet `keys`.
+    All property rules and all counted disjunctions must hold. Every key, as a string, must meet `keys`.
     """
 
     rule_sets: tuple[PropertyRules, ...] = ()
@@ -198,7 +198,7 @@ class TypeAssertions:
 
     @property
     def unconstrained(self) -> bool:
-        """Whether the assertions asserts nothing except its types."""
+        """Whether nothing is asserted except the types."""
         return not (self.number or self.string or self.array or self.object) and self.composites is None
 
 
@@ -211,7 +211,7 @@ def conjunction_of(literal: int) -> Conjunction:
 
 
 def join(left: Conjunction, right: Conjunction) -> Conjunction:
-    """Return the conjunction of two conjunctions, or `NOTHING` if a literal of one is negated in the other."""
+    """Combine two conjunctions into one, or return `NOTHING` if a literal of one is negated in the other."""
     if not left or left is right:
         return right
     if not right:
@@ -223,7 +223,7 @@ def join(left: Conjunction, right: Conjunction) -> Conjunction:
 
 
 def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
-    """Return the conjunction of two assertions, or None if no type remains."""
+    """Return the assertions of both arguments together, or None if no type remains."""
     types = left.types & right.types
     if right.unconstrained and left.types == types:
         return left
@@ -262,7 +262,7 @@ def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
 
 
 def implies(assertions: TypeAssertions, other: TypeAssertions) -> bool:
-    """Whether assertions syntactically implies another, small one."""
+    """Whether the first assertions imply the second by syntax alone. The second are few."""
     if assertions.types & ~other.types or other.composites is not None:
         return False
     if (other.number and assertions.types & NUMBER) or (other.string and assertions.types & STRING):
@@ -412,8 +412,8 @@ def _arrays(left: ArrayAssertions, right: ArrayAssertions) -> ArrayAssertions | 
 def tidy_array(part: ArrayAssertions) -> ArrayAssertions | None:
     """Tighten the maximum length by positions that allow no value. Return None if no length remains."""
     maximum = part.maximum
-    for i, conjunction_of in enumerate(part.prefix):
-        if conjunction_of is NOTHING or 1 in conjunction_of:
+    for i, items in enumerate(part.prefix):
+        if items is NOTHING or 1 in items:
             maximum = _highest(maximum, i)
             break
     else:

@@ -8,10 +8,10 @@ are multiplied. Classes that leave the same formula are not separated. A negated
 kept as a demand (an existential property).
 
 A disjunction of many conjunctions of conditions on keys is not expanded if few of the conjunctions (branches) share keys:
-it becomes a counted disjunction. While the object is read, each entry marks the branches that it makes fail, and an absent key those
-that require it. The object may end if the number of marks is within limits. So the state is the set of branches that
-can still hold, and it is built during the parse. "Exactly one" of many cubes over the same keys (closed objects) is
-divided into these cubes; the negations of the others depend only on the keys that the one cube allows.
+it becomes a counted disjunction. While the object is parsed, each entry marks the branches that it makes fail, and an
+absent key marks those that require it. The object may end if the number of marks is within limits. So the state is the
+set of branches that can still hold, and it is computed during the parse. "Exactly one" of many cubes over the same keys
+(closed objects) is divided into these cubes; the negations of the others depend only on the keys that the one cube allows.
 
 This is Shannon expansion into a multi-valued decision diagram. Each of its paths is one alternative (Bryant,
 "Graph-based algorithms for Boolean function manipulation", 1986).
@@ -116,8 +116,8 @@ def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[O
     """Divide the objects that meet a conjunction into alternatives.
 
     Returns:
-        The alternatives; the bits of the other types of which every value meets the conjunction; and the other types for which
-        the result depends on the value.
+        The alternatives; the bits of the other types of which every value meets the conjunction; and the other types for
+        which the result depends on the value.
 
     Raises:
         TooComplex: If the formula is too large or not expressible.
@@ -137,7 +137,7 @@ class _DecisionDiagram(Formulas):
         self._same_of: dict[int, int] = {}
         self._listed: list[tuple[Cube, PropertyRules]] = []
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
-        self._open: list[PropertyRules] = []  # groups with a condition on all keys that they do not name
+        self._open: list[PropertyRules] = []  # property rules with a condition on all keys that they do not name
         self._disjoint: dict[tuple[int, int], bool] = {}
         self._absent: Cube = {}
         self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
@@ -596,7 +596,7 @@ class _DecisionDiagram(Formulas):
         place = self._expander.places[0]
         return self._expander.any_of(place, tuple(self._expander.all_of(place, one) for one in each))
 
-    # -- the case split
+    # -- the expansion
 
     def _split(self, whole: Formula) -> list[ObjectAssertions]:
         found: list[ObjectAssertions] = []
@@ -634,8 +634,8 @@ class _DecisionDiagram(Formulas):
         """Write a disjunction of many conditions on the values of keys as a counted disjunction.
 
         Returns:
-            The rest of the formula, and the counted disjunction. None if the formula has another form, or if more than `MAX_SHARED`
-            branches share keys, directly or through other branches.
+            The rest of the formula, and the counted disjunction. None if the formula has another form, or if more than
+            `MAX_SHARED` branches share keys, directly or through other branches.
         """
         if not self._is_countable(one):
             return None

@@ -1,12 +1,12 @@
-"""Expands conjunctions (conjunctions of possibly negated schema references) to disjunctive normal form.
+"""Expands conjunctions of possibly negated schemas to disjunctive normal form.
 
-The result is a list of assertions, which may overlap. The search uses an explicit stack. A state consists of assertions, the
-literals to read, and the applicators (disjunctions) to branch on. An option that contradicts the assertions is discarded
-immediately. Therefore discriminators and types are decided before disjunctions are multiplied.
+The result is a list of alternatives (`TypeAssertions`), which may overlap. The search uses an explicit stack. A state
+consists of assertions, the literals to parse, and the disjunctions to branch on. A choice that contradicts the assertions
+is discarded immediately. Therefore discriminators and types are decided before disjunctions are multiplied.
 
-An applicator offers choices: `anyOf` and similar keywords, negations and `unevaluated*`. A choice has three fields: a
-assertions or None, literals that must also hold, and the evaluated keys and items if they are already known. A literal whose
-evaluations are tracked is written as its bitwise complement. Such a signed literal is called a mark.
+An applicator is a disjunction of choices, as are negations and `unevaluated*`. A choice has three fields: assertions or
+None, literals that must also hold, and the evaluated keys and items if they are already known. A literal whose
+evaluations are tracked is written as its bitwise complement. A literal in this form is called a mark.
 
 The work limits are counts, so a schema is accepted or refused equally on every machine.
 """
@@ -100,7 +100,7 @@ def marks_of(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
 
 
 def negated(analysis: SchemaAnalysis, literal_of: Callable[[Any], int]) -> list[Option]:
-    """Return the negation of an analysis as a disjunction. `unevaluated*` and the applicators `any` and `one` are not included."""
+    """Return the negation of a schema as a disjunction, without `unevaluated*`, `anyOf` and `oneOf`."""
     options = negations(analysis.own, literal_of)
     options += ((None, (one ^ 1,)) for one in analysis.conjuncts)
     for applicator in analysis.applicators:
@@ -120,11 +120,11 @@ def _other_fork(applicator: Applicator) -> list[Option]:
             part = ObjectAssertions(required={applicator.name: None}, forbidden=frozenset((name,)))
             options += [(TypeAssertions(OBJECT, object=part), ())] if name != applicator.name else []
         return options
-    return []  # negations of `any` and `one` are made by `Expander`, which knows which branches overlap
+    return []  # negations of `anyOf` and `oneOf` are made by `Expander`, which knows which branches overlap
 
 
 class Expander(SchemaGraph):
-    """Expands conjunctions to assertions. Results are cached per conjunction."""
+    """Expands conjunctions to alternatives. Results are cached per conjunction."""
 
     def __init__(self, documents: Documents) -> None:
         super().__init__(documents)
@@ -145,7 +145,7 @@ class Expander(SchemaGraph):
         self._stripped: dict[int, int] = {}
 
     def alternatives(self, conjunction: Conjunction) -> list[TypeAssertions]:
-        """Return the disjunctive normal form of a conjunction: a value meets it if it meets any assertions.
+        """Return the disjunctive normal form of a conjunction: a value meets it if it meets an alternative.
 
         An empty list means that no value meets the conjunction.
         """
@@ -219,7 +219,7 @@ class Expander(SchemaGraph):
                 return found
         except LimitExceededError as error:
             problem = error
-            if work + MAX_WORK_FIRST <= self._work <= self._most_work():
+            if work + MAX_WORK_FIRST <= self._work <= self._max_work():
                 # the search is repeated, so only a tenth of its work is charged
                 self._work = work + MAX_WORK_FIRST // 10
         self._depth = depth
@@ -234,7 +234,7 @@ class Expander(SchemaGraph):
         if found is not None:
             return found
         self._steps, self._limit = 0, MAX_STEPS
-        if self._work > self._most_work() and problem is not None:
+        if self._work > self._max_work() and problem is not None:
             raise problem
         return [assertions for assertions, _ in self.search(conjunction, None)]
 
@@ -351,25 +351,27 @@ class Expander(SchemaGraph):
         return found
 
     def spend_pairs(self, count: int) -> None:
-        """Count compared pairs. Only a short search is aborted, because the division by cases required_keys no pairs."""
+        """Count compared pairs. Only a short search is aborted, because the division by cases needs no pairs."""
         if self._limit < MAX_STEPS:
             self._steps += count
             if self._steps > self._limit:
                 raise LimitExceededError(
-                    f"at {shown(self._at)}: more than the allowed pairs of alternatives must be compared; use fewer branches",
+                    f"at {shown(self._at)}: more than {self._limit:,} pairs of alternatives must be compared; use fewer branches",
                     self._at,
                 )
 
     def _spend(self, work: int, place: str) -> None:
         """Count the work on the whole document. The work on a single place is counted separately."""
         self._work += work
-        if self._work > (self._first_limit or self._most_work()):
+        limit = self._first_limit or self._max_work()
+        if self._work > limit:
             raise LimitExceededError(
-                f"at {shown(place)}: the schema up to here expands to too many alternatives; use fewer nested branches",
+                f"at {shown(place)}: the schema up to here needs more than {limit:,} steps of expansion; "
+                f"use fewer nested branches",
                 place,
             )
 
-    def _most_work(self) -> int:
+    def _max_work(self) -> int:
         return MAX_WORK + 20 * len(self.places)
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
@@ -415,9 +417,9 @@ class Expander(SchemaGraph):
         return True
 
     def _branches(self, state: _State) -> list[_State]:
-        """The successor states for the applicator with the fewest live options.
+        """The successor states for the disjunction with the fewest live choices.
 
-        Forks that are already satisfied are removed.
+        Disjunctions that are already satisfied are removed.
         """
         best: list[Choice] | None = None
         at = -1
@@ -448,7 +450,7 @@ class Expander(SchemaGraph):
         return made
 
     def _live(self, state: _State, choices: list[Choice]) -> list[Choice] | None:
-        """The live options of an applicator, each merged with the state's assertions. None if one option already holds."""
+        """The live choices of a disjunction, each merged with the state's assertions. None if one of them already holds."""
         live: list[Choice] = []
         self._spend(len(choices), self._at)
         evaluating = any(mark < 0 for _, marks, _ in choices for mark in marks)
@@ -507,7 +509,7 @@ class Expander(SchemaGraph):
         try:
             return not self.alternatives(conjunction)
         except LimitExceededError:
-            if self._work > self._most_work():
+            if self._work > self._max_work():
                 raise
             self._undecided.add(conjunction)
             return False
@@ -518,7 +520,7 @@ class Expander(SchemaGraph):
     # -- the choices of an applicator
 
     def choices(self, applicator: Applicator, exactly: bool | None) -> list[Choice] | None:
-        """The choices of an applicator (disjunction). None if the applicator asserts nothing."""
+        """The choices of an applicator. None if it asserts nothing."""
         key = (applicator, exactly)
         if key not in self._choices:
             self._choices[key] = self._make_choices(applicator, exactly)
@@ -527,7 +529,7 @@ class Expander(SchemaGraph):
     def _make_choices(self, applicator: Applicator, exactly: bool | None) -> list[Choice] | None:
         tracked, literals = exactly is not None, applicator.literals
         if applicator.kind == "dependent":
-            return self._when(applicator, tracked)
+            return self._dependent(applicator, tracked)
         if applicator.kind == "if":
             condition, then, other = literals
             if not (then or other or tracked):
@@ -544,7 +546,7 @@ class Expander(SchemaGraph):
             return self._values_joined([(None, (one,), None) for one in literals])
         return self._any_evaluated(applicator, bool(exactly))
 
-    def _when(self, applicator: Applicator, tracked: bool) -> list[Choice] | None:
+    def _dependent(self, applicator: Applicator, tracked: bool) -> list[Choice] | None:
         without = TypeAssertions(object=ObjectAssertions(forbidden=frozenset((applicator.name,))))
         required = {applicator.name: None, **dict.fromkeys(applicator.required_keys)}
         if len(required) == 1 and not any(applicator.literals):
@@ -801,7 +803,7 @@ class _State:
         assertions: The assertions so far.
         evaluated: What was evaluated so far.
         waiting: The marks to read.
-        disjunctions: The disjunctions to branch on, each as its options.
+        disjunctions: The disjunctions to branch on, each as a list of choices.
         done: The marks that were read.
     """
 

@@ -171,7 +171,9 @@ class ObjectLowering:
         if not part.counted_disjunctions:
             return None
         if part.demands or len(part.counted_disjunctions) > 1:
-            raise LimitExceededError(f"at {place!r}: too many alternatives that depend on absent keys", place)
+            raise LimitExceededError(
+                f"at {shown(place)}: more than one disjunction of an object is counted; use fewer branches", place
+            )
         return part.counted_disjunctions[0]
 
     def _plain(self, part: ObjectAssertions, rules: PropertyRules, marks: Punctuation) -> Object | None:
@@ -232,7 +234,7 @@ class ObjectLowering:
         return names
 
     def _by_pattern(self, rules: PropertyRules, inner: Conjunction | None, holds: Holds, tests: Tests) -> Conjunction:
-        """The condition of one group on a key (or a key class) that passes some tests."""
+        """The condition of the property rules of one schema on a key (or a key class) that passes some tests."""
         conjunction, hit = inner or ANYTHING, inner is not None
         for pattern, _, one in rules.patterns:
             if holds(tests["pattern", pattern]):

@@ -37,7 +37,7 @@ def overlaps_of(
     place: str,
     spend: Callable[[int], None],
 ) -> list[list[int]]:
-    """For each branch, return its overlaps: the other branches that may accept the same value.
+    """For each branch, return the other branches that may accept the same value.
 
     Args:
         literals: The branches.
@@ -68,7 +68,7 @@ def overlaps_of(
 
 
 def _can_meet(left: TypeAssertions, right: TypeAssertions, is_unsatisfiable: IsUnsatisfiable) -> bool:
-    """Whether two assertions may overlap, by a shallow check of types, listed values and required keys."""
+    """Whether two alternatives may overlap, by a shallow check of types, listed values and required keys."""
     both = merge(left, right)
     if both is None:
         return False

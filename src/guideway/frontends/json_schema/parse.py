@@ -1,9 +1,7 @@
-"""Parses schemas: the keywords of each schema become its analysis (an analysis), and the schemas form a graph.
+"""Parses schemas: the keywords of each schema become assertions and applicators (`SchemaAnalysis`).
 
-An analysis has assertions and in-place applicators. An applicator that offers a choice is an applicator: a disjunction whose
-branches together are equivalent to it. Analyses are not changed after construction.
-
-The graph contains the schemas that were reached, numbered by literal, with resolved references.
+`SchemaGraph` numbers the schemas that were reached, with resolved references. An in-place applicator such as `anyOf` is a
+disjunction of other schemas. An analysis is not changed after construction.
 """
 
 from __future__ import annotations
@@ -81,11 +79,11 @@ class SchemaNode:
 
 @dataclass(slots=True, eq=False)
 class Applicator:
-    """A disjunction.
+    """An in-place applicator that offers a choice between schemas.
 
-    The kinds "anyOf" and "oneOf" have the branches as literals. The kind "if" has the literals of condition, then and else.
-    The kind "dependent" means that the key `name` requires the keys `required_keys` and a literal. `beside` is the assertions of the
-    other keywords.
+    The kinds "anyOf" and "oneOf" have the branches as literals. The kind "if" has the literals of `if`, `then` and `else`.
+    The kind "dependent" means that the key `name` requires the keys `required_keys` and a literal. `beside` has the
+    assertions of the other keywords.
     """
 
     kind: str
@@ -101,11 +99,11 @@ class SchemaAnalysis:
     """The analysis of one schema.
 
     Attributes:
-        own: The assertions of the schema's keywords, except its in-place applicators.
+        own: The assertions of the schema's keywords, without its in-place applicators.
         conjuncts: Literals that must also hold.
         applicators: Disjunctions, all of which must hold.
         unevaluated: The conditions on unevaluated properties and items; None means no assertion.
-        `evaluating`: The keywords that evaluate keys or items, as the arguments of `evaluated_by`.
+        evaluating: The keywords that evaluate keys or items, as the arguments of `evaluated_by`.
         in_place: The literals that apply to the same value: those of `conjuncts` and `applicators`.
         plain: Whether the schema asserts a single type or nothing, so that all such schemas share the analysis.
     """
@@ -137,7 +135,7 @@ Child = Callable[[SchemaNode, object, tuple["str | int", ...]], int]
 
 
 class _SchemaParser:
-    """The state of parser one schema."""
+    """The state of parsing one schema."""
 
     __slots__ = ("applicators", "assertions", "child", "conjuncts", "place")
 
@@ -262,7 +260,7 @@ def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found:
 
 
 def _settled(assertions: TypeAssertions) -> TypeAssertions:
-    """Remove parts of excluded types from a new assertions, and types whose part is unsatisfiable."""
+    """Remove the assertions about excluded types from new assertions, and types whose part is unsatisfiable."""
     types = assertions.types
     number, string, array, object_ = assertions.number, assertions.string, assertions.array, assertions.object
     if number and is_empty_interval(number):
@@ -298,7 +296,7 @@ def _type(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
 
 
 def assertions_of_constants(values: list[Any]) -> TypeAssertions:
-    """The assertions that allows exactly these values."""
+    """The assertions that allow exactly these values."""
     types = 0
     numbers: set[int | Decimal] = set()
     strings: dict[str, None] = {}
@@ -685,7 +683,7 @@ class SchemaGraph:
         return self._values[key]
 
     def any_of(self, place: SchemaNode, literals: tuple[int, ...]) -> Conjunction:
-        """The disjunction of the literals, as a conjunction."""
+        """A conjunction that is equivalent to the disjunction of the literals."""
         if 0 in literals:
             return ANYTHING
         made = SchemaNode(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
@@ -694,7 +692,7 @@ class SchemaGraph:
         return frozenset((made.literal,))
 
     def all_of(self, place: SchemaNode, conjunction: Conjunction) -> int:
-        """The conjunction of a conjunction, as one literal."""
+        """One literal that is equivalent to a conjunction."""
         if len(conjunction) < 2:
             return next(iter(conjunction), 0)
         literals = tuple(sorted(conjunction))
