@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/machine.h"
 #include "guideway/numbers.h"
 #include "guideway/values.h"
@@ -286,7 +287,7 @@ private:
                 if (moved.emplace(child, static_cast<std::uint32_t>(old.size())).second) old.push_back(child);
             });
         boxes_.copied += old.size();
-        if (boxes_.copied > kMaxCopied) throw Error(ErrorKind::limit, "too much stands in items that must all be different", array);
+        if (boxes_.copied > kMaxCopied) throw over_limit(kMaxCopied, "grammar nodes in items that must be unique", "use a smaller schema for the items", array);
         Program program;
         std::vector<std::uint32_t> numbers;
         for (std::uint32_t i : old) {
@@ -578,7 +579,7 @@ private:
 
     void finish_object(Component& c, std::uint32_t number) {
         const auto n = static_cast<std::uint32_t>(c.entries.size());
-        if (n > kMaxEntries) throw Error(ErrorKind::limit, "an object with too many properties", number);
+        if (n > kMaxEntries) throw over_limit(kMaxEntries, "properties in one object", "use fewer properties", number);
         c.ahead.assign(n + 1, {kInfinite, c.fixed, c.fixed, 0});
         for (std::uint32_t i = 0; i < n; ++i) {
             c.ahead[i].cost = entry_cost(c, c.entries[i]);
@@ -672,7 +673,7 @@ namespace {
 
 // The machine of some arrays and objects of a whole, with the arrays of different items in them made later still.
 Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth) {
-    if (depth > kMaxDeep) throw Error(ErrorKind::limit, "arrays of different items stand in one another too deep");
+    if (depth > kMaxDeep) throw over_limit(kMaxDeep, "arrays of unique items nested in each other", "use uniqueItems at fewer levels");
     std::vector<std::uint32_t> numbers(roots);
     std::unordered_map<std::uint32_t, std::uint32_t> moved;
     for (std::uint32_t i = 0; i < numbers.size(); ++i) moved.emplace(numbers[i], i);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/machine.h"
 
 namespace guideway {
@@ -47,7 +48,7 @@ std::uint32_t Machine::after_unique(const Component& k, std::uint32_t regs, std:
     record[kItems] = one_more(k, record[kItems]);
     if (tape == Tapes::kUnknown) ++record[kHidden];
     else if (tape != Tapes::kOther) record[kUsed] = used_with(record[kUsed], tape);
-    if (records_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different sets of items");
+    if (records_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different sets of array items", "use a smaller array");
     return records_.intern(record);
 }
 

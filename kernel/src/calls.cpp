@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/runs.h"
 
 namespace guideway {
@@ -88,7 +89,7 @@ void Runs::follow(Machine& machine, Trail& trail, unsigned depth) {
         inside.clear();
         for (std::uint32_t frame : all) {
             if (!trail.gone.insert(std::uint64_t{trie} << 32 | frame).second) continue;
-            if (++roads_ > kMaxRoads) throw Error(ErrorKind::limit, "a mask looks at too many different nestings at once: the grammar is too ambiguous");
+            if (++roads_ > kMaxRoads) throw over_limit(kMaxRoads, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
             const Config at = machine.frame(frame);
             if (at.node == kDone) {
                 trail.pops.push_back(trie);

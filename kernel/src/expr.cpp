@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/liveness.h"
 #include "guideway/numbers.h"
 #include "guideway/spelling.h"
@@ -78,7 +79,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
     work_.spend(kExprWork);
     if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
-    if (made.depth > limits_.max_depth) throw Error(ErrorKind::limit, "the expression is nested too deeply");
+    if (made.depth > limits_.max_depth) throw over_limit(limits_.max_depth, "levels of nested regular expressions", "nest fewer groups");
     if (parts) {
         made.a = static_cast<std::uint32_t>(args_.size());
         made.b = static_cast<std::uint32_t>(parts->size());

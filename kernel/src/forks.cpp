@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/machine.h"
 
 namespace guideway {
@@ -237,7 +238,7 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
-    if (all.size() > limits_.max_parents) throw Error(ErrorKind::limit, "too many different nestings are open at once");
+    if (all.size() > limits_.max_parents) throw over_limit(limits_.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
     const std::uint32_t record = records_.intern(all);
     if (const auto known = fork_ids_.find(record); known != fork_ids_.end()) return known->second;
     if (depth == 0) factored_ = 0;
@@ -351,7 +352,7 @@ void Machine::enter_together(int byte, Configs& out) {
                 case NodeKind::array: out.push_back({node, phase_state(Phase::open), 0, frame}); break;
             }
             if (!sequences_.empty()) wait_sequences(byte);
-            if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once", node);
+            if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", node);
         }
     } catch (...) {  // nothing of it may be left for the next
         sequences_.clear();
@@ -437,7 +438,7 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         enter_together(-1, out);
     }
     join(out);
-    if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once");
+    if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text");
     return outcome;
 }
 

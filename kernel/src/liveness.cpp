@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/numbers.h"
 #include "guideway/values.h"
 #include "guideway/words.h"
@@ -299,7 +300,7 @@ bool Liveness::search(ExprId start, bool any, std::size_t most) {
 std::uint32_t Liveness::shortest(ExprId start) {
     const Turn turn(*this);
     if (!search(start, false, pool_.limits_.max_search))
-        throw SearchLimit("an intersection or complement has too many states to tell whether it is empty");
+        throw SearchLimit(over_limit(pool_.limits_.max_search, "states in the search for a text of an intersection or complement", "use fewer or simpler patterns that apply to the same text").what());
     if (best_ != kInfinite) keep_path();
     return best_;
 }
@@ -377,7 +378,7 @@ void ExprPool::search_other_value(ExprId start) {
         const Seen here = seen[at];
         if (depths[here.expr] < here.depth || here.depth >= most) continue;
         if (seen.size() > limits_.max_search)
-            throw SearchLimit("too much must be looked at to see whether an item can still be different from all others");
+            throw SearchLimit(over_limit(limits_.max_search, "states in the search for an item that differs from all others", "use a smaller schema for the items").what());
         work_.spend(kValueWork);
         const Expr x = exprs_[here.expr];
         ExprId left = kNone, others = kNone;  // after the byte before

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 
 namespace guideway {
 
@@ -48,7 +49,7 @@ std::uint32_t Machine::push(const Config& frame) {
     const auto hash_of = [&](std::uint32_t id) { return ConfigHash{}(frames_[id]); };
     const std::uint32_t known = tables_.frames.find(hash, frames_.size(), hash_of, [&](std::uint32_t id) { return frames_[id] == frame; });
     if (known != IdTable::kMissing) return known;
-    if (frames_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different nestings", frame.node);
+    if (frames_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different parser stacks", "use a less nested constraint", frame.node);
     const auto id = static_cast<std::uint32_t>(frames_.size());
     frames_.push_back(frame);
     tables_.frames.add(hash);
@@ -85,7 +86,7 @@ void Machine::enter(Config start, Configs& out) {
             case NodeKind::object:
             case NodeKind::array: out.push_back({at.node, phase_state(Phase::open), 0, at.parent}); break;
         }
-        if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once", at.node);
+        if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", at.node);
     }
 }
 
@@ -111,7 +112,7 @@ void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape
 
 void Machine::leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out) {
     const std::uint32_t tape = tapes_.push(c.regs, read);
-    if (tapes_.size() > limits_.max_frames) throw Error(ErrorKind::limit, "too many different texts of keys or items", c.node);
+    if (tapes_.size() > limits_.max_frames) throw over_limit(limits_.max_frames, "different texts of keys or items", "use shorter keys or unique items", c.node);
     if (state == kEmpty) resume(c.parent, out, tape);
     else out.push_back({c.node, state, tape, c.parent});
 }
@@ -160,7 +161,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
     }
     else if (config.node != kDone && components_[config.node].kind == NodeKind::object && phase_of(config.state) != Phase::named) {
         step_object(config, byte, out, todo_, outcome);
-        if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once", config.node);
+        if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", config.node);
         return;
     }
     Configs todo;
@@ -189,7 +190,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             default: break;  // alternatives are entered at once, never stood in
         }
         if (todo.size() > limits_.max_heads || out.size() > limits_.max_heads)
-            throw Error(ErrorKind::limit, "too many alternatives are open at once", c.node);
+            throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", c.node);
     }
     todo.swap(todo_);
 }
@@ -211,7 +212,7 @@ void Machine::behind_space(const Config& c, Configs& out) {
     } else if (phase_of(c.state) == Phase::value) enter_value(c, rest_of(c.state), out);
     else enter_keys(c, out);
     pool_.work().spend(kStepWork * (1 + out.size()));
-    if (out.size() > limits_.max_heads) throw Error(ErrorKind::limit, "too many alternatives are open at once", c.node);
+    if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", c.node);
 }
 
 bool Machine::may_close(const Config& c) {

@@ -384,7 +384,7 @@ std::uint32_t Matcher::cost(const Configs& configs) const {
 
 std::string Matcher::completion_of(Configs configs) const {
     if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
-        throw Error(ErrorKind::limit, "the shortest completion is too long to be spelled out: it has " + std::to_string(bytes) + " bytes or more");
+        throw Error(ErrorKind::limit, "the shortest completion has at least " + std::to_string(bytes) + " bytes, more than " + std::to_string(kMaxFollowed) + " (a fixed limit): use smaller minimum lengths and counts");
     Machine& machine = *automaton_->machine_;
     std::string text;
     Configs next;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 
 namespace guideway {
 
@@ -206,7 +207,7 @@ ExprId Numbers::start(const List<Cell>& cells, NumberText text) {
         for (int side = 0; side < 2; ++side) {
             Range range = range_of(cell, side == 1);
             if (range.multiple && range.multiple->r > kMaxRemainders && !range.high.given())
-                throw Error(ErrorKind::limit, "a divisor with too many remainders to find the next multiple");
+                throw over_limit(kMaxRemainders, "remainders of a divisor of unbounded numbers", "add a maximum, or use a divisor with fewer digits");
             if (holds_value(range, {}, {})) spec.sides[side].push_back(std::move(range));
         }
     }
@@ -303,7 +304,7 @@ ExprId Numbers::intern(State s) {
         digits |= spec.plain() || (r.high.given() && (r.low.given() || r.multiple));
     }
     if (!digits) s.digits.clear();
-    if (s.digits.size() > kMaxDigits) throw Error(ErrorKind::limit, "a number with too many digits");
+    if (s.digits.size() > kMaxDigits) throw over_limit(kMaxDigits, "digits in a number whose bounds or divisor depend on all digits", "write fewer digits");
     const std::string key = key_of(s);
     if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
     states_.push_back(std::move(s));

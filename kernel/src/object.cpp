@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/machine.h"
 
 namespace guideway {
@@ -45,7 +46,7 @@ std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const
     record[kMetHigh] |= static_cast<std::uint32_t>(marks >> 32);
     if (k.ordered) record[seen_word(k)] = std::min(label + 1, k.fixed);
     else if (label < k.fixed) record[seen_word(k) + label / 32] |= 1u << (label % 32);
-    if (records_.size() >= limits_.max_frames) throw Error(ErrorKind::limit, "too many different sets of properties");
+    if (records_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different sets of properties", "use fewer optional properties, or key_order=\"schema\"");
     return records_.intern(record);
 }
 

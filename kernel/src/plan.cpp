@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 
 namespace guideway {
 
@@ -16,6 +17,12 @@ constexpr std::size_t kMaxWork = 20'000'000;  // choices weighed to meet demands
 constexpr std::uint64_t kPointWork = 100;
 constexpr std::size_t kMaxPoints = 300'000;    // ways an array with counters can stand
 constexpr std::size_t kMaxKeys = 128;         // open keys or different items spelled out to know what a minimum costs
+constexpr std::size_t kMaxDemands = 20;
+
+Error too_many_demands(std::int64_t node) {
+    return over_limit(kMaxDemands, "conditions that some entry of an object must meet, or more than " + std::to_string(kMaxWork) + " combinations of them",
+                      "use fewer conditions on the entries", node);
+}
 
 std::uint32_t least_cost(const PlanItem& item) {
     std::uint32_t least = kInfinite;
@@ -91,7 +98,7 @@ private:
         std::vector<const PlanItem*> items;
     };
 
-    [[noreturn]] void too_many() const { throw Error(ErrorKind::limit, "too many demands on the entries of one object", node_); }
+    [[noreturn]] void too_many() const { throw too_many_demands(node_); }
 
     void spend(std::size_t work) {
         spent_ += work;
@@ -144,7 +151,7 @@ private:
     std::vector<std::uint32_t> solve(const Group& group) {
         const auto marks = static_cast<std::size_t>(std::popcount(group.marks));
         const std::size_t sets = std::size_t{1} << std::min<std::size_t>(marks, 20), size = sets * counts_;
-        if (marks > 20 || size > kMaxWork) too_many();
+        if (marks > kMaxDemands || size > kMaxWork) too_many();
         const auto local = [&](std::uint64_t given) {  // the marks of the group, numbered without gaps
             std::size_t made = 0, bit = 1;
             for (std::uint64_t left = group.marks; left; left &= left - 1, bit <<= 1)
@@ -222,7 +229,7 @@ std::uint32_t KeyLengths::texts(const std::vector<ExprId>& classes, std::uint32_
 }
 
 const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
-    if (count > kMaxKeys) throw Error(ErrorKind::limit, "an object or array needs too many different entries");
+    if (count > kMaxKeys) throw over_limit(kMaxKeys, "different entries that an object or array needs", "use a smaller minProperties or minItems");
     std::vector<ExprId> all;
     for (ExprId e : classes) all.push_back(texts_.without(e, used));
     if (kept_ > kMostKept) {
@@ -277,8 +284,8 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
     for (std::uint64_t left = demands; left; left &= left - 1) demand.push_back(left & (0 - left));
     const std::size_t sets = std::size_t{1} << std::min<std::size_t>(demand.size(), 20);
     const std::uint32_t most = most_needed(required, need, room, demands);
-    if (demand.size() > 20 || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork)
-        throw Error(ErrorKind::limit, "too many demands on the entries of one object", node);
+    if (demand.size() > kMaxDemands || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork)
+        throw too_many_demands(node);
     work.spend((items.size() + 1) * sets * (most + 1));
     std::vector<std::uint32_t> best((most + 1) * sets, kInfinite);  // [n][met]: of n of the items looked at so far
     best[0] = 0;
@@ -330,7 +337,7 @@ void ItemPlan::solve(const Node& array, std::uint32_t comma, std::uint32_t node,
     auto number = [&](const Point& p) {
         auto [place, fresh] = numbers.emplace(p, static_cast<std::uint32_t>(points.size()));
         if (fresh) {
-            if (points.size() >= kMaxPoints) throw Error(ErrorKind::limit, "an array counts too much at once", node);
+            if (points.size() >= kMaxPoints) throw over_limit(kMaxPoints, "combinations of counts in one array", "use smaller limits of contains, minItems and maxItems", node);
             points.push_back(p);
             back.emplace_back();
         }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "guideway/error.h"
+#include "guideway/fixed_limit.h"
 #include "guideway/machine.h"
 #include "guideway/numbers.h"
 #include "guideway/texts.h"
@@ -195,12 +196,12 @@ ExprId Values::start(std::vector<Component>&& components, std::uint32_t root) {
     std::uint32_t digits = 0;
     for (const Component& c : components)
         if (c.kind == NodeKind::leaf && pool_.is_number(c.expr)) digits = std::max(digits, pool_.numbers().digits(pool_.number_state(c.expr)));
-    if (digits > kMaxDigits) throw Error(ErrorKind::limit, "numbers of too many digits in items that must all be different");
+    if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     return begin(std::move(components), root, false, digits + kExponent);
 }
 
 ExprId Values::later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits) {
-    if (digits > kMaxDigits) throw Error(ErrorKind::limit, "numbers of too many digits in items that must all be different");
+    if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     const auto number = static_cast<std::uint32_t>(machines_.size());
     const auto id = static_cast<std::uint32_t>(states_.size());
     bytes_ += sizeof(Walker) + sizeof(Late);
@@ -256,7 +257,7 @@ ExprId Values::intern(std::uint32_t number, const Configs& configs) {
     bool accepting = false;
     for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
     pool_.work().spend(kStateWork * configs.size());
-    if (configs_.size() + configs.size() >= kInfinite) throw Error(ErrorKind::limit, "too many states of items that must all be different");
+    if (configs_.size() + configs.size() >= kInfinite) throw over_limit(kInfinite, "parser configurations of unique items", "use a smaller schema for the items");
     const auto id = static_cast<std::uint32_t>(states_.size());
     states_.push_back({number & 0x7fffffff, accepting, static_cast<std::uint32_t>(configs_.size())});
     configs_.insert(configs_.end(), configs.begin(), configs.end());

@@ -272,6 +272,26 @@ def test_limits_name_their_value_and_parameter() -> None:
         CompileLimits(max_states=0)
 
 
+FIXED = {
+    "remainders of a divisor": (50_000, lambda: gw.JsonSchema({"type": "number", "multipleOf": 0.000123457})),
+    "levels of nested regular expressions": (400, lambda: nested_repetition(500)),
+}
+
+
+def nested_repetition(levels: int) -> Any:
+    constraint: Any = gw.Regex("[ab]")
+    for _ in range(levels):
+        constraint = constraint.repeat(2, 3)
+    return constraint
+
+
+@pytest.mark.parametrize("what", FIXED)
+def test_fixed_limits_name_their_value_and_a_remedy(what: str) -> None:
+    limit, make = FIXED[what]
+    with pytest.raises(LimitExceededError, match=rf"more than {limit} {what}.* \(a fixed limit\): \w+"):
+        gw.compile(make(), BYTES).matcher().completion()
+
+
 def test_limits_hold_in_nodes_that_the_kernel_adds() -> None:
     """The kernel adds nodes for items that must differ; an error in one of them has no place in the schema."""
     item = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["a"]}
