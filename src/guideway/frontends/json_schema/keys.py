@@ -64,6 +64,15 @@ def matches(test: Test, text: str) -> bool:
     return _matches(_Same(test), text)
 
 
+def passing(test: Test, texts: Iterable[str], holds: bool) -> dict[str, None]:
+    """The texts that pass a test or, if not `holds`, fail it. A finite language is a set, so its texts are looked up."""
+    listed = finite_texts(test[1])
+    if listed is None:
+        return {text: None for text in texts if matches(test, text) is holds}
+    passed = {text for text in listed if text.isascii() or matches(test, text)}  # not a lone surrogate
+    return {text: None for text in texts if (text in passed) is holds}
+
+
 @cached(4096, characters=1 << 20, size=lambda _, text: len(text))
 def _matches(test: _Same, text: str) -> bool:
     automaton = _automaton(test)
