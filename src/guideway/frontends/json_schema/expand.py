@@ -299,16 +299,23 @@ class Expander(Choices):
         Forks that are already satisfied are removed.
         """
         best: list[Choice] | None = None
-        at = -1
-        for number, fork in reversed(list(enumerate(state.forks))):
-            live = self._live(state, fork, MAX_ALTERNATIVES if best is None else len(best))
-            if live is None:
-                del state.forks[number]
-                at -= 1
-            elif best is None or len(live) <= len(best):
-                best, at = live, number
-                if len(live) == 0:
-                    return []
+        at, again = -1, True
+        while again:
+            best, at, again = None, -1, False
+            for number, fork in reversed(list(enumerate(state.forks))):
+                live = self._live(state, fork, MAX_ALTERNATIVES if best is None else len(best))
+                if live is None:
+                    del state.forks[number]
+                    at -= 1
+                elif len(live) == 1 and self._is_plain(state, live[0]):
+                    state.bundle = live[0][0] or state.bundle
+                    del state.forks[number]
+                    again = True  # the options of other forks were merged with the bundle of before
+                elif best is None or len(live) <= len(best):
+                    best, at = live, number
+                    if len(live) == 0:
+                        return []
+            again = again and bool(state.forks)
         if best is None:
             return [state]
         del state.forks[at]
@@ -319,6 +326,12 @@ class Expander(Choices):
                 _State(bundle or state.bundle, seen, [*state.waiting, *marks], list(state.forks), set(state.done))
             )
         return made
+
+    @staticmethod
+    def _is_plain(state: _State, choice: Choice) -> bool:
+        """Whether an option only restricts scalars and arrays, so that the order of such options does not matter."""
+        bundle, marks, evaluated = choice
+        return not marks and evaluated is None and bundle is not None and bundle.object is state.bundle.object
 
     def _live(self, state: _State, choices: list[Choice], most: int) -> list[Choice] | None:
         """The live options of a fork, each merged with the state's bundle. None if one option already holds.

@@ -30,10 +30,6 @@ _SERIALS = count()
 _SILENT = Group()
 
 
-def _name_matches(name: str, test: Test) -> bool:
-    return matches(test, name)
-
-
 def check_readings(found: int, place: str) -> None:
     """Raise an error if a value has too many ways to be read."""
     if found > MAX_READINGS:
@@ -60,6 +56,7 @@ class Objects:
         self._implications = Implications(expander)
         self._style = style
         self._node_of = node_of
+        self._met: dict[tuple[Hashable, str], bool] = {}  # by test and key
         self._properties: dict[tuple[str, int, bool, int], Property] = {}
         self._values: dict[Hashable, Value] = {}  # by the level, the condition and the demands
         self._marks = 0  # identifies the punctuation of the current level
@@ -81,7 +78,7 @@ class Objects:
         simple = not needs and not part.tallies
         for name, wanted in self._wanted(part, names, tests).items():
             missing = tally.missing.get(name, 0) if tally else 0
-            if 1 in wanted or (keys is not None and not matches(keys, name)):
+            if 1 in wanted or (keys is not None and not self._passes(name, keys)):
                 if name in part.required:
                     return None
                 if missing:  # the key is always absent
@@ -91,7 +88,7 @@ class Objects:
             if simple:
                 value = self._node_of(wanted)
             else:
-                value = self._entry(part, wanted, name, partial(_name_matches, name), tests, needs, place)
+                value = self._entry(part, wanted, name, partial(self._passes, name), tests, needs, place)
             entries.append(self._property(name, value, name in part.required, missing))
         others = self._open(part, names, tests, needs, place)
         ordered = self._style.key_order == "schema"
@@ -102,6 +99,14 @@ class Objects:
         count = tally.branches
         failing = max(count - tally.most, 0), count - 1
         return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
+
+    def _passes(self, name: str, test: Test) -> bool:
+        """Whether a key passes a test."""
+        key = test[0], name
+        found = self._met.get(key)
+        if found is None:
+            found = self._met[key] = matches(test, name)
+        return found
 
     def _property(self, name: str, value: Value, required: bool, missing: int) -> Property:
         """The entry of a key. Entries with equal fields are one object."""
@@ -194,7 +199,7 @@ class Objects:
             inside, extra = group.names, group.extra
             if group.patterns:
                 for name in names:
-                    inner = self._by_pattern(group, inside.get(name), partial(_name_matches, name), tests)
+                    inner = self._by_pattern(group, inside.get(name), partial(self._passes, name), tests)
                     wants[name] = join(wants[name], inner)
                 continue
             for name, inner in inside.items():
