@@ -10,6 +10,7 @@ one_of.py      overlapping branches of `oneOf`
 unevaluated.py  evaluated keys and items, for `unevaluatedProperties` and `unevaluatedItems`
 decision_diagram.py  division of objects by the values of their keys, if the normal form has too many alternatives
 formulas.py    Boolean formulas of this division
+implications.py  implications between schemas, by comparison of their keywords
 numbers.py     assertions about numbers -> languages and number nodes
 strings.py     assertions about strings and keys -> languages; key classes
 shared_nodes.py  nodes that all grammars of one style share

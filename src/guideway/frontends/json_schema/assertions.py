@@ -199,7 +199,7 @@ class TypeAssertions:
     @property
     def unconstrained(self) -> bool:
         """Whether nothing is asserted except the types."""
-        return not (self.number or self.string or self.array or self.object) and self.composites is None
+        return not (self.object or self.string or self.number or self.array) and self.composites is None
 
 
 UNCONSTRAINED = TypeAssertions()
@@ -225,9 +225,9 @@ def join(left: Conjunction, right: Conjunction) -> Conjunction:
 def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
     """Return the assertions of both arguments together, or None if no type remains."""
     types = left.types & right.types
-    if right.unconstrained and left.types == types:
+    if left.types == types and not right.object and right.unconstrained:
         return left
-    if left.unconstrained and right.types == types:
+    if right.types == types and not left.object and left.unconstrained:
         return right
     number = string = array = object_ = None
     if types & NUMBER:

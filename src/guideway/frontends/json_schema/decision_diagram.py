@@ -57,7 +57,7 @@ from guideway.frontends.json_schema.formulas import (
     structural_key,
 )
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, Applicator, SchemaAnalysis
-from guideway.frontends.json_schema.strings import language_is_empty, pattern_language
+from guideway.frontends.json_schema.strings import EmptinessTest, pattern_language
 from guideway.grammar.regular import both
 
 if TYPE_CHECKING:
@@ -139,6 +139,7 @@ class _DecisionDiagram(Formulas):
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
         self._open: list[PropertyRules] = []  # property rules with a condition on all keys that they do not name
         self._disjoint: dict[tuple[int, int], bool] = {}
+        self._emptiness = EmptinessTest()
         self._absent: Cube = {}
         self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
         self._countable: dict[
@@ -553,7 +554,7 @@ class _DecisionDiagram(Formulas):
         if known is None:
             tests = [test for part in (one, other) for test in self._string(part).tests]
             try:
-                known = language_is_empty(both(*(pattern_language(text, at) for _, _, text, at in tests)))
+                known = self._emptiness(both(*(pattern_language(text, at) for _, _, text, at in tests)))
             except LimitExceededError:
                 known = False
             self._disjoint[one, other] = known

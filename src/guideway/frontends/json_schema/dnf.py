@@ -13,7 +13,7 @@ The work limits are counts, so a schema is accepted or refused equally on every 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
@@ -143,6 +143,7 @@ class Expander(SchemaGraph):
         self._negations: dict[int, list[Choice]] = {}  # by literal, also in the next two
         self._unevaluated: dict[tuple[int, bool | None], list[Choice]] = {}
         self._stripped: dict[int, int] = {}
+        self._composite_assertions: dict[str, TypeAssertions] = {}  # by constant array or object
 
     def alternatives(self, conjunction: Conjunction) -> list[TypeAssertions]:
         """Return the disjunctive normal form of a conjunction: a value meets it if it meets an alternative.
@@ -388,10 +389,10 @@ class Expander(SchemaGraph):
             state.done.add(mark)
             place = self.places[literal >> 1]
             if literal & 1:
-                opposites = self.negation(place)
-                if not opposites:
+                violations = self.negation(place)
+                if not violations:
                     return False
-                state.disjunctions.append(opposites)
+                state.disjunctions.append(violations)
                 continue
             analysis = self.analysis(place)
             if analysis.unevaluated is not None:
@@ -422,16 +423,23 @@ class Expander(SchemaGraph):
         Disjunctions that are already satisfied are removed.
         """
         best: list[Choice] | None = None
-        at = -1
-        for number, options in reversed(list(enumerate(state.disjunctions))):
-            live = self._live(state, options)
-            if live is None:
-                del state.disjunctions[number]
-                at -= 1
-            elif best is None or len(live) <= len(best):
-                best, at = live, number
-                if len(live) == 0:
-                    return []
+        at, again = -1, True
+        while again:
+            best, at, again = None, -1, False
+            for number, options in reversed(list(enumerate(state.disjunctions))):
+                live = self._live(state, options, MAX_ALTERNATIVES if best is None else len(best))
+                if live is None:
+                    del state.disjunctions[number]
+                    at -= 1
+                elif len(live) == 1 and self._is_plain(state, live[0]):
+                    state.assertions = live[0][0] or state.assertions
+                    del state.disjunctions[number]
+                    again = True  # the choices of other disjunctions were merged with the earlier assertions
+                elif best is None or len(live) <= len(best):
+                    best, at = live, number
+                    if len(live) == 0:
+                        return []
+            again = again and bool(state.disjunctions)
         if best is None:
             return [state]
         del state.disjunctions[at]
@@ -449,17 +457,40 @@ class Expander(SchemaGraph):
             )
         return made
 
-    def _live(self, state: _State, choices: list[Choice]) -> list[Choice] | None:
-        """The live choices of a disjunction, each merged with the state's assertions. None if one of them already holds."""
+    @staticmethod
+    def _is_plain(state: _State, choice: Choice) -> bool:
+        """Whether a choice only restricts scalars and arrays, so that the order of such choices does not matter."""
+        assertions, marks, evaluated = choice
+        return (
+            not marks and evaluated is None and assertions is not None and assertions.object is state.assertions.object
+        )
+
+    def _live(self, state: _State, choices: list[Choice], maximum: int) -> list[Choice] | None:
+        """The live choices of a disjunction, each merged with the state's assertions. None if one of them already holds.
+
+        If there are more than `maximum`, some are left out.
+        """
         live: list[Choice] = []
         self._spend(len(choices), self._at)
         evaluating = any(mark < 0 for _, marks, _ in choices for mark in marks)
+        listed = _only_keys(state.assertions)
         for assertions, marks, evaluated in choices:
+            if (
+                listed is not None
+                and assertions is not None
+                and assertions.types == OBJECT
+                and assertions.object is not None
+            ):
+                required = assertions.object.required
+                if required and not required.keys() <= listed:
+                    continue
             if any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
                 continue
             held = assertions is None or implies(state.assertions, assertions)
             if held and not evaluating and evaluated is None and all(one == 0 or one in state.done for one in marks):
                 return None
+            if len(live) > maximum:
+                continue
             merged = state.assertions if held or assertions is None else merge(state.assertions, assertions)
             if merged is None or not all(self._agrees(merged, mark) for mark in marks):
                 continue
@@ -786,11 +817,24 @@ class Expander(SchemaGraph):
         )
         made = [plain] if plain.types else []
         place = self.places[0]
-        for composite in (assertions.composites or {}).values():
-            inner = assertions_of_constant(composite, lambda value: self.value_literal(place, {"enum": [value]}))
-            merged = merge(replace(assertions, composites=None), inner)
+        rest = replace(assertions, composites=None)
+        for key, composite in (assertions.composites or {}).items():
+            inner = self._composite_assertions.get(key)
+            if inner is None:
+                inner = assertions_of_constant(composite, lambda value: self.value_literal(place, {"enum": [value]}))
+                self._composite_assertions[key] = inner
+            merged = merge(rest, inner)
             made += [merged] if merged else []
         return made
+
+
+def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
+    """The keys that a closed object may have, by one of its property rules. None if the object is not closed."""
+    if assertions.object is not None:
+        for rules in assertions.object.rule_sets:
+            if rules.additional is not None and 1 in rules.additional and not rules.patterns:
+                return rules.names.keys()
+    return None
 
 
 @dataclass(slots=True, eq=False)

@@ -37,6 +37,7 @@ from guideway.frontends.json_schema.assertions import (
 )
 from guideway.frontends.json_schema.dnf import MAX_WIDE, Expander
 from guideway.frontends.json_schema.fast_path import MAX_NODES, FastPath, reserve
+from guideway.frontends.json_schema.implications import Implications
 from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.parse import SchemaAnalysis
 from guideway.frontends.json_schema.shared_nodes import SPACE, anything, plain_scalar, punctuation
@@ -88,10 +89,6 @@ _SERIALS = count()
 _NO_RULES = PropertyRules()
 
 
-def _name_matches(name: str, test: Test) -> bool:
-    return matches(test, name)
-
-
 def check_readings(found: int, place: str) -> None:
     """Raise an error if a value has too many ways to be read."""
     if found > MAX_READINGS:
@@ -115,8 +112,11 @@ class ObjectLowering:
 
     def __init__(self, expander: Expander, style: Style, node_of: Callable[[Conjunction], int]) -> None:
         self._expander = expander
+        self._implications = Implications(expander)
         self._style = style
         self._node_of = node_of
+        self._met: dict[tuple[Hashable, str], bool] = {}  # by test and key
+        self._properties: dict[tuple[str, int, bool, int], Property] = {}
         self._values: dict[Hashable, Value] = {}  # by the level, the condition and the demands
         self._marks = 0  # identifies the punctuation of the current level
         self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
@@ -134,27 +134,21 @@ class ObjectLowering:
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
-        rule_sets = [(rules, rules.names, rules.patterns, rules.additional) for rules in part.rule_sets]
-        for name in names:
-            holds = partial(_name_matches, name)
-            conjunction = NOTHING if name in part.forbidden else ANYTHING
-            for rules, inside, patterns, additional in rule_sets:
-                inner = inside.get(name)
-                if patterns:
-                    inner = self._by_pattern(rules, inner, holds, tests)
-                elif inner is None:
-                    inner = additional
-                if inner:
-                    conjunction = join(conjunction, inner)
+        simple = not demand_tests and not part.counted_disjunctions
+        for name, conjunction in self._conditions(part, names, tests).items():
             missing = counted_disjunction.missing.get(name, 0) if counted_disjunction else 0
-            if 1 in conjunction or (keys is not None and not matches(keys, name)):
+            if 1 in conjunction or (keys is not None and not self._passes(name, keys)):
                 if name in part.required:
                     return None
                 if missing:  # the key is always absent
-                    entries.append(Property(self._style.strings((name,)), self._node_of(NOTHING), False, missing))
+                    entries.append(self._property(name, self._node_of(NOTHING), False, missing))
                 continue
-            value = self._entry(part, conjunction, name, holds, tests, demand_tests, place)
-            entries.append(Property(self._style.strings((name,)), value, name in part.required, missing))
+            value: Value
+            if simple:
+                value = self._node_of(conjunction)
+            else:
+                value = self._entry(part, conjunction, name, partial(self._passes, name), tests, demand_tests, place)
+            entries.append(self._property(name, value, name in part.required, missing))
         others = self._open(part, names, tests, demand_tests, place)
         ordered = self._style.key_order == "schema"
         limits = part.minimum, part.maximum
@@ -164,6 +158,24 @@ class ObjectLowering:
         count = counted_disjunction.branches
         failing = max(count - counted_disjunction.maximum, 0), count - 1
         return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
+
+    def _passes(self, name: str, test: Test) -> bool:
+        """Whether a key passes a test."""
+        key = test[0], name
+        found = self._met.get(key)
+        if found is None:
+            found = self._met[key] = matches(test, name)
+        return found
+
+    def _property(self, name: str, value: Value, required: bool, missing: int) -> Property:
+        """The entry of a key. Entries with equal fields are one object."""
+        if isinstance(value, tuple):
+            return Property(self._style.strings((name,)), value, required, missing)
+        key = name, value, required, missing
+        found = self._properties.get(key)
+        if found is None:
+            found = self._properties[key] = Property(self._style.strings((name,)), value, required, missing)
+        return found
 
     @staticmethod
     def _only_counted_disjunction(part: ObjectAssertions, place: str) -> CountedDisjunction | None:
@@ -241,6 +253,29 @@ class ObjectLowering:
                 conjunction, hit = join(conjunction, one), True
         return conjunction if hit else rules.additional or ANYTHING
 
+    def _conditions(self, part: ObjectAssertions, names: dict[str, None], tests: Tests) -> dict[str, Conjunction]:
+        """The conditions of all groups on the keys that are handled individually."""
+        conjunctions = dict.fromkeys(names, ANYTHING)
+        for rules in part.rule_sets:
+            inside, additional = rules.names, rules.additional
+            if rules.patterns:
+                for name in names:
+                    inner = self._by_pattern(rules, inside.get(name), partial(self._passes, name), tests)
+                    conjunctions[name] = join(conjunctions[name], inner)
+                continue
+            for name, inner in inside.items():
+                if inner:
+                    conjunctions[name] = join(conjunctions[name], inner)
+            if additional:
+                for name in names:
+                    if name not in inside:
+                        conjunctions[name] = (
+                            join(conjunctions[name], additional) if conjunctions[name] is not NOTHING else NOTHING
+                        )
+        for name in part.forbidden:
+            conjunctions[name] = NOTHING
+        return conjunctions
+
     def _entry(
         self,
         part: ObjectAssertions,
@@ -254,18 +289,18 @@ class ObjectLowering:
         """The ways to read the value of a key (or of the keys of a class), by the demands and branches that it meets."""
         applied = []
         for mark, value, names, named, conditions in demand_tests:
-            named_value = None if name is None else named.get(name)
+            named_value = named.get(name) if named and name is not None else None
             if named_value is not None:
                 applied.append((mark, named_value))
             elif name in names or 1 in value:
                 continue
             elif not conditions or all(holds(tests[key]) is should for key, should in conditions):
                 applied.append((mark, value))
-        counted_disjunction = (
-            next((one.readings[name] for one in part.counted_disjunctions if name in one.readings), None)
-            if name is not None
-            else None
-        )
+        counted_disjunction = None
+        if name is not None and part.counted_disjunctions:
+            counted_disjunction = next(
+                (one.readings[name] for one in part.counted_disjunctions if name in one.readings), None
+            )
         if not applied and counted_disjunction is None:
             return self._node_of(conjunction)
         if counted_disjunction is not None:
@@ -277,19 +312,43 @@ class ObjectLowering:
             found = self._values[key] = value_of(self._readings(conjunction, applied, place), self._node_of)
         return found
 
-    @staticmethod
-    def _readings(conjunction: Conjunction, applied: list[tuple[int, Conjunction]], place: str) -> Readings:
-        """The ways to read a value, by the demands that apply to its key."""
+    def _readings(self, conjunction: Conjunction, applied: list[tuple[int, Conjunction]], place: str) -> Readings:
+        """The ways to read a value, by the demands that apply to its key.
+
+        A way with fewer marks is left out if all its values also have the marks of another way.
+        """
         readings: Readings = [(0, conjunction)]
-        for mark, value in applied:
-            split = []
+        for n, (mark, value) in enumerate(applied):
+            made: dict[int, Conjunction] = {}  # by all marks that the values of a way have
             for marks, one in readings:
                 met = join(one, value)
-                split.append((marks | mark, met))
-                split += [(marks, one)] if met != one else []
-            readings = [way for way in split if 1 not in way[1]]
+                for found, each in ((marks | mark, met), (marks, one)):
+                    if 1 in each or (found == marks and met == one) or (found != marks and self._never(one, value)):
+                        continue
+                    whole = found | self._marks_of(each, found, applied[: n + 1])
+                    known = made.get(whole)
+                    if known is None or len(each) < len(known):
+                        made[whole] = each
+            readings = list(made.items())
             check_readings(len(readings), place)
         return readings
+
+    def _marks_of(self, conjunction: Conjunction, marks: int, applied: list[tuple[int, Conjunction]]) -> int:
+        """The marks of more demands that all values of a conjunction meet."""
+        found = 0
+        for mark, value in applied:
+            if not mark & marks and len(value) == 1:
+                (literal,) = value
+                if literal & 1 and literal > 1 and self._implications.excludes(conjunction, literal ^ 1):
+                    found |= mark
+        return found
+
+    def _never(self, conjunction: Conjunction, value: Conjunction) -> bool:
+        """Whether no value of a conjunction meets the value of a demand, a negated schema."""
+        if len(value) != 1:
+            return False
+        (literal,) = value
+        return bool(literal & 1) and self._implications.implies(conjunction, literal ^ 1)
 
     @staticmethod
     def _demand_tests(part: ObjectAssertions) -> DemandTests:
@@ -510,20 +569,20 @@ class Lowering:
 
     def _define(self, number: int, conjunction: Conjunction, place: str) -> None:
         """Define one node as the disjunction of all alternatives."""
-        bundles = self._expander.alternatives(conjunction)
-        if len(bundles) == 1 and (made := self._single(bundles[0], place)) is not None:
+        alternatives = self._expander.alternatives(conjunction)
+        if len(alternatives) == 1 and (made := self._single(alternatives[0], place)) is not None:
             self._grammar.define(number, made)
             return
-        texts, nodes = self._scalars(bundles, place)
+        texts, nodes = self._scalars(alternatives, place)
         level = self._level
-        for array in _widest(one.array for one in bundles if one.types & ARRAY and one.composites is None):
+        for array in _widest(one.array for one in alternatives if one.types & ARRAY and one.composites is None):
             nodes += self._frames(self._array(array or ArrayAssertions(), place), level)
-        for part in _widest(one.object for one in bundles if one.types & OBJECT and one.composites is None):
+        for part in _widest(one.object for one in alternatives if one.types & OBJECT and one.composites is None):
             nodes += self._frames(
                 self._objects.node(part or ObjectAssertions(), place, self._punctuation[level][1]), level
             )
         parts: list[int] = []
-        for assertions in bundles:
+        for assertions in alternatives:
             if assertions.composites:
                 parts += self._composites(assertions.composites, texts, place)
         if texts:
@@ -553,20 +612,20 @@ class Lowering:
 
     # -- null, booleans, numbers, strings
 
-    def _scalars(self, bundles: list[TypeAssertions], place: str) -> tuple[list[Regular], list[Node]]:
+    def _scalars(self, alternatives: list[TypeAssertions], place: str) -> tuple[list[Regular], list[Node]]:
         types = 0
-        for assertions in bundles:
+        for assertions in alternatives:
             types |= assertions.types
         words = tuple(word for bit, word in _WORDS if types & bit)
         texts: list[Regular] = [Literals(words)] if words else []
         nodes: list[Node] = []
-        for part in _widest(one.number for one in bundles if one.types & NUMBER):
+        for part in _widest(one.number for one in alternatives if one.types & NUMBER):
             made = number(part, self._style)
             if isinstance(made, Number):
                 nodes.append(made)
             elif made is not NEVER:
                 texts.append(made)
-        for one in _widest(one.string for one in bundles if one.types & STRING):
+        for one in _widest(one.string for one in alternatives if one.types & STRING):
             texts.append(self._string(one, place))
         return texts, nodes
 

@@ -34,19 +34,20 @@ from guideway.grammar.regular import (
 from guideway.jsontext.pointer import shown
 
 if TYPE_CHECKING:
-    from guideway._kernel import Automaton
+    from guideway._kernel import Automaton, KernelVocabulary
 
 __all__ = [
     "HARMLESS_FORMATS",
     "MAX_CLASSES",
     "SPECIFIED_FORMATS",
+    "EmptinessTest",
     "Test",
     "classes",
     "filter_enum",
     "finite_texts",
     "is_asserted",
-    "language_is_empty",
     "matches",
+    "passing",
     "pattern_language",
     "string",
     "text",
@@ -107,6 +108,15 @@ class _NamedLanguage:
 def matches(test: Test, text: str) -> bool:
     """Whether a key passes a test."""
     return _matches(_NamedLanguage(test), text)
+
+
+def passing(test: Test, texts: Iterable[str], holds: bool) -> dict[str, None]:
+    """The texts that pass a test or, if not `holds`, fail it. A finite language is a set, so its texts are looked up."""
+    listed = finite_texts(test[1])
+    if listed is None:
+        return {text: None for text in texts if matches(test, text) is holds}
+    passed = {text for text in listed if text.isascii() or matches(test, text)}  # not a lone surrogate
+    return {text: None for text in texts if (text in passed) is holds}
 
 
 @cached(4096, characters=1 << 20, size=lambda _, text: len(text))
@@ -191,9 +201,21 @@ def _are_disjoint(
     return (one, other) in disjoint or (other, one) in disjoint
 
 
-def language_is_empty(language: Regular) -> bool:
-    """Whether a language is empty. Raises `LimitExceededError` if this needs too many states."""
-    return is_empty(_leaf(language), single_bytes(MAX_STATES))
+class EmptinessTest:
+    """Tests whether languages are empty. Tests share their states as long as these are few."""
+
+    def __init__(self) -> None:
+        self._searched: KernelVocabulary | None = None
+
+    def __call__(self, language: Regular) -> bool:
+        """Whether a language is empty. Raises `LimitExceededError` if this needs too many states."""
+        if self._searched is not None:
+            try:
+                return is_empty(_leaf(language), self._searched)
+            except LimitExceededError:
+                pass
+        self._searched = single_bytes(MAX_STATES)
+        return is_empty(_leaf(language), self._searched)
 
 
 _DEEPEST = 16
@@ -267,7 +289,8 @@ def string(part: StringAssertions | None, style: Style) -> Regular:
 
 def filter_enum(part: StringAssertions) -> StringAssertions | None:
     """Remove the listed strings that violate the patterns. Returns None if no string remains."""
-    enum, left = part.enum or {}, []
+    enum: dict[str, None] = part.enum or {}
+    left = []
     for test in part.tests:
         holds, kind, name, place = test
         try:
@@ -277,7 +300,7 @@ def filter_enum(part: StringAssertions) -> StringAssertions | None:
         if known is None:
             left.append(test)
         else:
-            enum = {one: None for one in enum if matches(known, one) is holds}
+            enum = passing(known, enum, holds)
     return StringAssertions(tests=tuple(left), enum=enum) if enum else None
 
 

@@ -1,0 +1,178 @@
+"""Implications between schemas that follow from a comparison of their keywords.
+
+The values that meet a conjunction are compared with a schema: types, required keys, listed keys and their conditions.
+True is exact. False means that the comparison does not show the implication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from guideway.frontends.json_schema.assertions import (
+    ANYTHING,
+    ARRAY,
+    NOTHING,
+    OBJECT,
+    UNCONSTRAINED,
+    ArrayAssertions,
+    Conjunction,
+    ObjectAssertions,
+    PropertyRules,
+    TypeAssertions,
+    constant_key,
+    join,
+    merge,
+)
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, SchemaGraph
+
+__all__ = ["Implications"]
+
+_MAX_DEPTH = 8
+
+
+class Implications:
+    """The implications between the schemas of one document. Answers are cached."""
+
+    def __init__(self, graph: SchemaGraph) -> None:
+        self._graph = graph
+        self._known: dict[tuple[Conjunction, int], bool] = {}
+        self._excluded: dict[tuple[Conjunction, int], bool] = {}
+        self._assertions: dict[Conjunction, TypeAssertions | None] = {}
+        self._same: dict[Hashable, int] = {}
+        self._same_of: dict[int, int] = {}
+        self._depth = 0
+
+    def excludes(self, conjunction: Conjunction, literal: int) -> bool:
+        """Whether no value that meets the conjunction meets the schema of an even literal."""
+        key = conjunction, literal
+        found = self._excluded.get(key)
+        if found is None:
+            positive = frozenset(one for one in conjunction if not one & 1)
+            both = positive | {literal}
+            found = self._assertions_of(both) is None or any(
+                one & 1 and self.implies(both, one ^ 1) for one in conjunction
+            )
+            self._excluded[key] = found
+        return found
+
+    def implies(self, conjunction: Conjunction, literal: int) -> bool:
+        """Whether each value that meets the conjunction meets the schema of an even literal."""
+        if not literal or literal in conjunction or 1 in conjunction:
+            return True
+        if literal & 1:
+            return False
+        key = conjunction, literal
+        found = self._known.get(key)
+        if found is None:
+            if self._depth >= _MAX_DEPTH:
+                return False
+            self._known[key] = False  # a conjunction that leads back to itself is not compared
+            self._depth += 1
+            try:
+                found = self._known[key] = self._compare(conjunction, literal)
+            finally:
+                self._depth -= 1
+        return found
+
+    def _compare(self, conjunction: Conjunction, literal: int) -> bool:
+        same = self._canonical(literal)
+        if any(not one & 1 and one and self._canonical(one) == same for one in conjunction):
+            return True
+        analysis = self._graph.analysis(self._graph.places[literal >> 1])
+        if analysis.conjuncts or analysis.applicators or analysis.unevaluated is not None:
+            return False
+        assumed, required = self._assertions_of(frozenset(one for one in conjunction if not one & 1)), analysis.own
+        if assumed is None:
+            return True
+        if assumed.types & ~required.types or required.composites is not None or required.number or required.string:
+            return False
+        if (
+            required.array
+            and assumed.types & ARRAY
+            and not self._arrays(assumed.array or ArrayAssertions(), required.array)
+        ):
+            return False
+        if required.object and assumed.types & OBJECT:
+            return self._objects(assumed.object or ObjectAssertions(), required.object)
+        return True
+
+    def _assertions_of(self, conjunction: Conjunction) -> TypeAssertions | None:
+        """Assertions that each value of a conjunction of even literals meets. None if there is no such value."""
+        if conjunction not in self._assertions:
+            made: TypeAssertions | None = UNCONSTRAINED
+            for one in conjunction:
+                analysis = self._graph.analysis(self._graph.places[one >> 1])
+                if made is not None and analysis.unevaluated is None and analysis.own is not UNCONSTRAINED:
+                    made = merge(made, analysis.own)
+            self._assertions[conjunction] = made
+        return self._assertions[conjunction]
+
+    def _canonical(self, literal: int) -> int:
+        """The first literal whose schema has the same keywords in the same resource."""
+        found = self._same_of.get(literal)
+        if found is None:
+            place = self._graph.places[literal >> 1]
+            schema = place.schema
+            shape: Hashable = literal
+            if isinstance(schema, dict) and schema:
+                keywords = {name: one for name, one in schema.items() if name in KEYWORD_NAMES}
+                shape = (constant_key(keywords), id(place.resource), place.scope)
+            found = self._same_of[literal] = self._same.setdefault(shape, literal)
+        return found
+
+    def _all(self, conjunction: Conjunction, required: Conjunction) -> bool:
+        return all(self.implies(conjunction, one) for one in required)
+
+    def _arrays(self, assumed: ArrayAssertions, required: ArrayAssertions) -> bool:
+        if (
+            required.prefix
+            or required.contains
+            or required.unique
+            or required.duplicates
+            or required.minimum > assumed.minimum
+        ):
+            return False
+        if required.maximum is not None and (assumed.maximum is None or assumed.maximum > required.maximum):
+            return False
+        return all(self._all(one, required.rest) for one in (*assumed.prefix, assumed.rest))
+
+    def _objects(self, assumed: ObjectAssertions, required: ObjectAssertions) -> bool:
+        if (
+            required.forbidden
+            or required.keys
+            or required.demands
+            or required.counted_disjunctions
+            or required.minimum > assumed.minimum
+        ):
+            return False
+        if required.maximum is not None and (assumed.maximum is None or assumed.maximum > required.maximum):
+            return False
+        if not required.required.keys() <= assumed.required.keys():
+            return False
+        return all(self._property_rules(assumed, rules) for rules in required.rule_sets)
+
+    def _property_rules(self, assumed: ObjectAssertions, required: PropertyRules) -> bool:
+        if required.patterns:
+            return False
+        names = dict.fromkeys(required.names)
+        for rules in assumed.rule_sets:
+            names.update(dict.fromkeys(rules.names))
+        for name in names:
+            conjunction = _conditions_of(assumed, name)
+            if name not in assumed.forbidden and not self._all(
+                conjunction, required.names.get(name, required.additional or ANYTHING)
+            ):
+                return False
+        return self._all(_conditions_of(assumed, None), required.additional or ANYTHING)
+
+
+def _conditions_of(part: ObjectAssertions, name: str | None) -> Conjunction:
+    """The conditions on a key, or on all keys that no property rules name, which do not depend on patterns."""
+    conjunction = ANYTHING
+    for rules in part.rule_sets:
+        inner = None if name is None else rules.names.get(name)
+        if inner is None and not rules.patterns:
+            inner = rules.additional
+        if inner:
+            conjunction = join(conjunction, inner)
+    return NOTHING if 1 in conjunction else conjunction
