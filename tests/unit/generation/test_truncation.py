@@ -7,9 +7,10 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator, create_model
 
 import guideway as gw
 from guideway.cli.app import main
@@ -201,6 +202,19 @@ def test_streams_of_values_of_texts_that_are_cut(tiny: gw.Model, output: Any) ->
         list(gw.stream_values(tiny, "Names: ", output, **halted))
     with pytest.raises(gw.errors.TruncatedError):
         asyncio.run(values(**halted))
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError])
+def test_a_stream_of_values_that_a_validator_rejects(tiny: gw.Model, error: type[Exception]) -> None:
+    def reject(value: str) -> str:
+        raise error("no name is good")
+
+    record = create_model("Rejected", name=(Annotated[str, AfterValidator(reject)], ...), age=(int, ...))
+    seen: list[object] = []
+    with pytest.raises(gw.errors.InvalidTextError, match="no name is good"):
+        seen.extend(gw.stream_values(tiny, "Names: ", record))
+    with pytest.raises(gw.errors.InvalidTextError, match="no name is good"):
+        list(gw.stream_values(tiny, "Names: ", record, return_exceptions=True))
 
 
 def test_a_number_that_is_cut_is_not_a_partial_value() -> None:
