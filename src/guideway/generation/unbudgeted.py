@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["SETTLED", "UnbudgetedRun"]
 
 SETTLED = 16
-"""A token stays if no banned string can begin before the token that is so many positions after it. Only a sequence of
-positions at which every token is excluded could still remove it."""
+"""The number of tokens after a token, none of them possibly in a banned string, after which the token counts as final.
+Later, only a sequence of this many positions at which every token is excluded could remove it."""
 
 
 class UnbudgetedRun:
