@@ -23,6 +23,7 @@ from guideway.frontends.json_schema.bundles import (
     join,
     merge,
 )
+from guideway.frontends.json_schema.limits import MAX_COMPARED
 from guideway.frontends.json_schema.places import Places
 from guideway.frontends.json_schema.reading import KEYWORD_NAMES
 
@@ -42,6 +43,7 @@ class Implications:
         self._same: dict[Hashable, int] = {}
         self._same_of: dict[int, int] = {}
         self._depth = 0
+        self._compared = 0
 
     def excludes(self, wanted: Want, literal: int) -> bool:
         """Whether no value that meets the want meets the schema of an even literal."""
@@ -140,6 +142,9 @@ class Implications:
         names = dict.fromkeys(asked.names)
         for group in given.groups:
             names.update(dict.fromkeys(group.names))
+        self._compared += 1 + len(names)
+        if self._compared > MAX_COMPARED:
+            return False
         for name in names:
             wanted = _said(given, name)
             if name not in given.banned and not self._all(wanted, asked.names.get(name, asked.extra or ANYTHING)):

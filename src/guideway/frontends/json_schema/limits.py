@@ -6,6 +6,7 @@ __all__ = [
     "MAX_ALTERNATIVES",
     "MAX_CASES",
     "MAX_CLASSES",
+    "MAX_COMPARED",
     "MAX_DEMANDS",
     "MAX_FORMULA",
     "MAX_LOOKAHEAD",
@@ -84,3 +85,6 @@ MAX_TALLY = 64
 
 MAX_SHARED = 6
 """The maximum number of such branches that share keys, directly or through other branches."""
+
+MAX_COMPARED = 200_000
+"""The maximum number of keys that are compared to find implications between schemas. Further ones are not found."""
