@@ -340,22 +340,23 @@ class Expander(Choices):
         """
         live: list[Choice] = []
         self._spend(len(choices), self._at)
-        telling = any(mark < 0 for _, marks, _ in choices for mark in marks)
         listed = _only_keys(state.bundle)
         for bundle, marks, evaluated in choices:
             if listed is not None and bundle is not None and bundle.types == OBJECT and bundle.object is not None:
                 required = bundle.object.required
                 if required and not required.keys() <= listed:
                     continue
-            if any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
+            if marks and any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
                 continue
             held = bundle is None or says(state.bundle, bundle)
-            if held and not telling and evaluated is None and all(one == 0 or one in state.done for one in marks):
-                return None
+            if held and evaluated is None and (not marks or all(one == 0 or one in state.done for one in marks)):
+                telling = any(mark < 0 for _, others, _ in choices for mark in others)
+                if not telling:
+                    return None
             if len(live) > most:
                 continue
             merged = state.bundle if held or bundle is None else merge(state.bundle, bundle)
-            if merged is None or not all(self._agrees(merged, mark) for mark in marks):
+            if merged is None or (marks and not all(self._agrees(merged, mark) for mark in marks)):
                 continue
             if bundle is not None and not held and bundle.object is not None and self._is_dead(merged, bundle.object):
                 continue
