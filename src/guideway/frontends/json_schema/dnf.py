@@ -472,7 +472,6 @@ class Expander(SchemaGraph):
         """
         live: list[Choice] = []
         self._spend(len(choices), self._at)
-        evaluating = any(mark < 0 for _, marks, _ in choices for mark in marks)
         listed = _only_keys(state.assertions)
         for assertions, marks, evaluated in choices:
             if (
@@ -484,15 +483,17 @@ class Expander(SchemaGraph):
                 required = assertions.object.required
                 if required and not required.keys() <= listed:
                     continue
-            if any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
+            if marks and any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
                 continue
             held = assertions is None or implies(state.assertions, assertions)
-            if held and not evaluating and evaluated is None and all(one == 0 or one in state.done for one in marks):
-                return None
+            if held and evaluated is None and (not marks or all(one == 0 or one in state.done for one in marks)):
+                evaluating = any(mark < 0 for _, others, _ in choices for mark in others)
+                if not evaluating:
+                    return None
             if len(live) > maximum:
                 continue
             merged = state.assertions if held or assertions is None else merge(state.assertions, assertions)
-            if merged is None or not all(self._agrees(merged, mark) for mark in marks):
+            if merged is None or (marks and not all(self._agrees(merged, mark) for mark in marks)):
                 continue
             if (
                 assertions is not None

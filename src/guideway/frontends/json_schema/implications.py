@@ -28,6 +28,8 @@ from guideway.frontends.json_schema.parse import KEYWORD_NAMES, SchemaGraph
 __all__ = ["Implications"]
 
 _MAX_DEPTH = 8
+MAX_COMPARED = 200_000
+"""The maximum number of keys that are compared to find implications between schemas. Further ones are not found."""
 
 
 class Implications:
@@ -41,6 +43,7 @@ class Implications:
         self._same: dict[Hashable, int] = {}
         self._same_of: dict[int, int] = {}
         self._depth = 0
+        self._compared = 0
 
     def excludes(self, conjunction: Conjunction, literal: int) -> bool:
         """Whether no value that meets the conjunction meets the schema of an even literal."""
@@ -157,6 +160,9 @@ class Implications:
         names = dict.fromkeys(required.names)
         for rules in assumed.rule_sets:
             names.update(dict.fromkeys(rules.names))
+        self._compared += 1 + len(names)
+        if self._compared > MAX_COMPARED:
+            return False
         for name in names:
             conjunction = _conditions_of(assumed, name)
             if name not in assumed.forbidden and not self._all(

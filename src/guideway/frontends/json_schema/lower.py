@@ -507,7 +507,7 @@ class Lowering:
 
     def _node(self, conjunction: Conjunction) -> int:
         """The number of the node of a conjunction for a value inside the current node. It is defined later."""
-        level = min(self._level + 1, self._deepest)
+        level = self._level + 1 if self._level < self._deepest else self._deepest
         if len(conjunction) < 2:
             return self._single_at(next(iter(conjunction), 0), level)
         found = self._numbers[level].get(conjunction)
