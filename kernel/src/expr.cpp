@@ -176,12 +176,14 @@ bool ExprPool::is_quote(ExprId e) const {
 
 // A product whose head may be empty holds all texts of what follows it, which is then not needed beside it. Without
 // this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
-void ExprPool::drop_tails(std::vector<ExprId>& sum) const {
+void ExprPool::drop_tails(std::vector<ExprId>& sum) {
     constexpr int kSteps = 64;
+    const std::uint64_t each = sum.size() > kLargeSum ? 4 : 2;  // per step
     std::vector<ExprId> dropped;
     for (ExprId p : sum) {
         const Expr* x = &exprs_[p];
-        for (int step = 0; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
+        int step = 0;
+        for (; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
             const ExprId tail = x->b;
             if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which goes on from there itself
                 dropped.push_back(tail);
@@ -189,6 +191,7 @@ void ExprPool::drop_tails(std::vector<ExprId>& sum) const {
             }
             x = &exprs_[tail];
         }
+        if (step) work_.spend(each * static_cast<std::uint64_t>(step));
     }
     if (dropped.empty()) return;
     std::sort(dropped.begin(), dropped.end());

@@ -16,7 +16,7 @@ import guideway as gw
 from guideway.engines.base import Cache
 from guideway.generation import Model
 from guideway.generation.async_loop import Loop
-from guideway.jsontext.decoder import write_json
+from guideway.jsontext.encoder import write_json
 from guideway.testing.constant import ConstantEngine
 from guideway.tokenizers import Tokenizer
 from tests.helpers.hostile_constraints import CLASSES, PATTERNS, SCHEMAS, random_ones

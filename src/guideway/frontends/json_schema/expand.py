@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
+from guideway.background import checkpoint
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.frontends.json_schema.bundles import FREE, OBJECT, Bundle, ObjectPart, Want, box_key, merge, says
 from guideway.frontends.json_schema.cases import TooHard, objects_by_cases
@@ -213,6 +214,7 @@ class Expander(Choices):
         found: list[tuple[Bundle, Evaluated]] = []
         stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], set())]
         while stack:
+            checkpoint()
             state = stack.pop()
             self._steps += 1 + len(state.forks)
             self._at = place

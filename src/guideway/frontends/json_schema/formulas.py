@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from guideway.background import checkpoint
 from guideway.frontends.json_schema.bundles import ObjectPart
 from guideway.frontends.json_schema.limits import MAX_SPLITS
 
@@ -98,6 +99,7 @@ class Formulas:
         if len(todo) == 1 and isinstance(todo[0], (All, bool)) and not self._values_at:
             return todo[0]
         while todo:
+            checkpoint()
             news: Cube = {}
             for part in todo:
                 if part is False:

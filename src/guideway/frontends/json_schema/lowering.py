@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.json_schema.bundles import (
     ARRAY,
@@ -95,6 +96,7 @@ class Lowering:
         """Build the grammar. Raises `UnsupportedError` with every refused location."""
         root = self._single_at(self._expander.root(), 0)
         while self._todo:
+            checkpoint()
             self.define(*self._todo.pop())
         self.finish()
         if self._style.whitespace == "any":

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
+from guideway.background import checkpoint
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.frontends.json_schema.bundles import FREE, NumberPart
 from guideway.frontends.json_schema.common import DIGITS, SPACE_LEAF, VALUES, common_of, joined
@@ -136,6 +137,7 @@ class Straight:
         if root == _NEVER:
             root = grammar.add(Leaf(NEVER), "")
         while todo:
+            checkpoint()
             number, what, names = todo.pop()
             if type(what) is not dict:
                 self.rest.define(number, what, names)

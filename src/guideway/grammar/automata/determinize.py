@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError
 
 __all__ = ["DEAD", "Numbered", "determinize"]
@@ -62,6 +63,7 @@ def determinize(
         seen = set(seeds)
         todo = list(seen)
         while todo:
+            checkpoint()
             fresh = [one for one in free[todo.pop()] if one not in seen]
             seen.update(fresh)
             todo += fresh

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from guideway.background import checkpoint
 from guideway.grammar.automata.alphabet import Alphabet
 from guideway.grammar.automata.determinize import DEAD, Numbered
 from guideway.grammar.automata.dfa import Machine, machine_of
@@ -59,6 +60,7 @@ class IgnoredText:
         }
         todo = list(seen)
         while todo:
+            checkpoint()
             number, state, at = todo.pop()
             steps, others = self._ignored[number].steps[state], terminal.steps[at]
             for after, other in zip(steps, others, strict=True):
