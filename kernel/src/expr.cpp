@@ -87,8 +87,8 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const auto id = static_cast<ExprId>(exprs_.size());
     made.measured = !made.boolean && made.op != Op::number && (made.op != Op::value || made.finite);
     made.sure |= !made.boolean && made.op != Op::none;
+    while (found_.size() <= id) found_.push_back({});  // one more than needed where the next allocation failed before
     exprs_.push_back(made);
-    found_.push_back({});
     interned_.add(h, id);
     return id;
 }
@@ -493,9 +493,11 @@ bool ExprPool::has_summand(ExprId e, ExprId summand) {
 }
 
 bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
+    constexpr int kSteps = 256;  // a product of thousands of parts is asked for each of its states
     bool all = true;
     each_part(e, [&](ExprId last) {
-        for (Expr x = exprs_[last]; x.op == Op::cat || x.op == Op::except || x.op == Op::both; x = exprs_[last])
+        Expr x = exprs_[last];
+        for (int step = 0; step < kSteps && (x.op == Op::cat || x.op == Op::except || x.op == Op::both); ++step, x = exprs_[last])
             last = x.op == Op::cat ? x.b : x.op == Op::except ? x.a : args_[x.a];  // of an intersection one part will do
         all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
         return !all;

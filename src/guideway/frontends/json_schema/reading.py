@@ -7,6 +7,7 @@ from collections.abc import Callable, Set
 from decimal import Decimal
 from typing import Any
 
+from guideway._kernel import nests_deeper
 from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.bundles import (
     ARRAY,
@@ -42,6 +43,9 @@ TYPE_BITS = {"null": 1, "boolean": 6, "number": 8, "integer": 8, "string": 16, "
 _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pattern that lists its texts
 MAX_PLAIN = 4
 """The maximum number of members of a schema that is checked for being a single type."""
+
+MAX_VALUE_DEPTH = 400
+"""The maximum nesting depth of the values of `enum` and `const`."""
 
 Child = Callable[[Place, object, tuple["str | int", ...]], int]
 
@@ -157,6 +161,9 @@ def _left(place: Place, child: Child, found: dict[str, Any]) -> tuple[int | None
 def _with_values(r: _Reading, bundle: Bundle, name: str, found: dict[str, Any]) -> Bundle:
     """Read `enum` and `const`. Constant arrays and objects become a separate schema if there are other assertions."""
     values = found[name] if name == "enum" else [found[name]]
+    if nests_deeper(values, MAX_VALUE_DEPTH):  # the keys of all nested values have a quadratic length
+        message = f"at {shown(r.place.pointer)}: the values of {name} are nested deeper than {MAX_VALUE_DEPTH} levels"
+        raise LimitExceededError(message, r.place.pointer)
     made = bundle_of_values(values)
     if made.boxes and not bundle.free:
         r.also.append(r.child(r.place, {"enum": values}, (name,)))

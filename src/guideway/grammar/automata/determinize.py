@@ -10,6 +10,9 @@ from guideway.errors import LimitExceededError
 
 __all__ = ["DEAD", "Numbered", "determinize"]
 
+MAX_WORK = 2_000_000
+"""Maximum number of transitions and NFA states that one construction looks at; about a second."""
+
 DEAD = -1
 """The dead state, from which no accepting state is reachable."""
 
@@ -57,7 +60,11 @@ def determinize(
 
     Returns:
         Per DFA state its set of NFA states, and its transitions by letter.
+
+    Raises:
+        LimitExceededError: There are more than `most` states, or they need more than `MAX_WORK` steps.
     """
+    work = 0
 
     def closed(seeds: Iterable[int]) -> frozenset[int]:
         seen = set(seeds)
@@ -75,9 +82,14 @@ def determinize(
         targets: dict[int, set[int]] = {}
         for place in state:
             for letter, after in steps(place):
+                work += 1
                 targets.setdefault(letter, set()).add(after)
         row = [DEAD] * letters
         for letter, places in targets.items():
-            row[letter] = states.number(closed(places))
+            after_letter = closed(places)
+            work += len(after_letter)
+            row[letter] = states.number(after_letter)
+        if work > MAX_WORK:
+            raise LimitExceededError(f"{why} (its construction takes more than {MAX_WORK:,} steps)")
         rows.append(row)
     return states.order, rows
