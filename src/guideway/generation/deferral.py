@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JOINS", "JOIN_WORK", "Deferral", "WorkDeferred", "bound_work"]
 
-ROUND_WORK = 500_000
+ROUND_WORK = 1_000_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
 
 JOIN_WORK = 200_000

@@ -19,13 +19,12 @@ from guideway.generation.async_loop import Loop
 from guideway.jsontext.encoder import write_json
 from guideway.testing.constant import ConstantEngine
 from guideway.tokenizers import Tokenizer
-from tests.campaigns.hostile_checks.constraints import pace
 from tests.helpers.hostile_constraints import CLASSES, PATTERNS, SCHEMAS, random_ones
 from tests.helpers.vllm_stub import Kind, backend_module
 
 __all__ = ["asynchronous", "vllm"]
 
-MOST_GROWTH = 0.020  # seconds of CPU time, on a core as fast as `pace` expects
+MOST_GROWTH = 0.020  # seconds of CPU time
 ROWS = 8
 HOSTILE = 200
 PREPARING_SECONDS = 40.0  # for which hostile constraints are made before the asynchronous measurement
@@ -74,7 +73,7 @@ def asynchronous(seed: int) -> tuple[bool, str]:
     after, gaps_after, others = _measured(seed, makes)
     growth = float(np.percentile(after, 99) - np.percentile(before, 99))
     same = texts == others
-    return same and growth <= MOST_GROWTH * pace(), (
+    return same and growth <= MOST_GROWTH, (
         f"p99 of a round's CPU time {np.percentile(before, 99) * 1e3:.1f} -> {np.percentile(after, 99) * 1e3:.1f} ms,"
         f" p99 between two pieces {np.percentile(gaps_before, 99) * 1e3:.1f} -> {np.percentile(gaps_after, 99) * 1e3:.1f} ms,"
         f" {len(after)} rounds, {len(makes)} hostile rows, texts {'unchanged' if same else 'CHANGED'}"
@@ -138,7 +137,7 @@ def vllm(seed: int) -> tuple[bool, str]:
     after, others = _driven(seed, [*patterns, *schemas])
     growth = float(np.percentile(after, 99) - np.percentile(before, 99))
     same = texts == others
-    return same and growth <= MOST_GROWTH * pace(), (
+    return same and growth <= MOST_GROWTH, (
         f"p99 of a step {np.percentile(before, 99) * 1e3:.1f} -> {np.percentile(after, 99) * 1e3:.1f} ms,"
         f" most {max(after) * 1e3:.0f} ms, {len(after)} steps, texts {'unchanged' if same else 'CHANGED'}"
     )

@@ -10,7 +10,7 @@ from typing import Any
 import guideway as gw
 from tests.helpers.hostile_constraints import CLASSES, random_ones
 
-__all__ = ["CHECKS", "MOST_SECONDS", "pace"]
+__all__ = ["CHECKS", "MOST_SECONDS"]
 
 MOST_SECONDS = 2.0
 """The bound of CPU time, from the constraint to its matcher or its error, on a core as fast as `pace` expects."""
