@@ -36,7 +36,7 @@ _MOST_SECONDS = 0.2  # of waiting for a turn
 class _Turns:
     """Lets one thread at a time pass, in the order in which they came.
 
-    The turn is a courtesy and protects no data: a thread that has waited for long goes on without it. So a thread may
+    The turn is a courtesy and protects no data: a thread that has waited for long continues without it. So a thread may
     hold any other lock while it waits for its turn.
     """
 
@@ -71,31 +71,31 @@ class _Turns:
                 self._taken = False
 
 
-class _State(threading.local):
+class _ThreadState(threading.local):
     is_background = False
     has_turn = False
     until: float | None = None  # the end of this thread's turn; None: it needs none
 
 
-_STATE = _State()
+_THREAD = _ThreadState()
 
 
 def _begin_turn() -> None:
-    _STATE.has_turn = _POOL.turns.begin()
-    _STATE.until = time.perf_counter() + _TURN_SECONDS
+    _THREAD.has_turn = _POOL.turns.begin()
+    _THREAD.until = time.perf_counter() + _TURN_SECONDS
 
 
 def _end_turn() -> None:
-    _STATE.until = None
-    if _STATE.has_turn:
-        _STATE.has_turn = False
+    _THREAD.until = None
+    if _THREAD.has_turn:
+        _THREAD.has_turn = False
         _POOL.turns.end()
 
 
 @contextmanager
 def turn() -> Iterator[None]:
     """Run Python code in turns with the other background threads. Code in C that releases the GIL needs none."""
-    if not _STATE.is_background or _STATE.until is not None:
+    if not _THREAD.is_background or _THREAD.until is not None:
         yield
         return
     _begin_turn()
@@ -110,7 +110,7 @@ def checkpoint() -> None:
 
     Loops that translate constraints call it at each step; a call takes less than 0.1 us.
     """
-    until = _STATE.until
+    until = _THREAD.until
     if until is None or time.perf_counter() < until:
         return
     _end_turn()
@@ -127,7 +127,7 @@ class _Pool:
 
 
 def _begin_thread() -> None:
-    _STATE.is_background = True
+    _THREAD.is_background = True
 
 
 _POOL = _Pool()

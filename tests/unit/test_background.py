@@ -56,7 +56,7 @@ def test_turns_do_not_block_for_ever() -> None:
 def test_other_threads_have_no_turns() -> None:
     with background.turn():
         background.checkpoint()
-    assert background._STATE.until is None
+    assert background._THREAD.until is None
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
