@@ -7,9 +7,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -q $(PINS)
 VLLM_PIP := .venv-vllm/bin/python -m pip --disable-pip-version-check install -q
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
+STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm verdicts hard keywords test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -49,6 +50,8 @@ samples: .venv/.test               ## validate 10,000 generated texts with an in
 	$(BIN)/python -m tests.campaigns.samples
 budgets: .venv/.test               ## generate from 2,000 random schemas with minimal budgets: all outputs valid, none truncated
 	$(BIN)/python -m tests.campaigns.budgets
+test-stacks: .venv/.test           ## tests of constraints and formats in threads with a stack of 128 KB (`make hostile` runs all of them so)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not engine and not slow" --stack-kb 128 $(STACKS)
 hostile: .venv/.test               ## hostile input of every kind, one line per class; at most ten minutes
 	$(BIN)/python -m tests.campaigns.hostile
 one-store: .venv/.test             ## compare the masks of 10,000 constraints in one store with fresh stores; about 10 minutes

@@ -86,7 +86,10 @@ void bind_loop(nb::module_& m) {
              nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
              "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
              "of it may have (0: any number).")
-        .def("grow", [](PythonRows& self, const std::vector<std::int64_t>& tokens) { self.with([&](LoopRows& rows) { rows.grow(tokens); }); }, nb::arg("tokens"),
+        .def("grow", [](PythonRows& self, const Integers& tokens) {
+                 const auto ids = integers<std::int64_t>(tokens);
+                 self.with([&](LoopRows& rows) { rows.grow(ids); });
+             }, nb::arg("tokens"),
              "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
         .def("know", [](PythonRows& self, nb::handle ids) {
                  const auto given = table<const std::int64_t>(ids);

@@ -58,7 +58,8 @@ void bind_masks(nb::module_& m) {
           "fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is "
           "released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.");
     m.def("advance_and_fill",
-          [](const nb::sequence& matchers, const std::vector<std::int64_t>& tokens, const MaskRows& rows, unsigned threads) {
+          [](const nb::sequence& matchers, const Integers& given, const MaskRows& rows, unsigned threads) {
+              const auto tokens = integers<std::int64_t>(given);
               std::vector<nb::object> held;
               const auto all = pointers<Matcher>(matchers, held);
               check_rows(rows, all.size());

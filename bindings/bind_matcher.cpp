@@ -1,9 +1,9 @@
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <bit>
 #include <cstring>
+#include <memory>
 
 #include "bindings.h"
 #include "guideway/compiled.h"
@@ -17,14 +17,27 @@ namespace {
 
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-std::shared_ptr<Compiled> compile(std::shared_ptr<Vocabulary> vocabulary, const nb::bytes& program) {
+// Owns a reference to the Python object. nanobind's own conversion ends the process where memory for it is missing.
+std::shared_ptr<const Vocabulary> shared(nb::handle_t<Vocabulary> vocabulary) {
+    const nb::handle object = vocabulary;
+    object.inc_ref();
+    return {nb::inst_ptr<Vocabulary>(object), [object](const Vocabulary*) {
+                if (!nb::is_alive()) return;
+                const nb::gil_scoped_acquire acquire;
+                object.dec_ref();
+            }};
+}
+
+// The caller owns the result.
+Compiled* compile(nb::handle_t<Vocabulary> vocabulary, const nb::bytes& program) {
     if (program.size() % 4) throw Error(ErrorKind::invalid, "malformed program: it is not made of 32-bit words");
     std::vector<std::uint32_t> words(program.size() / 4);
     std::memcpy(words.data(), program.data(), program.size());
     if constexpr (std::endian::native == std::endian::big)
         for (std::uint32_t& word : words) word = swapped(word);
+    std::shared_ptr<const Vocabulary> owned = shared(vocabulary);
     const nb::gil_scoped_release release;
-    return std::make_shared<Compiled>(std::move(vocabulary), words);
+    return new Compiled(std::move(owned), words);
 }
 
 nb::dict stats(const Compiled& c) {
@@ -75,7 +88,8 @@ std::uint32_t min_tokens_to_complete(const Matcher& matcher) {
 
 void bind_matcher(nb::module_& m) {
     nb::class_<Compiled>(m, "Automaton", "A constraint compiled for a vocabulary: immutable, shareable between threads.")
-        .def_static("compile", &compile, nb::arg("vocabulary"), nb::arg("program"),
+        .def_static("compile", &compile, nb::rv_policy::take_ownership, nb::arg("vocabulary"), nb::arg("program"),
+                    nb::sig("def compile(vocabulary: KernelVocabulary, program: bytes) -> Automaton"),
                     "Compile a program (`guideway.grammar.program`), little-endian words.")
         .def("matcher", [](const Compiled& self) {
                  const nb::gil_scoped_release release;
@@ -113,7 +127,8 @@ void bind_matcher(nb::module_& m) {
              nb::arg("row").noconvert(), nb::arg("whole").noconvert(), nb::arg("tokens_left"),
              "As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.")
         .def("fill_draft_masks",
-             [](const Matcher& self, const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& parents, const MaskRows& rows) {
+             [](const Matcher& self, const Integers& given, const Integers& given_parents, const MaskRows& rows) {
+                 const auto tokens = integers<std::int64_t>(given), parents = integers<std::int64_t>(given_parents);
                  const std::vector<const Matcher*> one{&self};
                  const InUse use(one);
                  const nb::gil_scoped_release release;
@@ -150,7 +165,8 @@ void bind_matcher(nb::module_& m) {
         .def("rollback", [](Matcher& self, std::size_t count) { released_when_long(self, [&] { self.rollback(count); }); }, nb::arg("count"),
              "Give the last `count` tokens back. ValueError if there are fewer.")
         .def("fork", [](const Matcher& self) { return released_when_long(self, [&] { return Matcher(self); }); }, "An independent copy.")
-        .def("validate", [](const Matcher& self, const std::vector<std::int64_t>& tokens) {
+        .def("validate", [](const Matcher& self, const Integers& given) {
+                 const auto tokens = integers<std::int64_t>(given);
                  return released_when_long(self, [&] { return self.validate(tokens); });
              }, nb::arg("tokens"), "How many of the tokens, from the first on, could be taken. Nothing changes.")
         .def("forced_bytes", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.forced_bytes(); })); },

@@ -1,5 +1,7 @@
 // Plain data copied: dicts with text as keys, lists, text, integers, True, False and None, of exactly these types, and
 // what the caller makes of anything else.
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "bindings.h"
@@ -100,9 +102,47 @@ private:
     bool named_ = false;
 };
 
+// Whether dicts, lists and tuples nest deeper than `depth`. Without recursion. What stands in several places is looked at
+// once for each of its depths.
+bool nests_deeper(nb::handle value, std::size_t depth) {
+    std::vector<std::pair<PyObject*, std::size_t>> todo{{value.ptr(), 1}};
+    std::unordered_map<PyObject*, std::size_t> shared;  // the greatest depth so far
+    while (!todo.empty()) {
+        const auto [box, level] = todo.back();
+        todo.pop_back();
+        const bool is_dict = PyDict_Check(box), is_tuple = PyTuple_Check(box);
+        if (!is_dict && !is_tuple && !PyList_Check(box)) continue;
+        if (level > depth) return true;
+        if (Py_REFCNT(box) > 1) {
+            std::size_t& known = shared[box];
+            if (known >= level) continue;
+            known = level;
+        }
+        const auto add = [&, level = level](PyObject* part) {
+            if (PyDict_Check(part) || PyList_Check(part) || PyTuple_Check(part)) todo.emplace_back(part, level + 1);
+        };
+        if (is_dict) {
+            PyObject *key = nullptr, *inner = nullptr;
+            for (Py_ssize_t at = 0; PyDict_Next(box, &at, &key, &inner);) {
+                add(key);
+                add(inner);
+            }
+        } else {
+            const Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(box) : PyList_GET_SIZE(box);
+            for (Py_ssize_t i = 0; i < n; ++i) add(is_tuple ? PyTuple_GET_ITEM(box, i) : PyList_GET_ITEM(box, i));
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
 void bind_plain(nb::module_& m) {
+    m.def(
+        "nests_deeper", &nests_deeper, nb::arg("value").none(), nb::arg("depth"),
+        nb::sig("def nests_deeper(value: object, depth: int) -> bool"),
+        "Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.\n\n"
+        "Encoders in C recurse, and a thread with a small stack would overflow.");
     m.def(
         "copy_plain",
         [](nb::handle value, const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,

@@ -1,4 +1,3 @@
-#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -55,8 +54,9 @@ VocabularyLimits limits_of(std::size_t max_states, std::uint64_t max_work) {
     return limits;
 }
 
-std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const Ids& special, const File& file, std::size_t max_states,
-                                 std::uint64_t max_work) {
+// The caller owns the result.
+Vocabulary* read(const nb::bytes& block, const Integers& eos, const Integers& special, const File& file, std::size_t max_states,
+                 std::uint64_t max_work) {
     if (file.size() % 8 || reinterpret_cast<std::uintptr_t>(file.data()) % 8)
         throw Error(ErrorKind::argument, "a file of odd length, or at an odd place");
     const std::shared_ptr<const void> owner(new File(file), [](const File* held) {
@@ -64,9 +64,10 @@ std::shared_ptr<Vocabulary> read(const nb::bytes& block, const Ids& eos, const I
         const nb::gil_scoped_acquire acquire;
         delete held;
     });
+    const Ids eos_ids = integers<std::uint32_t>(eos), special_ids = integers<std::uint32_t>(special);
     const nb::gil_scoped_release release;
-    return std::make_shared<Vocabulary>(TokenBlock(view(block)), eos, special,
-                                        std::span(reinterpret_cast<const std::uint64_t*>(file.data()), file.size() / 8), owner, limits_of(max_states, max_work));
+    return new Vocabulary(TokenBlock(view(block)), eos_ids, special_ids,
+                          std::span(reinterpret_cast<const std::uint64_t*>(file.data()), file.size() / 8), owner, limits_of(max_states, max_work));
 }
 
 }  // namespace
@@ -78,13 +79,14 @@ void bind_vocabulary(nb::module_& m) {
                            "deltas, clipped counts, punctuation as leaves), which change no mask.")
         .def(
             "__init__",
-            [](Vocabulary* self, const nb::sequence& tokens, const Ids& eos_ids, const Ids& special_ids, std::size_t memo_bytes,
+            [](Vocabulary* self, const nb::sequence& tokens, const Integers& eos, const Integers& special, std::size_t memo_bytes,
                std::size_t store_bytes, std::size_t max_states, unsigned shortcuts) {
                 VocabularyLimits limits;
                 limits.memo_bytes = memo_bytes;
                 limits.store_bytes = store_bytes;
                 limits.max_states = max_states;
                 limits.shortcuts = {(shortcuts & 1) != 0, (shortcuts & 2) != 0, (shortcuts & 4) != 0, (shortcuts & 8) != 0};
+                const Ids eos_ids = integers<std::uint32_t>(eos), special_ids = integers<std::uint32_t>(special);
                 const std::string block = block_of(tokens);
                 const nb::gil_scoped_release release;
                 new (self) Vocabulary(TokenBlock(block), eos_ids, special_ids, limits);
@@ -97,11 +99,12 @@ void bind_vocabulary(nb::module_& m) {
                     "max_states: int = 4000000, shortcuts: int = 15) -> None"))
         .def_static(
             "of_block",
-            [](const nb::bytes& block, const Ids& eos_ids, const Ids& special_ids, std::size_t max_states, std::uint64_t max_work) {
+            [](const nb::bytes& block, const Integers& eos, const Integers& special, std::size_t max_states, std::uint64_t max_work) {
+                const Ids eos_ids = integers<std::uint32_t>(eos), special_ids = integers<std::uint32_t>(special);
                 const nb::gil_scoped_release release;
-                return std::make_shared<Vocabulary>(TokenBlock(view(block)), eos_ids, special_ids, limits_of(max_states, max_work));
+                return new Vocabulary(TokenBlock(view(block)), eos_ids, special_ids, limits_of(max_states, max_work));
             },
-            nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("max_states") = VocabularyLimits{}.max_states,
+            nb::rv_policy::take_ownership, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("max_states") = VocabularyLimits{}.max_states,
             nb::arg("max_work") = VocabularyLimits{}.max_work,
             nb::sig("def of_block(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], *, "
                     "max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
@@ -116,7 +119,7 @@ void bind_vocabulary(nb::module_& m) {
                 return nb::bytes(file.data(), file.size() * 8);
             },
             "What of it takes long to build, for `load` on a machine of the same byte order.")
-        .def_static("load", read, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"), nb::kw_only(),
+        .def_static("load", &read, nb::rv_policy::take_ownership, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"), nb::kw_only(),
                     nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
                     nb::sig("def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
                             "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),

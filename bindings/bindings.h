@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "arrays.h"
 
@@ -15,6 +16,23 @@ namespace nb = nanobind;
 
 // A word with its bytes in the other order.
 constexpr std::uint32_t swapped(std::uint32_t w) { return w >> 24 | (w >> 8 & 0xff00) | (w << 8 & 0xff0000) | w << 24; }
+
+// A sequence of integers as a parameter. `integers` makes a vector of it, in the called function: nanobind's own conversion
+// ends the process where memory is missing.
+using Integers = nb::typed<nb::sequence, int>;
+
+template <class T>
+std::vector<T> integers(const nb::sequence& given) {
+    if (PyUnicode_Check(given.ptr()) || PyBytes_Check(given.ptr())) throw nb::type_error("expected a sequence of integers");
+    const nb::object items = nb::steal(PySequence_Fast(given.ptr(), "expected a sequence of integers"));
+    if (!items.is_valid()) throw nb::python_error();
+    const auto count = static_cast<std::size_t>(PySequence_Fast_GET_SIZE(items.ptr()));
+    std::vector<T> made(count);
+    for (std::size_t i = 0; i < count; ++i)
+        if (!nb::try_cast(nb::handle(PySequence_Fast_GET_ITEM(items.ptr(), static_cast<Py_ssize_t>(i))), made[i]))
+            throw nb::type_error("expected a sequence of integers in the range of token ids");
+    return made;
+}
 
 inline std::span<std::uint32_t> words(const MaskRow& row) { return {row.data(), row.size()}; }
 inline std::span<std::uint32_t> words(const MaskRows& rows) { return {rows.data(), rows.size()}; }

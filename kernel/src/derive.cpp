@@ -401,15 +401,16 @@ ByteSet ExprPool::live(ExprId e) {
 
 const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
     if (class_sets_.size() <= classes) class_sets_.resize(classes_.size());
-    std::vector<ByteSet>& made = class_sets_[classes];
-    if (!made.empty()) return made;
+    std::vector<ByteSet>& known = class_sets_[classes];
+    if (!known.empty()) return known;
+    std::vector<ByteSet> made;  // kept once it is complete: an allocation may fail
     const auto& class_of = classes_[classes];
     for (unsigned b = 0, next; b < 256; b = next) {
         for (next = b + 1; next < 256 && class_of[next] == class_of[b]; ++next) {}
         if (made.size() <= class_of[b]) made.resize(class_of[b] + 1u);
         made[class_of[b]] |= ByteSet::range(b, next - 1);
     }
-    return made;
+    return known = std::move(made);
 }
 
 // Bytes that none of the sets tells apart from which an expression is made, as far as its texts begin there.

@@ -88,8 +88,8 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const auto id = static_cast<ExprId>(exprs_.size());
     made.measured = !made.boolean && made.op != Op::number && (made.op != Op::value || made.finite);
     made.sure |= !made.boolean && made.op != Op::none;
+    while (found_.size() <= id) found_.push_back({});  // one more than needed where the next allocation failed before
     exprs_.push_back(made);
-    found_.push_back({});
     interned_.add(h, id);
     return id;
 }
@@ -177,12 +177,14 @@ bool ExprPool::is_quote(ExprId e) const {
 
 // A product whose head may be empty holds all texts of what follows it, which is then not needed beside it. Without
 // this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
-void ExprPool::drop_tails(std::vector<ExprId>& sum) const {
+void ExprPool::drop_tails(std::vector<ExprId>& sum) {
     constexpr int kSteps = 64;
+    const std::uint64_t each = sum.size() > kLargeSum ? 4 : 2;  // per step
     std::vector<ExprId> dropped;
     for (ExprId p : sum) {
         const Expr* x = &exprs_[p];
-        for (int step = 0; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
+        int step = 0;
+        for (; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
             const ExprId tail = x->b;
             if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which goes on from there itself
                 dropped.push_back(tail);
@@ -190,6 +192,7 @@ void ExprPool::drop_tails(std::vector<ExprId>& sum) const {
             }
             x = &exprs_[tail];
         }
+        if (step) work_.spend(each * static_cast<std::uint64_t>(step));
     }
     if (dropped.empty()) return;
     std::sort(dropped.begin(), dropped.end());
@@ -491,9 +494,11 @@ bool ExprPool::has_summand(ExprId e, ExprId summand) {
 }
 
 bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
+    constexpr int kSteps = 256;  // a product of thousands of parts is asked for each of its states
     bool all = true;
     each_part(e, [&](ExprId last) {
-        for (Expr x = exprs_[last]; x.op == Op::cat || x.op == Op::except || x.op == Op::both; x = exprs_[last])
+        Expr x = exprs_[last];
+        for (int step = 0; step < kSteps && (x.op == Op::cat || x.op == Op::except || x.op == Op::both); ++step, x = exprs_[last])
             last = x.op == Op::cat ? x.b : x.op == Op::except ? x.a : args_[x.a];  // of an intersection one part will do
         all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
         return !all;

@@ -66,8 +66,9 @@ std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
 // A byte of each class, none a backslash where there is another.
 const std::vector<std::uint8_t>& Liveness::bytes_of_classes(std::uint32_t classes) {
     if (bytes_.size() <= classes) bytes_.resize(pool_.classes_.size());
-    std::vector<std::uint8_t>& made = bytes_[classes];
-    if (made.empty()) {
+    std::vector<std::uint8_t>& known_bytes = bytes_[classes];
+    if (known_bytes.empty()) {
+        std::vector<std::uint8_t> made;  // kept once it is complete: an allocation may fail
         std::array<bool, 256> met{};
         for (unsigned i = 0; i < 256; ++i) {
             const unsigned b = i < '\\' ? i : i < 255 ? i + 1 : '\\';
@@ -75,8 +76,9 @@ const std::vector<std::uint8_t>& Liveness::bytes_of_classes(std::uint32_t classe
             if (!known) made.push_back(static_cast<std::uint8_t>(b));
             known = true;
         }
+        known_bytes = std::move(made);
     }
-    return made;
+    return known_bytes;
 }
 
 ExprId Liveness::after(ExprId part, std::uint8_t byte) {

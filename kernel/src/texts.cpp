@@ -118,9 +118,11 @@ std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     } else made.others = pool_.alt({made.others, bytes(pool_, text)});
     made.scalars = pool_.alt({pool_.cat(bytes(pool_, "\""), pool_.word(made.strings)), made.others});
     made.expr = pool_.alt({made.scalars, made.boxes});
-    auto [place, fresh] = ids_.emplace(made.expr, static_cast<std::uint32_t>(sets_.size()));
-    if (fresh) sets_.push_back(made);
-    return place->second;
+    if (const auto known = ids_.find(made.expr); known != ids_.end()) return known->second;
+    const auto id = static_cast<std::uint32_t>(sets_.size());
+    sets_.push_back(made);  // before its id is known: an allocation may fail
+    ids_.emplace(made.expr, id);
+    return id;
 }
 
 ExprId TextSets::without(ExprId e, std::uint32_t set) {

@@ -324,6 +324,13 @@ class ProgramWriter:
     def share(self, expression: object) -> None:
         """Write this expression, from now on, in one piece."""
 
+def nests_deeper(value: object, depth: int) -> bool:
+    """
+    Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.
+
+    Encoders in C recurse, and a thread with a small stack would overflow.
+    """
+
 def copy_plain(value: object, other: Callable[[object], object | None], names: frozenset[str], early: frozenset[str], max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None:
     """
     A copy of plain data: dicts with ASCII text as keys, lists, text, integers, True, False and None, of exactly these types; and whether a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself one of `early`. `other` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.

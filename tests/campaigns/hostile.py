@@ -10,7 +10,7 @@ import logging
 import sys
 import time
 
-from tests.campaigns.hostile_checks import batches, constraints, faults, memory, scanners
+from tests.campaigns.hostile_checks import batches, constraints, faults, memory, scanners, stacks
 
 CHECKS = {
     **constraints.CHECKS,
@@ -19,6 +19,7 @@ CHECKS = {
     "batch, vLLM backend": batches.vllm,
     **faults.CHECKS,
     **memory.CHECKS,
+    **stacks.CHECKS,
 }
 
 

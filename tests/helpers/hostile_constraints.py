@@ -5,7 +5,6 @@ Each class has fixed inputs, and `random_ones` draws others from the same shapes
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, Union
@@ -408,27 +407,27 @@ def union_of_models(count: int) -> Any:
 
 
 TYPES: dict[str, Make] = {
-    "a list of lists": lambda: gw.constraint_of(nested(int, lambda one: list[one], 300)),
-    "a deep tuple": lambda: gw.constraint_of(nested(int, lambda one: tuple[one, one], 60)),
-    "a deep dict": lambda: gw.constraint_of(nested(int, lambda one: dict[str, one], 200)),
-    "a union of lists": lambda: gw.constraint_of(nested(int, lambda one: list[one] | dict[str, one], 14)),
-    "a long tuple": lambda: gw.constraint_of(tuple[(int,) * 3_000]),
-    "a long Literal": lambda: gw.constraint_of(Literal[tuple(range(9_000))]),
-    "a union of models": lambda: gw.constraint_of(union_of_models(300)),
-    "a chain of models": lambda: gw.constraint_of(chain_of_models(150)),
-    "a model of many fields": lambda: gw.constraint_of(
+    "a list of lists": lambda: gw.constraints.of(nested(int, lambda one: list[one], 300)),
+    "a deep tuple": lambda: gw.constraints.of(nested(int, lambda one: tuple[one, one], 60)),
+    "a deep dict": lambda: gw.constraints.of(nested(int, lambda one: dict[str, one], 200)),
+    "a union of lists": lambda: gw.constraints.of(nested(int, lambda one: list[one] | dict[str, one], 14)),
+    "a long tuple": lambda: gw.constraints.of(tuple[(int,) * 3_000]),
+    "a long Literal": lambda: gw.constraints.of(Literal[tuple(range(9_000))]),
+    "a union of models": lambda: gw.constraints.of(union_of_models(300)),
+    "a chain of models": lambda: gw.constraints.of(chain_of_models(150)),
+    "a model of many fields": lambda: gw.constraints.of(
         create_model("F", **{f"f{n}": (int | None, None) for n in range(900)})
     ),
-    "a pattern": lambda: gw.constraint_of(Annotated[str, Field(pattern=r"(?:\b\dba[^a]{2000}[ab]+)*")]),
-    "a pattern and a length": lambda: gw.constraint_of(
+    "a pattern": lambda: gw.constraints.of(Annotated[str, Field(pattern=r"(?:\b\dba[^a]{2000}[ab]+)*")]),
+    "a pattern and a length": lambda: gw.constraints.of(
         Annotated[str, Field(pattern=r"^(a|b)*a(a|b){9}$", min_length=9_000)]
     ),
-    "bounds": lambda: gw.constraint_of(Annotated[int, Field(ge=10**300, le=10**301, multiple_of=7)]),
+    "bounds": lambda: gw.constraints.of(Annotated[int, Field(ge=10**300, le=10**301, multiple_of=7)]),
 }
 
 
 def schema_of(value: Any, **options: Any) -> Make:
-    return lambda: gw.JsonSchema(json.dumps(value) if len(repr(value)) < 50_000 and not options else value, **options)
+    return lambda: gw.JsonSchema(value, **options)
 
 
 def regex_of(pattern: str, dialect: str) -> Make:

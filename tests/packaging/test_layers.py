@@ -8,7 +8,7 @@ from .repository import PACKAGE, imports, python_files
 
 LEVELS = {
     1: ["_kernel"],
-    2: ["errors", "disk", "arguments", "caching"],
+    2: ["errors", "disk", "arguments", "background", "caching"],
     3: ["masks", "jsontext"],
     4: ["grammar", "tokenizers", "sampling"],
     5: ["frontends", "matcher"],

@@ -25,8 +25,8 @@ SCHEMA = {
     "title": "T",
     "unknownKeyword": 1,
 }
-ONCE = {"integrations/vllm/runner_v1.py": "_show_tokens", "integrations/vllm/checks.py": "_threads"}
-"""Functions that must run once per process: they patch a library and start threads."""
+ONCE = {"integrations/vllm/runner_v1.py": "_show_tokens"}
+"""Functions that must run once per process: they patch a library."""
 
 
 def used() -> dict[str, int]:

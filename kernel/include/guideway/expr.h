@@ -386,7 +386,7 @@ private:
     bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
-    void drop_tails(std::vector<ExprId>& sum) const;
+    void drop_tails(std::vector<ExprId>& sum);
     bool is_within(ExprId p, ExprId q) const;
     void drop_counts(std::vector<ExprId>& sum);
     std::uint32_t row_before(ExprId head, ExprId tail);

@@ -18,7 +18,9 @@ from collections import OrderedDict
 from functools import partial
 from typing import NoReturn
 
+from guideway._kernel import nests_deeper
 from guideway.constraints import Constraint
+from guideway.jsontext.copying import MAX_C_DEPTH
 
 __all__ = ["ProgramMemo", "content_key", "quick_key"]
 
@@ -28,18 +30,18 @@ _MAX_CHARACTERS = 64 << 20
 
 
 class _Content(pickle.Pickler):
-    """Pickles plain data only. Shared parts are written once; deep nesting raises RecursionError."""
+    """Pickles plain data only. Shared parts are written once. It recurses in C, so the caller bounds the nesting."""
 
     def reducer_override(self, value: object) -> NoReturn:
         raise TypeError(f"{type(value).__name__} is not plain data")
 
 
 def quick_key(constraint: object) -> tuple[bytes, int] | None:
-    """Return a digest of a dict of plain data and its size in bytes, or None for other values.
+    """Return a digest of a dict of plain data and its size in bytes, or None for other values and for deep nesting.
 
     Equal digests imply equal content.
     """
-    if type(constraint) is not dict:
+    if type(constraint) is not dict or nests_deeper(constraint, MAX_C_DEPTH):
         return None
     written = io.BytesIO()
     try:
@@ -53,9 +55,10 @@ def quick_key(constraint: object) -> tuple[bytes, int] | None:
 def content_key(constraint: dict[object, object]) -> bytes | None:
     """Return a digest of a dict of plain data that is equal if and only if the content is, in every process.
 
-    Returns None for values that are not plain data, and for values that are huge when shared parts are expanded.
+    Returns None for values that are not plain data, for deep nesting, and for values that are huge when shared parts are
+    expanded.
     """
-    if not _is_small(constraint):
+    if nests_deeper(constraint, MAX_C_DEPTH) or not _is_small(constraint):
         return None
     try:
         data = marshal.dumps(constraint, 2)  # version 2 does not encode sharing

@@ -8,7 +8,6 @@ so programs that take less than `STORE_SECONDS` to create are not stored; and vo
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import sys
 import time
@@ -16,7 +15,7 @@ import unicodedata
 from pathlib import Path
 from typing import Protocol
 
-from guideway import constraints, disk, frontends, grammar, jsontext
+from guideway import background, constraints, disk, frontends, grammar, jsontext
 from guideway._kernel import Automaton, KernelVocabulary
 from guideway.caching import cached
 from guideway.compiler.automaton_cache import cache as _automata
@@ -91,7 +90,8 @@ def compile(
     missed = known.of_object(constraint) if content is None else known.of_content(content)
     if missed is not None and (found := _automata.get((missed, table.fingerprint))) is not None:
         return found
-    program, made = _program(constraint, worth_a_look=size >= LOOK_BYTES)
+    with background.turn():
+        program, made = _program(constraint, worth_a_look=size >= LOOK_BYTES)
     digest = _digest(program)
     found = None if digest == missed else _automata.get((digest, table.fingerprint))
     if found is None:
@@ -150,15 +150,17 @@ async def acompile(
     cache: bool = True,
     limits: CompileLimits | None = None,
 ) -> Automaton:
-    """`compile` in another thread, so that it does not block the event loop."""
-    return await asyncio.to_thread(compile, constraint, vocabulary, cache=cache, limits=limits)
+    """`compile` in another thread, so that it blocks neither the event loop nor other threads for long."""
+    return await background.run(compile, constraint, vocabulary, cache=cache, limits=limits)
 
 
 def _from_source(constraint: object, table: Vocabulary, kernel: KernelVocabulary | None = None) -> Automaton:
-    source = constraints.of(constraint)
-    made = source.grammar()
+    with background.turn():
+        source = constraints.of(constraint)
+        made = source.grammar()
+        program = encode(made)
     try:
-        return _compile(made, encode(made), kernel or table.kernel)
+        return _compile(made, program, kernel or table.kernel)
     except UnsatisfiableError as error:
         raise _explained(error, source) from None
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from guideway import background
 from guideway.generation.api import extraction_job
 from guideway.generation.async_loop import Call, loop_of
 from guideway.generation.options import BaseOptions, Options, Prompt, Prompts, with_options
@@ -105,7 +106,7 @@ async def agenerate(
         TypeError: As in `generate`.
         ValueError: As in `generate`.
     """
-    return only_values(await _results(await asyncio.to_thread(Job, local(model), prompt, output, n, options)))
+    return only_values(await _results(await background.run(Job, local(model), prompt, output, n, options)))
 
 
 # fmt: off
@@ -183,7 +184,7 @@ async def acomplete(
         TypeError: As in `complete`.
         ValueError: As in `complete`.
     """
-    return await _results(await asyncio.to_thread(Job, local(model), prompt, output, n, options))
+    return await _results(await background.run(Job, local(model), prompt, output, n, options))
 
 
 # fmt: off
@@ -233,7 +234,7 @@ async def aextract(model: AnyModel, text: str | list[str], output: object, **opt
         TypeError: As in `extract`.
         ValueError: As in `extract`.
     """
-    return only_values(await _results(await asyncio.to_thread(extraction_job, local(model), text, output, options)))
+    return only_values(await _results(await background.run(extraction_job, local(model), text, output, options)))
 
 
 # fmt: off
@@ -269,7 +270,7 @@ async def astream(
         TypeError: As in `stream`.
         ValueError: As in `stream`.
     """
-    job = await asyncio.to_thread(Job, local(model), prompt, output, n, options)
+    job = await background.run(Job, local(model), prompt, output, n, options)
     single = not job.many and n is None
     async for piece in _rounds(job, lambda moved: pieces_of(job, moved)):
         yield piece.text if single else piece
@@ -304,7 +305,7 @@ async def astream_values(
         TypeError: As in `stream_values`.
         ValueError: As in `stream_values`.
     """
-    job = await asyncio.to_thread(Job, local(model), prompt, output, None, options)
+    job = await background.run(Job, local(model), prompt, output, None, options)
     if job.many:
         raise TypeError("a stream of values takes one prompt, not a list")
     growth = values_of(job)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.grammar.regular import (
     MAX_CODE_POINT,
@@ -435,6 +436,7 @@ def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
             before[to].append(number)
     live, todo = {number for number, one in enumerate(accepting) if one}, [n for n, one in enumerate(accepting) if one]
     while todo:
+        checkpoint()
         for number in before[todo.pop()]:
             if number not in live:
                 live.add(number)

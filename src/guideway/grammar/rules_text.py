@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.grammar.derivatives import MAX_STATES, determinized, spelled_out
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Number, Object, Sequence, Value
@@ -108,6 +109,7 @@ class _Maker:
     def run(self) -> Rules:
         self._node(self._grammar.root)
         while self._todo:
+            checkpoint()
             self._todo.pop()()
         return [rule if rule is not None else TermChoice(()) for rule in self._rules]
 

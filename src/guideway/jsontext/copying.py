@@ -11,13 +11,16 @@ from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded, read_float
 from guideway.jsontext.pointer import pointer, shown
 
-__all__ = ["LONE_SURROGATE", "MAX_DEPTH", "MAX_VALUES", "SURROGATE", "copy_schema", "copy_value"]
+__all__ = ["LONE_SURROGATE", "MAX_C_DEPTH", "MAX_DEPTH", "MAX_VALUES", "SURROGATE", "copy_schema", "copy_value"]
 
 MAX_VALUES = 2_000_000
 """Maximum number of values of a schema."""
 
 MAX_DEPTH = 4000
 """Maximum nesting depth of a schema. It also stops at cyclic Python values."""
+
+MAX_C_DEPTH = 150
+"""Maximum nesting depth of values for code in C that recurses, as the standard library's: about 40 KB of stack."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 LONE_SURROGATE = "a string contains a lone surrogate, which UTF-8 cannot encode"

@@ -11,14 +11,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
-from guideway.jsontext.copying import LONE_SURROGATE, MAX_DEPTH, SURROGATE, copy_value
+from guideway.jsontext.copying import LONE_SURROGATE, MAX_C_DEPTH, MAX_DEPTH, SURROGATE, copy_value
 from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded
 from guideway.jsontext.tokens import TOKEN, is_deeper, nesting
 
-__all__ = ["MAX_C_DEPTH", "decode_prefix", "loads", "read_json"]
-
-MAX_C_DEPTH = 150
-"""How deep arrays and objects may nest for the standard library's decoder, which recurses in C: about 40 KB of stack."""
+__all__ = ["decode_prefix", "loads", "read_json"]
 
 _WORDS = {"true": True, "false": False, "null": None}
 _CONSTANTS = frozenset({"NaN", "Infinity", "-Infinity"})

@@ -6,7 +6,9 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 
+from guideway._kernel import nests_deeper
 from guideway.caching import cached
+from guideway.jsontext.copying import MAX_C_DEPTH
 
 __all__ = ["identity", "write_json", "write_number"]
 
@@ -17,7 +19,9 @@ def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
 
 
 def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
-    """Encode with the standard library; None for values with decimals or great depth."""
+    """Encode with the standard library, which recurses in C; None for values with decimals or great depth."""
+    if nests_deeper(value, MAX_C_DEPTH):
+        return None
     try:
         return _encoder(comma, colon, same).encode(value)
     except (TypeError, RecursionError):

@@ -25,6 +25,7 @@ import numpy as np
 import guideway as gw
 from guideway import matcher as matchers
 from guideway.testing import ConstantModel
+from tests.campaigns.hostile_checks import allocations
 
 __all__ = ["CHECKS"]
 
@@ -168,4 +169,5 @@ CHECKS = {
         [(threading.Thread, "start")], lambda: RuntimeError("can't start new thread"), 10
     ),
     "faults, memory": _limited,
+    "faults, allocations in the kernel": lambda seed: allocations.run(seed, step=3),
 }

@@ -14,6 +14,8 @@ import guideway as gw
 from guideway.constraints.tools import ToolCalls
 from guideway.frontends.cfg.lark import statements
 from guideway.grammar.automata.minimize import minimal_automaton
+from tests.helpers.byte_tokens import BYTES
+from tests.helpers.hostile_constraints import CLASSES
 
 TOOLS = [gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})]
 REPLY = ToolCalls(TOOLS, family="hermes")
@@ -47,6 +49,22 @@ def test_time_is_bounded(name: str) -> None:
     with contextlib.suppress(gw.GuidewayError):  # a refusal is fine; only the time counts here
         INPUTS[name]()
     assert time.process_time() - start < 4  # 0.1 to 2 s; without linear scanners, 5 s to hours
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("regex", "lazy"),
+        ("regex", "unicode classes"),
+        ("Lark", "templates that double"),
+        ("JSON Schema", "consts of depth"),
+    ],
+)
+def test_compiling_is_bounded(kind: str, name: str) -> None:
+    start = time.process_time()
+    with contextlib.suppress(gw.GuidewayError):
+        gw.compile(CLASSES[kind][name](), BYTES, cache=False).matcher()
+    assert time.process_time() - start < 6  # 0.1 to 1.8 s on an idle core; 8 to 40 s where steps are not counted
 
 
 def test_lark_literals_end_where_larks_own_pattern_ends() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.scanner import MAX_NESTING, Reader
 from guideway.grammar.cfg import Alternation, Concatenation, Except, Ref, Repetition, Rule, Term, Text
@@ -67,6 +68,7 @@ class IsoReader(Reader):
     def _space(self) -> None:
         """Skip white space and comments, which can be nested."""
         while self.next:
+            checkpoint()
             if self.next.isspace():
                 self.at += 1
             elif self.text.startswith("(*", self.at) and not self.text.startswith("(*)", self.at):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from guideway.background import checkpoint
 from guideway.errors import UnsupportedError
 from guideway.frontends.cfg.scanner import Groups, Reader
 from guideway.grammar.cfg import Except, Ref, Rule, Term, Text
@@ -30,6 +31,7 @@ class W3cReader(Reader):
         made: dict[str, Rule] = {}
         self._space()
         while self.next:
+            checkpoint()
             at = self.at
             head = _HEAD.match(self.text, at)
             if head is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from guideway.background import checkpoint
 from guideway.errors import UnsupportedError
 from guideway.frontends.cfg.scanner import Groups, Reader
 from guideway.grammar.cfg import Ref, Rule, Text
@@ -79,6 +80,7 @@ class GbnfReader(Reader):
         made: dict[str, Rule] = {}
         self.match(_SPACE_AND_LINES)
         while self.next:
+            checkpoint()
             at = self.at
             name = self._name() or self.expected("a rule name")
             if name in made:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.assertions import (
     ANYTHING,
@@ -193,6 +194,7 @@ class _DecisionDiagram(Formulas):
         todo = [(one, False) for one in depth]
         done: set[int] = set()
         while todo:
+            checkpoint()
             literal, left = todo.pop()
             if left:
                 order.append(literal)
@@ -604,6 +606,7 @@ class _DecisionDiagram(Formulas):
         todo: list[Formula] = [whole]
         count = 0
         while todo:
+            checkpoint()
             one = todo.pop()
             if one is False:
                 continue

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from guideway.background import checkpoint
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.frontends.json_schema.assertions import (
     ALL,
@@ -333,6 +334,7 @@ class Expander(SchemaGraph):
         found: list[tuple[TypeAssertions, Evaluated]] = []
         stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], set())]
         while stack:
+            checkpoint()
             state = stack.pop()
             self._steps += 1 + len(state.disjunctions)
             self._at = place

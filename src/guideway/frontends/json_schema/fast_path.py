@@ -13,6 +13,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
+from guideway.background import checkpoint
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.frontends.json_schema.assertions import UNCONSTRAINED, NumberAssertions
 from guideway.frontends.json_schema.keywords import Dialect
@@ -135,6 +136,7 @@ class FastPath:
         if root == _NEVER:
             root = grammar.add(Leaf(NEVER), "")
         while todo:
+            checkpoint()
             number, what, names = todo.pop()
             if type(what) is not dict:
                 self.general_path.define(number, what, names)

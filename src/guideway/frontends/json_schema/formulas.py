@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from guideway.background import checkpoint
 from guideway.frontends.json_schema.assertions import ObjectAssertions
 
 __all__ = [
@@ -112,6 +113,7 @@ class Formulas:
         if len(todo) == 1 and isinstance(todo[0], (AllOf, bool)) and not self._values_at:
             return todo[0]
         while todo:
+            checkpoint()
             news: Cube = {}
             for part in todo:
                 if part is False:

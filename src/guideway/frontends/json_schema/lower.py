@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.json_schema.assertions import (
     ANYTHING,
@@ -441,6 +442,7 @@ class Lowering:
         """Build the grammar. Raises `UnsupportedError` with every refused location."""
         root = self._single_at(self._expander.root(), 0)
         while self._todo:
+            checkpoint()
             self.define(*self._todo.pop())
         self.finish()
         if self._style.whitespace == "any":

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from guideway._kernel import nests_deeper
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.json_schema.assertions import (
     ANYTHING,
@@ -252,6 +253,9 @@ def _unevaluated(place: SchemaNode, child: Child, found: dict[str, Any]) -> tupl
 def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found: dict[str, Any]) -> TypeAssertions:
     """Read `enum` and `const`. Constant arrays and objects become a separate schema if there are other assertions."""
     values = found[name] if name == "enum" else [found[name]]
+    if nests_deeper(values, MAX_VALUE_DEPTH):  # the keys of all nested values have a quadratic length
+        message = f"at {shown(r.place.pointer)}: the values of {name} are nested deeper than {MAX_VALUE_DEPTH} levels"
+        raise LimitExceededError(message, r.place.pointer)
     made = assertions_of_constants(values)
     if made.composites and not assertions.unconstrained:
         r.conjuncts.append(r.child(r.place, {"enum": values}, (name,)))

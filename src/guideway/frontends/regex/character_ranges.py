@@ -53,6 +53,7 @@ def merge(ranges: Iterable[tuple[int, int]]) -> Ranges:
     return chars(*ranges).ranges
 
 
+@cached(64, characters=1 << 16, size=len)
 def invert(ranges: Ranges) -> Ranges:
     """Return the complement. It has no surrogates, since texts have none."""
     left: list[tuple[int, int]] = []

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from guideway.background import checkpoint
 from guideway.frontends.regex.nfa import AssertionNfa, TooLargeError
 from guideway.frontends.regex.syntax import AlternationPart, Anchor, ConcatPart, Lookaround, Part, RepeatPart
 from guideway.grammar.automata.alphabet import character_classes
@@ -245,6 +246,7 @@ class _Determinizer:
 
     def _spend(self, steps: int) -> None:
         """Count work. Raises `TooLargeError` if the limit is exceeded."""
+        checkpoint()
         self._work += steps
         if self._work > _MAX_WORK:
             raise TooLargeError(f"more than {_MAX_WORK:,} operations")

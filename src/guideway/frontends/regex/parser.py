@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from guideway.background import checkpoint
 from guideway.frontends.regex import assertions, character_ranges as tables
 from guideway.frontends.regex.classes import parse_class, parse_escape
 from guideway.frontends.regex.lowering import lower
@@ -118,6 +119,7 @@ class _Parser:
     def tree(self) -> Part:
         scanner = self._scanner
         while scanner.next:
+            checkpoint()
             self._step()
         if len(self._stack) > 1:
             scanner.invalid("expected ')' at the end of the group", self._stack[-1].at)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from guideway.caching import cached
 from guideway.frontends.regex.character_ranges import Ranges
 from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, EMPTY, NEVER, Chars, Concat, Literals, Regular, Union, repeated
 
@@ -109,6 +110,7 @@ ANYTHING = Plain(ANY_TEXT, 0, None)
 AT_START, AT_END = Anchor(True), Anchor(False)
 
 
+@cached(256, characters=1 << 16, size=len)
 def characters(ranges: Ranges) -> Plain:
     """Return one character of a class."""
     kept = tuple(r for r in ranges if not 0xD800 <= r[0] <= r[1] <= 0xDFFF)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError
 
 __all__ = ["DEAD", "Numbered", "determinize"]
+
+MAX_WORK = 2_000_000
+"""Maximum number of transitions and NFA states that one construction looks at; about a second."""
 
 DEAD = -1
 """The dead state, from which no accepting state is reachable."""
@@ -56,12 +60,17 @@ def determinize(
 
     Returns:
         Per DFA state its set of NFA states, and its transitions by letter.
+
+    Raises:
+        LimitExceededError: There are more than `most` states, or they need more than `MAX_WORK` steps.
     """
+    work = 0
 
     def closed(seeds: Iterable[int]) -> frozenset[int]:
         seen = set(seeds)
         todo = list(seen)
         while todo:
+            checkpoint()
             fresh = [one for one in free[todo.pop()] if one not in seen]
             seen.update(fresh)
             todo += fresh
@@ -73,9 +82,14 @@ def determinize(
         targets: dict[int, set[int]] = {}
         for place in state:
             for letter, after in steps(place):
+                work += 1
                 targets.setdefault(letter, set()).add(after)
         row = [DEAD] * letters
         for letter, places in targets.items():
-            row[letter] = states.number(closed(places))
+            after_letter = closed(places)
+            work += len(after_letter)
+            row[letter] = states.number(after_letter)
+        if work > MAX_WORK:
+            raise LimitExceededError(f"{why} (its construction takes more than {MAX_WORK:,} steps)")
         rows.append(row)
     return states.order, rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from guideway.background import checkpoint
 from guideway.grammar.regular import NEVER, Chars, Dfa, Ranges, Regular, chars
 
 __all__ = ["alive", "minimal_automaton"]
@@ -64,6 +65,7 @@ def _equivalent(steps: dict[int, list[tuple[tuple[Ranges, ...], int]]], acceptin
         members[number].add(state)
     splitters = [0, 1]
     while splitters:
+        checkpoint()
         before: dict[Ranges, list[int]] = {}
         for state in members[splitters.pop()]:
             for symbol, source in sources[state]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from guideway.background import checkpoint
 from guideway.grammar.automata.alphabet import one_character
 from guideway.grammar.regular import Chars, Concat, Literals, Ranges, Repeat, Union
 
@@ -55,6 +56,7 @@ class NfaBuilder(Generic[Part]):
         """Add a part between two states. No other transition may end at `start` or begin at `end`."""
         tasks: list[Task[Part]] = [(part, start, end)]
         while tasks:
+            checkpoint()
             one, low, high = tasks.pop()
             tasks += self._tasks(one, low, high)
 

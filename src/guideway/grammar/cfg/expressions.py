@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
+from guideway.background import checkpoint
 from guideway.grammar.regular import (
     ANY_CHAR,
     EMPTY,
@@ -73,6 +74,7 @@ class Expressions:
     ) -> None:
         todo = [root]
         while todo:
+            checkpoint()
             at = todo[-1]
             parts = _parts(at)
             missing = [part for part in parts if id(part) not in found]

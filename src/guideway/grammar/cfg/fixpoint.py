@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from guideway.background import checkpoint
 from guideway.grammar.cfg.productions import Production
 
 __all__ = ["reached"]
@@ -47,6 +48,7 @@ def reached(
             if not inner:
                 add(variable)
     while todo:
+        checkpoint()
         for place in users.get(todo.pop(), ()):
             waits[place] -= 1
             if waits[place] == 0:

@@ -7,6 +7,7 @@ is derived by a new variable, which extends the corner upwards to A. New variabl
 
 from __future__ import annotations
 
+from guideway.background import checkpoint
 from guideway.grammar.cfg.productions import Production, Productions
 from guideway.grammar.cfg.scc import strongly_connected_components
 
@@ -99,6 +100,7 @@ class _Component:
             result[target] = [one for start, corner in self._bases for one in onwards(start, corner)]
             self._made.count(result[target])
             while todo:
+                checkpoint()
                 corner = todo.pop()
                 result[rest[corner]] = [one for text, above in self._steps[corner] for one in onwards(text, above)]
                 self._made.count(result[rest[corner]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from guideway.background import checkpoint
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.grammar.cfg.terms import Alternation, Concatenation, Embedded, Except, Ref, Repetition, Rule, Term, Text
 from guideway.grammar.nodes import Grammar
@@ -80,6 +81,7 @@ class Productions:
 
     def count(self, made: list[Production]) -> None:
         """Count the size of productions. Raises `LimitExceededError` beyond `MAX_SYMBOLS`."""
+        checkpoint()
         self.size += sum(len(one) + 1 for one in made)
         if self.size > MAX_SYMBOLS:
             raise LimitExceededError(
@@ -88,6 +90,7 @@ class Productions:
 
     def work(self, steps: int) -> None:
         """Count steps. Raises `LimitExceededError` beyond `MAX_WORK`."""
+        checkpoint()
         self.worked += steps
         if self.worked > MAX_WORK:
             raise LimitExceededError(f"left recursion involves too many pairs of rules (limit {MAX_WORK:,})")
@@ -139,6 +142,7 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
         made.variable(number)
     todo: list[tuple[int, Term]] = [(number, rule.term) for number, rule in enumerate(rules)]
     while todo:
+        checkpoint()
         variable, term = todo.pop()
         rule = made.rule[variable]
         fresh: list[tuple[int, Term]] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from guideway.background import checkpoint
+
 __all__ = ["strongly_connected_components"]
 
 
@@ -27,6 +29,7 @@ def strongly_connected_components(starts: Iterable[int], edges: Callable[[int], 
 
         enter(start)
         while path:
+            checkpoint()
             node, left = path[-1]
             below = next(left, None)
             if below is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from guideway.background import checkpoint
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.regular import Regular
 
@@ -101,6 +102,7 @@ def parts_first(root: Term) -> Iterator[Term]:
     done: set[int] = set()
     todo = [root]
     while todo:
+        checkpoint()
         waiting = [part for part in parts_of(todo[-1]) if id(part) not in done]
         if waiting:
             todo += waiting

@@ -10,7 +10,8 @@ from guideway.caching import cached
 from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex
 from guideway.errors import GuidewayError, InvalidConstraintError, LimitExceededError
 from guideway.integrations._common.structural_tags import structural_tag
-from guideway.jsontext.decoder import MAX_C_DEPTH, loads
+from guideway.jsontext.copying import MAX_C_DEPTH
+from guideway.jsontext.decoder import loads
 from guideway.jsontext.tokens import is_deeper
 
 __all__ = ["KINDS", "requested", "token_budget"]

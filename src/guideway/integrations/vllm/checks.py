@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import os
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
+
+from guideway import background
 
 if TYPE_CHECKING:
     from guideway.integrations.vllm.requested import Requested
@@ -48,14 +46,8 @@ async def ahead(original: Any, engine: Any, request_id: Any, prompt: Any, params
     options, extra = getattr(params, "structured_outputs", None), getattr(params, "extra_args", None)
     if extra or (options is not None and outputs.backend == NAME):
         given = config.model_config, outputs, engine.input_processor.tokenizer
-        await asyncio.get_running_loop().run_in_executor(_threads(), params._validate_structured_outputs, *given)
+        await background.run(params._validate_structured_outputs, *given)
     return await original(request_id, prompt, params, *rest, **named)
-
-
-@functools.cache
-def _threads() -> Executor:
-    """Return a pool with as many threads as vLLM compiles with."""
-    return ThreadPoolExecutor(max(1, ((os.cpu_count() or 1) + 1) // 2), thread_name_prefix=NAME)
 
 
 def _check(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual_lexer import Conflict, Split, Terminal, contextual_rules, preferred
 from guideway.frontends.cfg.lark.definitions import Terminals, names_of
@@ -49,6 +50,7 @@ def split_by_context(
 def _reached(reader: LarkReader, start: str) -> set[str]:
     seen, todo = {start}, [start]
     while todo:
+        checkpoint()
         rule = reader.rules.get(todo.pop())
         fresh = {name for name in names_of(rule.term) if name not in seen} if rule else set()
         seen |= fresh

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from guideway.background import checkpoint
+from guideway.errors import LimitExceededError
 from guideway.grammar.automata.alphabet import Alphabet
 from guideway.grammar.automata.determinize import DEAD, Numbered
 from guideway.grammar.automata.dfa import Machine, machine_of
@@ -18,6 +20,9 @@ __all__ = ["IgnoredText", "LookaheadError"]
 
 _MAX_STATES = 20_000
 _TOO_MANY = f"the automaton of ignored text needs more than {_MAX_STATES:,} states"
+
+_MAX_WORK = 4_000_000
+_TOO_LONG = f"the automata of ignored text take more than {_MAX_WORK:,} steps; ignore fewer or simpler terminals"
 
 _TERMINAL = -1  # in place of the number of an ignored terminal
 _Run = tuple[int, int]  # the number of an ignored terminal and a state of its automaton
@@ -41,6 +46,7 @@ class IgnoredText:
         self._alphabet = Alphabet([self._plain, *terminals.values()])
         self._ignored = [machine_of(one, self._alphabet) for one in ignored]
         self._terminals = dict(terminals)
+        self._work = 0
 
     def differs(self) -> bool:
         """Return whether ignored text before some terminal depends on that terminal, or on other ignored text."""
@@ -59,6 +65,7 @@ class IgnoredText:
         }
         todo = list(seen)
         while todo:
+            checkpoint()
             number, state, at = todo.pop()
             steps, others = self._ignored[number].steps[state], terminal.steps[at]
             for after, other in zip(steps, others, strict=True):
@@ -97,8 +104,11 @@ class IgnoredText:
             row = []
             for letter in range(len(self._alphabet)):
                 after = frozenset(place for one in state for place in self._read(one, letter, terminal))
+                self._work += len(state) + len(after)
                 row.append(states.number(after) if after else DEAD)
             rows.append(row)
+            if self._work > _MAX_WORK:
+                raise LimitExceededError(_TOO_LONG)
         return self._alphabet.graph(rows, accepting)
 
     def _begun(self, terminal: Machine | None, pending: frozenset[_Run]) -> list[_Place]:

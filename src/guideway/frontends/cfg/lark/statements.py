@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from guideway.background import checkpoint
 from guideway.errors import ConstraintError, InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.common import COMMON, LENGTHS
 from guideway.frontends.cfg.lark.terminals import TerminalError, Written, written
@@ -117,6 +118,7 @@ class LarkReader:
                 self._statement()
         done = 0
         while done < len(self._instances):
+            checkpoint()
             name, template, arguments = self._instances[done]
             parameters, body = self._templates[template]
             here = self._tokens[body].at
@@ -290,6 +292,7 @@ class LarkReader:
     def _expansions(self) -> Term:
         groups = Groups(self._source)
         while True:
+            checkpoint()
             token = self._now
             if token.kind in ("line", "end"):
                 break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError
 from guideway.grammar.automata.determinize import Numbered
 from guideway.grammar.cfg import Alternation, Concatenation, Ref, Repetition, Term, parts_first, parts_of
@@ -145,6 +146,7 @@ class Tables:
             after: dict[Symbol, set[tuple[int, int]]] = {}
             todo, seen = list(kernel), set[int]()
             while todo:
+                checkpoint()
                 production, at = todo.pop()
                 body = self.productions[production][1]
                 if at == len(body):

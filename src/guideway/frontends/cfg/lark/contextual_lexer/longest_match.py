@@ -7,6 +7,7 @@ Of the texts that this automaton accepts, the longest prefix of an input is the 
 
 from __future__ import annotations
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError
 from guideway.frontends.regex.syntax import (
     AlternationPart,
@@ -41,6 +42,7 @@ class _Threads:
         self.start = self._place()
         todo: list[tuple[Part, int, int]] = [(root, self.start, _MATCH)]
         while todo:
+            checkpoint()
             part, at, after = todo.pop()
             todo += self._add(part, at, after)
 
@@ -107,6 +109,7 @@ class _Threads:
         seen: set[int] = set()
         todo = seeds[::-1]
         while todo:
+            checkpoint()
             at = todo.pop()
             if at in seen:
                 continue

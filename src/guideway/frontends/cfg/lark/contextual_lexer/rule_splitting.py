@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsatisfiableError
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import PlainRules, Symbol, Tables
 from guideway.frontends.cfg.lark.contextual_lexer.steps import Accepted, Steps
@@ -97,6 +98,7 @@ class _Splitting:
         for context in self.begins:
             self.copy(0, tables.start, context)
         while self._todo:
+            checkpoint()
             self._follow(*self._todo.pop())
 
     def copy(self, state: int, rule: int, context: int) -> _SpecialisedRule:
@@ -192,6 +194,7 @@ class _Writing:
                 "no text is accepted: with the order of terminals of the contextual lexer, no rule can be completed"
             )
         while self._todo:
+            checkpoint()
             name, copy, contexts = self._todo.pop()
             self._rules.append(Rule(name, self._term(copy, contexts)))
         return Split([*self._rules, Rule(_ROOT, Alternation(tuple(options)))], _ROOT, self._names)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.frontends.cfg.lark.contextual_lexer.forbidden import ForbiddenContinuations
 from guideway.frontends.cfg.lark.contextual_lexer.lalr import END
@@ -344,6 +345,7 @@ class _Assembled:
         """Return the deterministic automaton. `run` None: only the ignored text, from a boundary on."""
         starts = [self._boundary(pending)] if run is None else self._add(run)
         while self._todo:
+            checkpoint()
             at = self._todo.pop()
             for ignored in self._of._ignoring(self._accepted, at):
                 self._free[self._boundaries[at]] += self._add(ignored)

@@ -1,0 +1,148 @@
+"""Prepares constraints for event loops: threads whose Python code leaves the interpreter to other threads regularly.
+
+Translating a constraint is Python code, which holds the interpreter's lock (GIL). A thread that waits for the lock gets
+it after the switch interval (5 ms), once per waiting thread, so several translations at once would delay the steps of a
+model's loop by tens of milliseconds. Here one thread runs Python code at a time, in turns of a millisecond, and after
+each turn the lock is free for a moment. The turns are fair: a short translation does not wait for the end of a long one.
+
+In other threads `turn` and `checkpoint` do nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import ParamSpec, TypeVar
+
+__all__ = ["checkpoint", "run", "turn"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_THREADS = 32
+_TURN_SECONDS = 0.001
+_PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
+_MOST_SECONDS = 0.2  # of waiting for a turn
+
+
+class _Turns:
+    """Lets one thread at a time pass, in the order in which they came.
+
+    The turn is a courtesy and protects no data: a thread that has waited for long continues without it. So a thread may
+    hold any other lock while it waits for its turn.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._taken = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    def begin(self) -> bool:
+        """Wait for the turn. Returns whether this thread has it."""
+        with self._guard:
+            if not self._taken:
+                self._taken = True
+                return True
+            mine = threading.Lock()
+            mine.acquire()
+            self._waiting.append(mine)
+        if mine.acquire(timeout=_MOST_SECONDS):  # another thread releases it
+            return True
+        with self._guard:
+            if mine not in self._waiting:
+                return True
+            self._waiting.remove(mine)
+            return False
+
+    def end(self) -> None:
+        """Pass the turn to the next thread."""
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._taken = False
+
+
+class _ThreadState(threading.local):
+    is_background = False
+    has_turn = False
+    until: float | None = None  # the end of this thread's turn; None: it needs none
+
+
+_THREAD = _ThreadState()
+
+
+def _begin_turn() -> None:
+    _THREAD.has_turn = _POOL.turns.begin()
+    _THREAD.until = time.perf_counter() + _TURN_SECONDS
+
+
+def _end_turn() -> None:
+    _THREAD.until = None
+    if _THREAD.has_turn:
+        _THREAD.has_turn = False
+        _POOL.turns.end()
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Run Python code in turns with the other background threads. Code in C that releases the GIL needs none."""
+    if not _THREAD.is_background or _THREAD.until is not None:
+        yield
+        return
+    _begin_turn()
+    try:
+        yield
+    finally:
+        _end_turn()
+
+
+def checkpoint() -> None:
+    """End the turn of this thread if it has lasted a millisecond, and wait for the next one.
+
+    Loops that translate constraints call it at each step; a call takes less than 0.1 us.
+    """
+    until = _THREAD.until
+    if until is None or time.perf_counter() < until:
+        return
+    _end_turn()
+    time.sleep(_PAUSE_SECONDS)
+    _begin_turn()
+
+
+class _Pool:
+    """The threads and their turns."""
+
+    def __init__(self) -> None:
+        self.turns = _Turns()
+        self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="guideway-prepare", initializer=_begin_thread)
+
+
+def _begin_thread() -> None:
+    _THREAD.is_background = True
+
+
+_POOL = _Pool()
+
+
+def _renew() -> None:
+    global _POOL
+    _POOL = _Pool()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)  # the threads do not exist in the child
+
+
+async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function in a background thread, as `asyncio.to_thread` does."""
+    call = partial(contextvars.copy_context().run, function, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_POOL.threads, call)
