@@ -458,3 +458,62 @@ def test_the_command_probe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_unknown_clients() -> None:
     with pytest.raises(gw.errors.InvalidConstraintError, match="client"):
         remote(object(), "m")
+
+
+# -- hosts and event loops
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_request_goes_to_another_host(kind: str, asynchronous: bool, status: int) -> None:
+    with served() as other:
+
+        def script(request: ProviderRequest) -> Answer:
+            return Answer(status=status, headers={"location": other.url + request.path})
+
+        with served(script) as provider:
+            model = model_of(kind, provider.url, asynchronous=asynchronous)
+            with pytest.raises(RemoteError, match="redirects the request to another host, 127.0.0.1:") as found:
+                asyncio.run(gw.agenerate(model, "an event", Event)) if asynchronous else model.generate("x", Event)
+            assert provider.requests
+            assert other.requests == []
+            assert not found.value.retryable
+            assert found.value.usage.requests == 1
+
+
+def test_a_redirect_of_the_same_host_is_followed() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        if request.path.startswith("/v2"):
+            return Answer(TEXT)
+        return Answer(status=307, headers={"location": request.path.replace("/v1", "/v2")})
+
+    with served(script) as provider:
+        assert model_of("chat", provider.url).generate("an event", Event).seats == 3
+
+
+def test_one_asynchronous_client_in_several_event_loops(kind: str) -> None:
+    with served([Answer(status=400), Answer(TEXT), Answer(status=400)] * 3 + [Answer(TEXT)]) as provider:
+        model = model_of(kind, provider.url, asynchronous=True)
+
+        async def calls() -> list[object]:
+            found: list[object] = await gw.agenerate(
+                model, ["a", "b", "c"], Event, batch_size=1, return_exceptions=True
+            )
+            return [type(one) for one in found]
+
+        for _ in range(3):
+            assert asyncio.run(calls()) == [RemoteError, Event, RemoteError]
+        assert isinstance(model.generate("an event", Event), Event)
+        assert isinstance(asyncio.run(gw.agenerate(model, "an event", Event)), Event)
+
+
+def test_a_client_with_an_http_client_of_its_own_serves_one_event_loop() -> None:
+    openai = pytest.importorskip("openai", reason="the official SDK is tested")
+    with served(Answer(TEXT)) as provider:
+        client = openai.AsyncOpenAI(
+            base_url=f"{provider.url}/v1", api_key=SECRET, max_retries=0, http_client=openai.DefaultAsyncHttpxClient()
+        )
+        model = remote(client, "m", dialect="openai")
+        assert isinstance(asyncio.run(gw.agenerate(model, "an event", Event)), Event)
+        with pytest.raises(UnsupportedError, match="event loop"):
+            asyncio.run(gw.agenerate(model, "an event", Event))

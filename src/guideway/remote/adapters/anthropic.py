@@ -37,7 +37,7 @@ class AnthropicAdapter(Adapter):
             made["stop_sequences"] = list(request.stop)
         if body:
             made["extra_body"] = body
-        return self.client.messages.create, made
+        return self.here().messages.create, made
 
     def events(self, chunk: Any) -> Iterator[Event]:
         """Yield the events of a Messages event."""

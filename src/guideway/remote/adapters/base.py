@@ -17,7 +17,9 @@ from guideway.errors import (
     OverloadedError,
     RateLimitError,
     RemoteError,
+    UnsupportedError,
 )
+from guideway.remote.adapters.http import LoopClients, keep_on_host, redirect_in, with_own_connections
 from guideway.remote.usage import Usage
 
 __all__ = ["Adapter", "Event", "Request", "get"]
@@ -88,6 +90,21 @@ class Adapter(ABC):
         self.client, self.model = client, model
         self.runs_async = type(client).__name__.startswith("Async")
         self.runs_sync = not self.runs_async
+        self._clients = LoopClients(client, lambda: with_own_connections(client))
+        guarded = [keep_on_host(one) for one in self.http_clients() if one is not None]
+        if not all(guarded) or not (guarded or self.library == "litellm"):
+            raise UnsupportedError(
+                f"the HTTP client of this version of {self.library} is not known, so redirects to other hosts could not be"
+                " refused; install a version for which this package was tested"
+            )
+
+    def http_clients(self) -> list[Any]:
+        """Return the HTTP clients inside the client of the SDK."""
+        return [getattr(self.client, "_client", None)]
+
+    def here(self) -> Any:
+        """Return the client to use now: in a second event loop, a copy with connections of its own."""
+        return self._clients.here() if self.runs_async else self.client
 
     @property
     def base_url(self) -> str:
@@ -135,6 +152,13 @@ class Adapter(ABC):
 
     def error(self, problem: Exception, provider: str) -> Exception:
         """Return our error for an exception of the SDK, without its request and key."""
+        redirect = redirect_in(problem)
+        if redirect is not None:
+            return RemoteError(
+                f"{provider} redirects the request to another host, {self.scrubbed(redirect.host)}, and it was not followed;"
+                " give the client the URL of the endpoint itself",
+                provider=provider,
+            )
         if not self._is_transport(problem):
             return problem
         status = next(

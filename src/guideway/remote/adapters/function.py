@@ -24,6 +24,10 @@ class FunctionAdapter(Adapter):
         )
         self.runs_sync = not self.runs_async
 
+    def http_clients(self) -> list[Any]:
+        """Return no client: the function makes its own requests."""
+        return []
+
     @property
     def base_url(self) -> str:
         """Unknown."""

@@ -24,6 +24,14 @@ class GoogleAdapter(Adapter):
         self.runs_async = hasattr(client, "aio") or type(client).__name__ == "AsyncClient"
         self.runs_sync = type(client).__name__ != "AsyncClient"
 
+    def http_clients(self) -> list[Any]:
+        """Return the clients of httpx, and let requests of aiohttp follow no redirect."""
+        api = get(self.client, "_api_client")
+        if isinstance(options := get(api, "_async_client_session_request_args"), dict):
+            options["allow_redirects"] = False
+        found = [get(api, "_httpx_client"), get(api, "_async_httpx_client")]
+        return [one for one in found if one is not None] or [None]
+
     @property
     def base_url(self) -> str:
         """The URL of the endpoint, or ""."""

@@ -27,7 +27,7 @@ class OpenAIAdapter(Adapter):
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return `client.chat.completions.create` and its arguments."""
-        return self.client.chat.completions.create, self._arguments(request)
+        return self.here().chat.completions.create, self._arguments(request)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         own = "api.openai.com" in self.base_url or "azure.com" in self.base_url
@@ -124,7 +124,7 @@ class ResponsesAdapter(OpenAIAdapter):
         for name in ("temperature", "top_p"):
             if getattr(request, name) is not None:
                 made[name] = getattr(request, name)
-        return self.client.responses.create, made
+        return self.here().responses.create, made
 
     def events(self, chunk: Any) -> Iterator[Event]:
         """Yield the events of a Responses event."""
