@@ -26,7 +26,14 @@ from guideway.frontends.json_schema.explain import draw_examples
 __all__ = ["Answer", "Provider", "ProviderRequest"]
 
 MAX_BODY = 64 * 1024 * 1024
-_REASONS = {200: "OK", 307: "Temporary Redirect", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
+_REASONS = {
+    200: "OK",
+    307: "Temporary Redirect",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    429: "Too Many Requests",
+}
 
 
 @dataclass(frozen=True)
@@ -434,7 +441,9 @@ def _whole(form: str, answer: Answer) -> dict[str, Any]:
         candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": finish, "index": 0}
         return {"candidates": [candidate], "usageMetadata": _usage(form, answer), "responseId": "g1"}
     message = {"role": "assistant", "content": text}
-    top = [{"token": token, "logprob": logprob, "bytes": list(token.encode())} for token, logprob in answer.top_logprobs]
+    top = [
+        {"token": token, "logprob": logprob, "bytes": list(token.encode())} for token, logprob in answer.top_logprobs
+    ]
     logprobs = {"content": [{**top[0], "top_logprobs": top}]} if top else None
     choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs}
     made = {"id": "c1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from guideway import constraints as c
 from guideway.constraints import Constraint
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
+from guideway.grammar.nodes import Object
 from guideway.grammar.recognizer import accepts, byte_automaton
 from tests.helpers.byte_tokenizer import ByteTokenizer
 
@@ -94,7 +96,7 @@ def texts(one: Constraint[Any], count: int) -> list[str]:
 
 @pytest.mark.parametrize("one", REGULAR + RECURSIVE, ids=lambda one: repr(one)[:50])
 def test_gbnf_has_the_same_texts(one: Constraint[Any]) -> None:
-    own, other = byte_automaton(one.grammar()), byte_automaton(c.Gbnf(one.to_gbnf()).grammar())
+    own, other = byte_automaton(one.grammar()), byte_automaton(c.Gbnf(one.to_gbnf(duplicate_keys=True)).grammar())
     verdicts = set()
     for text in texts(one, 400):
         assert accepts(own, text) == accepts(other, text), text
@@ -151,3 +153,30 @@ def test_large_counts_are_divided() -> None:
     back = byte_automaton(c.Gbnf(text).grammar())
     for size in (0, 1499, 1500, 2500, 4199, 4200, 4201):
         assert accepts(back, "a" * size) == (1500 <= size <= 4200), size
+
+
+def test_the_counts_of_an_object_are_exported() -> None:
+    """One object counts the branches that fail, also by an absent key."""
+    branches = [
+        {
+            "type": "object",
+            "properties": {"kind": {"const": f"k{at}"}, f"p{at}": {"type": "integer"}},
+            "minProperties": 1,
+        }
+        for at in range(8)
+    ]
+    one = c.JsonSchema({"oneOf": branches})
+    assert any(isinstance(node, Object) and node.least is not None for node in one.grammar().nodes)
+    automata = byte_automaton(one.grammar()), byte_automaton(c.Gbnf(one.to_gbnf(duplicate_keys=True)).grammar())
+    seen = set()
+    for kind in (None, "k0", "k1", "k7", "k8"):
+        for size in range(3):
+            for names in itertools.combinations(["p0", "p1", "p6", "p7"], size):
+                for value in ("1", '"x"'):
+                    members = [f'"kind": "{kind}"'] * (kind is not None) + [f'"{name}": {value}' for name in names]
+                    for some in itertools.permutations(members):
+                        text = "{" + ", ".join(some) + "}"
+                        expected, found = (accepts(automaton, text) for automaton in automata)
+                        assert found == expected, text
+                        seen.add(expected)
+    assert seen == {True, False}
