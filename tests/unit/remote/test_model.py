@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import gzip
+import json
+import math
 import pickle
+import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +21,7 @@ import guideway as gw
 from guideway.errors import (
     AuthenticationError,
     ConnectionLostError,
+    GuidewayError,
     InvalidTextError,
     LimitExceededError,
     ModelNotFoundError,
@@ -28,6 +33,8 @@ from guideway.errors import (
     UnsupportedError,
 )
 from guideway.remote import Prices, RateLimit, RemoteModel, Usage, probe, remote
+from guideway.remote.adapters import Event as Event_, Request
+from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.testing import Answer, Provider, ProviderRequest
 
 # Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets.
@@ -384,7 +391,13 @@ def test_options() -> None:
         with pytest.raises(ValueError, match="exclude"):
             model.generate("x", int, stop="a")
         with pytest.raises(UnsupportedError, match="probabilities"):
-            gw.score(model, "x", ["a", "b"])
+            gw.score(model_of("anthropic", provider.url), "x", ["a", "b"])
+        with pytest.raises(UnsupportedError, match="end token"):
+            gw.score(model, "x", ["a", "b"], end=True)
+        with pytest.raises(UnsupportedError, match="chat"):
+            gw.score(model_of("responses", provider.url), "x", ["a", "b"])
+        with pytest.raises(ValueError, match="different"):
+            gw.score(model, "x", ["a", "a"])
         assert provider.requests == []
         errors = gw.generate(model, ["a", "b"], gw.Regex("(a|b)"), return_exceptions=True)
         assert set(errors) <= {"a", "b"}
@@ -517,3 +530,211 @@ def test_a_client_with_an_http_client_of_its_own_serves_one_event_loop() -> None
         assert isinstance(asyncio.run(gw.agenerate(model, "an event", Event)), Event)
         with pytest.raises(UnsupportedError, match="event loop"):
             asyncio.run(gw.agenerate(model, "an event", Event))
+
+
+# -- hostile endpoints
+
+
+def sse(*events: Any) -> bytes:
+    lines = [f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in events]
+    return "".join(lines).encode("utf-8", "surrogatepass")
+
+
+WRONG: list[Any] = [None, True, -1, 1e400, "x", [], {}, [[]], [{}], {"a": 1}, "é" * 100, 10**30]
+
+
+def mutated(value: Any, draw: random.Random) -> Any:
+    """Return a JSON value with one part of another type."""
+    places: list[tuple[Any, Any]] = []
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        for key in list(one) if isinstance(one, dict) else range(len(one)) if isinstance(one, list) else ():
+            places.append((one, key))
+            todo.append(one[key])
+    holder, key = draw.choice(places)
+    holder[key] = draw.choice(WRONG)
+    return value
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_wrong_types_in_every_field(kind: str, seed: int) -> None:
+    """Every answer of a wrong form ends in a value or in an error of this package."""
+    from guideway.testing.provider import _events
+
+    draw = random.Random(seed)
+    forms: dict[str, Any] = {"chat": "chat", "responses": "responses", "anthropic": "anthropic", "google": "google"}
+
+    def script(request: ProviderRequest) -> Answer:
+        events, final = _events(forms.get(kind, "chat"), Answer(TEXT, output_tokens=5), [TEXT[:20], TEXT[20:]])
+        made = []
+        for _, data in [*events, *final]:
+            head, _, body = data.decode().partition("data: ")
+            changed = body.strip()
+            if changed.startswith("{") and draw.random() < 0.4:
+                changed = json.dumps(mutated(json.loads(changed), draw))
+            made.append(f"{head}data: {changed}\n\n")
+        return Answer(raw="".join(made).encode())
+
+    with served(script) as provider:
+        model = model_of(kind, provider.url, attempts=1)
+        for _ in range(40):
+            try:
+                result = model.complete("an event", Event)
+            except GuidewayError as problem:
+                shown = str(problem)
+            else:
+                shown = repr(result)
+                assert isinstance(result.value, Event)
+                assert all(type(number) is int and number >= 0 for number in vars(result.usage).values())
+            assert SECRET not in shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(raw=sse('{"a": ' * 5000)), RemoteError),
+        (Answer(raw=b"data: \xff\xfe{\n\n"), RemoteError),
+        (Answer(raw=b"\x00" * 1000), RemoteError),
+        (Answer(raw=sse({"error": {"message": "busy", "type": "overloaded_error"}})), RemoteError),
+        (
+            Answer(raw=b'{"error": {"message": "no", "code": 429}}', headers={"content-type": "application/json"}),
+            RemoteError,
+        ),
+        (Answer(raw=b"<html>login</html>", headers={"content-type": "text/html"}), RemoteError),
+        (Answer(raw=b"not gzip", headers={"content-encoding": "gzip"}), RemoteError),
+        (Answer(raw=b"anything", headers={"content-encoding": "zstd"}), LimitExceededError),
+        (Answer(raw=gzip.compress(b"data: " + b"0" * 5_000_000)), RemoteError),
+        (
+            Answer(raw=gzip.compress(b"data: " + b"0" * 5_000_000), headers={"content-encoding": "gzip"}),
+            GuidewayError,
+        ),
+        (Answer(raw=b"data: " + b"x" * 300_000), LimitExceededError),
+        (Answer(status=500, message="x" * 100_000), RemoteError),
+        (Answer(status=204, raw=b""), RemoteError),
+    ],
+)
+def test_answers_of_a_wrong_form(
+    kind: str, answer: Answer, expected: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guideway.remote.adapters.http.MAX_BODY", 200_000)
+    monkeypatch.setattr("guideway.remote.adapters.http.MAX_COMPRESSED", 2_000)
+    with served(answer) as provider:
+        with pytest.raises(expected) as found:
+            model_of(kind, provider.url, attempts=1).generate("an event", Event)
+        assert len(str(found.value)) < 5000
+
+
+def test_errors_inside_a_stream_have_their_class() -> None:
+    with served() as provider:
+        model = model_of("chat", provider.url, attempts=1)
+        for error, code in ((OverloadedError, "overloaded_error"), (RateLimitError, 429), (AuthenticationError, 401)):
+            provider.script = Answer(raw=sse({"error": {"message": f"no {SECRET}", "code": code}}))
+            with pytest.raises(error) as found:
+                model.generate("an event", Event)
+            assert SECRET not in str(found.value)
+
+
+@pytest.mark.parametrize("member", ["text", "reasoning", "nothing"])
+def test_endless_streams_end(kind: str, member: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guideway.remote.dialogue.MAX_EVENTS", 300)
+    monkeypatch.setattr("guideway.remote.dialogue.MAX_ANSWER", 100_000)
+    text = {"text": "x" * 1000, "reasoning": "", "nothing": ""}[member]
+    answer = Answer(text, chunk=1000, endless=True, reasoning="r" * 200_000 if member == "reasoning" else "")
+    with served(answer) as provider:
+        model = model_of(kind, provider.url)
+        with pytest.raises(LimitExceededError, match="more than"):
+            model.generate("a text", max_tokens=1)
+        assert model.usage.aborted == 1
+
+
+def test_streams_take_linear_time() -> None:
+    """The work for each chunk does not depend on what came before."""
+
+    def seconds(text: str) -> float:
+        constraint = gw.JsonSchema({"type": "array", "items": {"type": "string"}})
+        request = Request(({"role": "user", "content": "x"},), max_tokens=10_000)
+        dialogue = Dialogue(request, constraint, gw.plan("unknown", constraint), FailureSettings(), streaming=True)
+        shown = []
+        started = time.process_time()
+        for at in range(0, len(text), 4):
+            assert not dialogue.take([Event_("text", text[at : at + 4])])
+            shown.append(dialogue.shown())
+        used = time.process_time() - started
+        dialogue.take([Event_("finish", "stop")])
+        dialogue.ended()
+        assert "".join([*shown, dialogue.shown()]) == text.removeprefix("```json\n").removesuffix("\n```").strip()
+        return used
+
+    for before, piece, after in (
+        ('["', "a", '"]'),
+        ("[", " ", '"a"]'),
+        ('```json\n["', "`", '"]\n```'),
+        (" ", "\n", "[]"),
+    ):
+        small, large = (seconds(before + piece * size + after) for size in (100_000, 800_000))
+        assert large < 30 * small + 0.5, (piece, small, large)  # 8 times as much; 64 times if the work were quadratic
+
+
+@pytest.mark.parametrize(
+    "value", ["1000000000", "-5", "nan", "inf", "-inf", "Fri, 31 Dec 99999 23:59:59 GMT", "", "soon"]
+)
+def test_hostile_retry_after(value: str) -> None:
+    with served([Answer(status=429, retry_after=value), Answer(TEXT)]) as provider:
+        model = model_of("chat", provider.url)
+        started = time.monotonic()
+        with pytest.raises(RateLimitError):
+            model.generate("an event", Event)
+        if value == "1000000000":
+            with pytest.raises(RateLimitError, match="max_wait") as found:
+                model.generate("an event", Event)
+            assert found.value.retry_after is not None
+            assert len(provider.requests) == 1
+        else:
+            assert model.generate("an event", Event).seats == 3
+        assert time.monotonic() - started < 5
+
+
+# -- scores
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_scores_of_first_tokens(asynchronous: bool) -> None:
+    top = [("yes", -0.25), ("no", -1.75), ("maybe", -4.0)]
+    with served(Answer("yes", top_logprobs=top, input_tokens=9, output_tokens=1)) as provider:
+        model = model_of("chat", provider.url, asynchronous=asynchronous)
+        no, yes = gw.score(model, "Is it?", ["no", "yes"])
+        assert (no.option, no.logprob, yes.logprob) == ("no", -1.75, -0.25)
+        assert yes.probability == pytest.approx(math.exp(-0.25) / (math.exp(-0.25) + math.exp(-1.75)))
+        assert provider.requests[0].body["top_logprobs"] == 20
+        assert provider.requests[0].body.get("stream") is not True
+        assert (model.usage.requests, model.usage.input, model.usage.output) == (1, 9, 1)
+        with pytest.raises(UnsupportedError, match="'perhaps' is not one of the 3"):
+            gw.score(model, "Is it?", ["yes", "perhaps"])
+        assert len(gw.score(model, ["Is it?", "And now?"], ["yes", "no"])) == 2
+        provider.script = Answer("yes")
+        with pytest.raises(UnsupportedError, match="gave no log-probabilities"):
+            gw.score(model, "Is it?", ["yes", "no"])
+        provider.script = Answer("yes", top_logprobs=[("yes", 3.0), ("no", -1.0)])
+        with pytest.raises(RemoteError, match="as a log-probability"):
+            gw.score(model, "Is it?", ["yes", "no"])
+        provider.script = Answer(status=529)
+        with pytest.raises(OverloadedError):
+            gw.score(model, "Is it?", ["yes", "no"])
+
+
+def test_scores_of_whole_options() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        tokens = {"certainly": [("certain", -1.0), ("ly", -0.5)], "no": [("no", -2.0)], "é": [("\ufffd", -1.0)]}
+        assert request.body["continue_final_message"] is True
+        prompt = [("<s>", 0.0), ("user", -3.0), ("\n", -0.1)]
+        return Answer("x", prompt_logprobs=[*prompt, *tokens[request.prefill()]], input_tokens=5, output_tokens=1)
+
+    with served(script) as provider:
+        model = model_of("chat", provider.url, dialect="vllm")
+        certainly, no = gw.score(model, "Is it?", ["certainly", "no"])
+        assert (certainly.logprob, no.logprob) == (-1.5, -2.0)
+        assert certainly.probability + no.probability == pytest.approx(1)
+        assert model.usage.requests == 2
+        with pytest.raises(UnsupportedError, match="first token begins before"):
+            gw.score(model, "Is it?", ["é", "no"])

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.adapters.base import Adapter, Event, Request, get, items
 from guideway.remote.adapters.openai import FINISH, chat_events, chat_usage
 
 __all__ = ["FunctionAdapter"]
@@ -55,7 +55,7 @@ class FunctionAdapter(Adapter):
 
     def whole(self, answer: Any) -> Iterator[Event]:
         """Yield the events of an answer that is not a stream."""
-        for choice in get(answer, "choices") or ():
+        for choice in items(get(answer, "choices")):
             if isinstance(text := get(choice, "message", "content"), str):
                 yield Event("text", text)
             yield Event("finish", FINISH.get(str(get(choice, "finish_reason")), "stop"))

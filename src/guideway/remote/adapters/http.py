@@ -1,24 +1,43 @@
-"""The HTTP clients inside the SDKs: redirects to another host are refused, and each event loop has its own connections."""
+"""The HTTP clients inside the SDKs.
+
+A redirect to another host is refused, an answer has a maximum size, and each event loop has connections of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
 from guideway.errors import UnsupportedError
 
 __all__ = [
+    "IDENTITY",
     "LoopClients",
+    "OversizedError",
     "RedirectError",
+    "cause",
     "keep_on_host",
     "own_http_client",
-    "redirect_in",
     "with_own_connections",
 ]
+
+
+IDENTITY = {"Accept-Encoding": "identity"}
+"""Headers of our requests. An answer of some bytes could be decompressed to an answer of gigabytes."""
+
+MAX_BODY = 64 * 1024 * 1024
+"""Maximum number of bytes of the body of an answer to a request with `IDENTITY`."""
+
+MAX_COMPRESSED = 64 * 1024
+"""The same if the endpoint compresses the body all the same; gzip makes at most 1,032 bytes of one."""
+
+
+class OversizedError(Exception):
+    """The body of an answer is too large."""
 
 
 class RedirectError(Exception):
@@ -29,11 +48,14 @@ class RedirectError(Exception):
         self.host = host
 
 
-def redirect_in(problem: BaseException) -> RedirectError | None:
-    """Return the refused redirect among the causes of an exception, or None."""
+E = TypeVar("E", bound=Exception)
+
+
+def cause(problem: BaseException, kind: type[E]) -> E | None:
+    """Return an exception of a class among the causes of an exception, or None."""
     todo: list[BaseException | None] = [problem]
     for one in todo:  # grows; at most 20 causes are read
-        if isinstance(one, RedirectError):
+        if isinstance(one, kind):
             return one
         if one is not None and len(todo) < 20:
             todo += [one.__cause__, one.__context__]
@@ -59,12 +81,57 @@ def _check(response: Any) -> None:
         raise RedirectError(f"{after[0][:200]}:{after[1]}")
 
 
+def _bounded(response: Any) -> None:
+    """Let the body of an answer to one of our requests raise `OversizedError` beyond its maximum size."""
+    if response.request.headers.get("accept-encoding") != IDENTITY["Accept-Encoding"]:
+        return
+    coding = response.headers.get("content-encoding", "identity").lower()
+    if coding not in ("identity", "gzip", "deflate"):
+        raise OversizedError(f"the answer is compressed with {coding[:40]!r}, which the request excludes")
+    response.stream = _limited(response.stream, MAX_BODY if coding == "identity" else MAX_COMPRESSED)
+
+
+def _limited(stream: Any, limit: int) -> Any:
+    """Return a stream of httpx with a maximum size. Its class is derived from that of the library, which checks it."""
+    names = ("SyncByteStream", "AsyncByteStream")
+    bases = tuple(one for one in type(stream).__mro__ if one.__name__ in names)
+
+    class Limited(*bases):  # type: ignore[misc]  # the base is known at run time
+        def __iter__(self) -> Iterator[bytes]:
+            left = limit
+            for data in stream:
+                left = _left(left, data, limit)
+                yield data
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = limit
+            async for data in stream:
+                left = _left(left, data, limit)
+                yield data
+
+        def close(self) -> None:
+            stream.close()
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Limited()
+
+
+def _left(left: int, data: bytes, limit: int) -> int:
+    if len(data) > left:
+        raise OversizedError(f"the answer has more than {limit:,} bytes")
+    return left - len(data)
+
+
 def _refuse(response: Any) -> None:
     _check(response)
+    _bounded(response)
 
 
 async def _arefuse(response: Any) -> None:
     _check(response)
+    _bounded(response)
 
 
 def keep_on_host(client: Any) -> bool:

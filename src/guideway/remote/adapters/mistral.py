@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from guideway.remote.adapters.base import Adapter, Event, Request, get
-from guideway.remote.adapters.http import LoopClients, keep_on_host, own_http_client
+from guideway.remote.adapters.http import IDENTITY, LoopClients, keep_on_host, own_http_client
 from guideway.remote.adapters.openai import chat_events
 
 __all__ = ["MistralAdapter"]
@@ -58,6 +58,7 @@ class MistralAdapter(Adapter):
             "model": self.model,
             "messages": messages,
             "max_tokens": request.max_tokens,
+            "http_headers": IDENTITY,
             **{name: _schema_member(value) for name, value in request.fragment.items()},
         }
         for name, given in (
