@@ -119,6 +119,7 @@ class Dialogue:
         size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
         next_plan: Returns a plan by another route after the endpoint refused the schema, or None.
         allow_truncation: Whether a cut answer is a result without a value.
+        scrubbed: Removes the keys of the client from a message.
         streaming: Whether valid text is shown before the end. Shown text cannot be taken back.
     """
 
@@ -135,9 +136,11 @@ class Dialogue:
         next_plan: Callable[[RemotePlan], RemotePlan | None] = lambda _: None,
         allow_truncation: bool = False,
         streaming: bool = False,
+        scrubbed: Callable[[str], str] = str,
     ) -> None:
         self._base, self.constraint, self.plan, self._settings = request, constraint, plan, settings
         self._continues, self._provider, self._size_errors = continues, provider, size_errors
+        self._scrubbed = scrubbed
         self._next_plan, self._allow_truncation, self._streaming = next_plan, allow_truncation, streaming
         self.attempts: list[Attempt] = []
         self.result: Result | None = None
@@ -327,7 +330,9 @@ class Dialogue:
         self._error = problem
 
     def _note(self, problem: str) -> None:
-        self.attempts.append(Attempt(self._kind, self.text[:MAX_QUOTED], self._usage, problem, self._id))
+        self.attempts.append(
+            Attempt(self._kind, self.text[:MAX_QUOTED], self._usage, self._scrubbed(problem), self._id)
+        )
 
     def _succeed(self, value: Any, text: str, repairs: tuple[str, ...]) -> None:
         self._note("")
@@ -456,6 +461,8 @@ class Dialogue:
     def outcome(self) -> Result:
         """Return the result, or raise the error."""
         if self._error is not None:
+            if isinstance(self._error, GuidewayError) and self._error.args:
+                self._error.args = (self._scrubbed(str(self._error.args[0])), *self._error.args[1:])
             raise self._error
         if self.result is None:
             raise RuntimeError("the dialogue has not ended")

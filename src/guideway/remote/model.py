@@ -143,6 +143,7 @@ class RemoteModel(GeneratingModel):
             ),
             allow_truncation=bool(options.get("allow_truncation", False)),
             streaming=streaming,
+            scrubbed=self._adapter.scrubbed,
         )
 
     def _result(self, dialogue: Dialogue, started: float) -> RemoteGeneration[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import gzip
 import json
@@ -10,6 +11,7 @@ import math
 import pickle
 import random
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -189,17 +191,81 @@ def test_errors(kind: str, answer: Answer, error: type[Exception]) -> None:
             assert found.value.retry_after == pytest.approx(0.01)
 
 
-def test_keys_are_shown_nowhere(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("DEBUG", logger="guideway")
+HEADER = "a-header-with-a-secret-0987654321"
+
+
+def everything_shown(thing: Any) -> str:
+    """Return what logs, messages, traces and pickles show of an object."""
+    shown = [repr(thing), str(thing), repr(vars(thing)) if hasattr(thing, "__dict__") else ""]
+    if isinstance(thing, BaseException):
+        shown.append("".join(traceback.format_exception(thing)))
+    try:
+        shown.append(pickle.dumps(thing).decode("latin-1"))
+    except (TypeError, AttributeError, pickle.PicklingError):
+        shown.append("not pickled")
+    return "\n".join(shown)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_keys_are_shown_nowhere(kind: str, asynchronous: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")  # the SDKs and their HTTP libraries, too
+    echo = f"the key {SECRET} and {HEADER}"
+    answers = [
+        Answer(),
+        Answer(status=401, message=echo),
+        Answer(status=400, message=f"Bearer {SECRET}"),
+        Answer(status=429, message=echo, headers={"x-request-id": "request-1"}),
+        Answer(status=500, raw=echo.encode()),
+        Answer(echo),
+        Answer(f'{{"title": "{SECRET}", "seats": "{HEADER}"'),
+        Answer(echo, finish="refusal"),
+        Answer(status=307, headers={"location": f"http://{SECRET}.example.com/{SECRET}"}),
+        Answer(raw=f"data: {{{echo}\n\n".encode()),
+        Answer(TEXT, drop_after=0),
+    ]
     with served() as provider:
-        model = model_of(kind, provider.url)
-        model.generate("an event", Event)
-        assert SECRET not in repr(model) + str(model.plan(Event)) + str(vars(model.plan(Event)))
-        assert SECRET not in "".join(record.getMessage() for record in caplog.records)
+        model = model_of(kind, provider.url, asynchronous=asynchronous)
+        headers = getattr(model._adapter.client, "_custom_headers", None)
+        if headers is not None:
+            model._adapter.client._custom_headers = {**headers, "X-Auth-Token": HEADER}
+        shown = [everything_shown(one) for one in (model, model._adapter, model.plan(Event), model.usage)]
+        for answer in answers:
+            provider.script = answer
+            try:
+                if answer == answers[0]:
+                    shown.append(everything_shown(model.complete("an event", Event)))
+                    assert SECRET not in caplog.text  # the HTTP library logs what the endpoint sends, but not this
+                elif asynchronous:
+                    shown.append(everything_shown(asyncio.run(gw.acomplete(model, "an event", Event))))
+                else:
+                    shown.append(everything_shown(model.complete("an event", Event)))
+            except GuidewayError as problem:
+                texts = [getattr(one, "text", None) for one in getattr(problem, "attempts", ())]
+                problem.__dict__.pop("attempts", None)  # the texts of the model are data
+                problem.__dict__.pop("text", None)
+                assert texts or answer.status != 200
+                shown.append(everything_shown(problem))
+        assert len(shown) == 4 + len(answers)
+        for one in shown:
+            assert SECRET not in one, one[max(one.index(SECRET) - 200, 0) : one.index(SECRET) + 60]
+            if headers is not None:
+                assert HEADER not in one
+        logged = "".join(repr(vars(record)) for record in caplog.records if "guideway" in record.name)
+        assert SECRET not in logged
         with pytest.raises(TypeError, match="pickled"):
             pickle.dumps(model)
-        headers = {value for request in provider.requests for value in request.headers.values()}
-        assert any(SECRET in value for value in headers)  # the endpoint does get it
+        with pytest.raises(TypeError, match="pickled"):
+            copy.deepcopy(model._adapter)
+        received = {value for request in provider.requests for value in request.headers.values()}
+        assert any(SECRET in value for value in received)  # the endpoint does get it
+
+
+def test_a_probe_shows_no_password_of_the_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served() as provider:
+        url = provider.url.replace("http://", f"http://user:{HEADER}@")
+        found = probe(model_of("chat", url, dialect="openai"))
+        assert found.base_url == f"{provider.url}/v1/"
+        assert HEADER not in str(found) + json.dumps(found.to_json()) + repr(found)
 
 
 def test_the_request_ends_at_the_first_impossible_byte(kind: str) -> None:

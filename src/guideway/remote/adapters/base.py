@@ -189,6 +189,9 @@ class Adapter(ABC):
                 found += [value for name, value in headers.items() if _SECRET_NAME.search(str(name))]
         return [one for one in found if isinstance(one, str) and len(one) >= 4]
 
+    def __reduce__(self) -> Any:
+        raise TypeError("an adapter holds a client with a key and cannot be pickled")
+
     def scrubbed(self, text: str) -> str:
         """Return a message without keys."""
         for secret in self.secrets():
