@@ -173,3 +173,10 @@ def test_the_counts_of_an_object_are_exported() -> None:
         assert found == expected, text
         seen.append(expected)
     assert sum(seen) == 3 * 2  # exactly one branch holds: its property is "x" or absent
+
+
+def test_large_counts_have_one_derivation() -> None:
+    """llama.cpp follows all derivations of a text at the same time, so their number must not grow."""
+    text = c.Regex("a{0,32767}").to_gbnf()
+    assert not re.search(r"r\d+\{0,\d+\} r\d+\{0,", text.replace("{0,999}", "")), text
+    assert "r2{0,31} r1{0,999} | r2{32} r1{0,767}" in text
