@@ -12,6 +12,7 @@ import importlib.util
 import json
 import random
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -104,6 +105,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="Stop after this time, and say how far it came."
+    )
     given = parser.parse_args()
     judges: list[Any] = [Llguidance()]
     if importlib.util.find_spec("llama_cpp") is not None:
@@ -112,8 +116,14 @@ def main() -> int:
         print("llama-cpp-python is not installed: llama.cpp does not judge")
     found, wrong = Counter[str](), 0
     reasons = Counter[str]()
+    ends = time.monotonic() + given.seconds
     for name, constraint, texts in constraints_of(given.count, random.Random(given.seed)):
+        if time.monotonic() > ends:
+            print(f"stopped for time after {found['constraints']} of {given.count} constraints")
+            break
         found["constraints"] += 1
+        if found["constraints"] % 50 == 0:
+            print(f"{dict(found)}; {wrong} different verdicts", file=sys.stderr, flush=True)
         try:
             constraint.to_gbnf(duplicate_keys=True)
         except ConstraintError as problem:

@@ -15,13 +15,25 @@ BEGIN, END = "<!-- table -->\n", "<!-- end -->\n"
 
 def table() -> str:
     """Return the table in Markdown."""
-    lines = ["| dialect | endpoint | routes, best first | enforced keywords | limits | continues a text | data of |"]
-    lines.append("|---|---|---|---|---|---|---|")
+    lines = [
+        "| dialect | endpoint | routes, best first | enforced keywords | limits | continues a text | `score` | data of |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|")
     for one in dialects().values():
         keywords = ", ".join(sorted(one.subset.keywords)) if "json_schema" in one.routes else ""
         limits = ", ".join(f"{name} {most:,}" for name, most in one.limits.items())
         routes = ", ".join(f"`{route}`" for route in one.routes)
-        cells = [f"`{one.name}`", one.title, routes, keywords, limits, "yes" if one.continues else "", one.updated]
+        scores = {"prompt": "any option", "top": "first tokens"}.get(one.logprobs, "")
+        cells = [
+            f"`{one.name}`",
+            one.title,
+            routes,
+            keywords,
+            limits,
+            "yes" if one.continues else "",
+            scores,
+            one.updated,
+        ]
         lines.append("| " + " | ".join(cell or "-" for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -171,17 +171,16 @@ class _RulesWriter:
             fixed.append(single + "*")
         elif most > least:
             more = most - least
-            if more >= _MAX_TIMES:
-                if more // _MAX_TIMES > _MAX_TIMES:
-                    raise LimitExceededError(f"a repetition of {most:,} is too large to export; the limit is 1,000,000")
-                self._rules.append(Times(RuleRef(self._rule_of(single)), 0, _MAX_TIMES))
-                some = self._name(len(self._rules) - 1)
-                fixed.append(some + _counts(0, more // _MAX_TIMES))
-            fixed.append(single + _counts(0, more % _MAX_TIMES)) if more % _MAX_TIMES else None
+            blocks, rest = divmod(more, _MAX_TIMES)
+            if blocks > _MAX_TIMES:
+                raise LimitExceededError(f"a repetition of {most:,} is too large to export; the limit is 1,000,000")
+            if blocks:  # each count has one derivation: llama.cpp follows all derivations at the same time
+                fewer = f"{block}{_counts(0, blocks - 1)} " if blocks > 1 else ""
+                all_blocks = block + _counts(blocks, blocks) + (f" {single}{_counts(0, rest)}" if rest else "")
+                fixed.append(f"({fewer}{single}{_counts(0, _MAX_TIMES - 1)} | {all_blocks})")
+            else:
+                fixed.append(single + _counts(0, rest))
         return "(" + " ".join(fixed) + ")"
-
-    def _rule_of(self, name: str) -> int:
-        return next(rule for rule, one in self._names.items() if one == name)
 
 
 def _counts(least: int, most: int | None) -> str:

@@ -43,7 +43,7 @@ class GeneratingModel(ABC):
         """As `guideway.generation.stream_extract`."""
 
     @abstractmethod
-    def score(self, prompt: Any, options: Any, **more: Any) -> Any:
+    def score(self, prompt: Any, options: Any, *, end: bool = False, batch_size: int = 16) -> Any:
         """As `guideway.score`."""
 
     @abstractmethod

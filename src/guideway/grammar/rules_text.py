@@ -7,6 +7,8 @@ a context-free grammar cannot express.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -170,6 +172,10 @@ class _Maker:
         keys = [self._named(entry.key) for entry in (*node.properties, *node.open)]
         values = [self._ways(entry.value) for entry in (*node.properties, *node.open)]
         required = sum(1 << number for number, entry in enumerate(node.properties) if entry.required)
+        missing = [entry.missing & node.demands for entry in node.properties]
+        demanded = node.demands.bit_count()
+        fewest = demanded if node.least is None else node.least
+        most = demanded if node.most is None else node.most
         known: dict[tuple[int, int, int], int] = {}  # left properties (a number, or a set of bits), count, demands met
 
         def state(left: int, count: int, met: int) -> RuleRef:
@@ -194,18 +200,19 @@ class _Maker:
                 if left < size:
                     options += entry(left, count, left + 1, met)
                     if not required >> left & 1:
-                        options.append(state(left + 1, count, met))
+                        options.append(state(left + 1, count, met | missing[left]))
                 ended = left == size
-                more = ended
+                more, absent = ended, 0
             else:
                 for number in range(size):
                     if left >> number & 1:
                         options += entry(number, count, left & ~(1 << number), met)
                 ended, more = not left & required, True
+                absent = functools.reduce(operator.or_, (missing[n] for n in range(size) if left >> n & 1), 0)
             if more:
                 for number in range(size, len(keys)):
                     options += entry(number, count, left, met)
-            if ended and count >= node.minimum and met == node.demands:
+            if ended and count >= node.minimum and fewest <= (met | absent).bit_count() <= most:
                 options.append(FixedText(mark.close))
             self._rules[known[left, count, met]] = TermChoice(tuple(options))
 

@@ -9,6 +9,7 @@ capabilities.py  what endpoints enforce, from the dated files in data/
 lowering.py      a JSON Schema in the subset of a provider, with its inverse
 dialogue.py      the requests for one result, and what happens after an answer that does not fit
 streams.py       streams of an SDK in threads and event loops
+scoring.py       `score`, where the endpoint gives log-probabilities
 check.py         the matcher over single bytes
 repair.py        repairs of syntax
 usage.py         `Usage`, `Prices`, `RateLimit`

@@ -40,6 +40,8 @@ class Capabilities:
         subset: The supported part of JSON Schema.
         limits: Published limits: "properties", "depth", "characters", "enum_values", "unions", "optional", "grammar_bytes".
         continues: Whether the endpoint continues a text that the last message begins.
+        logprobs: How `score` gets log-probabilities: "prompt" (of given texts), "top" (of the most probable first tokens),
+            or "" (not at all).
         size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
         extra: Members that every request with a constraint has.
         evidence: What the claims are based on.
@@ -54,6 +56,7 @@ class Capabilities:
     subset: SchemaSubset = field(default_factory=SchemaSubset)
     limits: Mapping[str, int] = field(default_factory=dict)
     continues: bool = False
+    logprobs: str = ""
     size_errors: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()

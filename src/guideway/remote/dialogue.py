@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from guideway.constraints import Constraint
 from guideway.errors import (
@@ -31,6 +31,9 @@ __all__ = ["Attempt", "Dialogue", "FailureSettings"]
 
 MAX_ANSWER = 16 * 1024 * 1024
 """Maximum number of bytes of an answer that is read."""
+
+MAX_EVENTS = 100_000
+"""Maximum number of parts of an answer, besides 50 for each token of `max_tokens`."""
 
 MAX_QUOTED = 4000
 """Maximum number of characters of a valid beginning that is sent again."""
@@ -116,6 +119,7 @@ class Dialogue:
         size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
         next_plan: Returns a plan by another route after the endpoint refused the schema, or None.
         allow_truncation: Whether a cut answer is a result without a value.
+        scrubbed: Removes the keys of the client from a message.
         streaming: Whether valid text is shown before the end. Shown text cannot be taken back.
     """
 
@@ -132,16 +136,17 @@ class Dialogue:
         next_plan: Callable[[RemotePlan], RemotePlan | None] = lambda _: None,
         allow_truncation: bool = False,
         streaming: bool = False,
+        scrubbed: Callable[[str], str] = str,
     ) -> None:
         self._base, self.constraint, self.plan, self._settings = request, constraint, plan, settings
         self._continues, self._provider, self._size_errors = continues, provider, size_errors
+        self._scrubbed = scrubbed
         self._next_plan, self._allow_truncation, self._streaming = next_plan, allow_truncation, streaming
         self.attempts: list[Attempt] = []
         self.result: Result | None = None
         self._error: Exception | None = None
         self._shown = 0  # characters
         self._longest = -1
-        self._reasoning = ""
         self._begin("first", self._first_messages(), "")
 
     # -- requests
@@ -160,8 +165,12 @@ class Dialogue:
         reader = None if self.plan is None else self.plan._reader
         streamed = None if reader is None else reader.streamed
         self._check = StreamCheck(None if streamed is None else automaton_of(streamed))
-        self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
         self._data = bytearray()
+        shell = reader is not None and reader.shell
+        self._visible = _Visible(shell) if self._streaming else None
+        self._events = 0
+        self._thought: list[str] = []
+        self._thought_size = 0
         self._usage = Usage(requests=1)
         self._finish: str | None = None
         self._refusal = ""
@@ -170,6 +179,8 @@ class Dialogue:
         if prefill:
             self._data += prefill.encode()
             self._check.feed(bytes(self._data))
+            if self._visible is not None:
+                self._visible.feed(bytes(self._data), self._shown)
 
     def request(self) -> Request | None:
         """Return the next request, or None at the end."""
@@ -184,15 +195,20 @@ class Dialogue:
 
     def take(self, events: Iterable[Event]) -> bool:
         """Take events. Returns whether to close the stream now."""
+        self._events += 1
+        if self._events > MAX_EVENTS + 50 * self._base.max_tokens:
+            return self._too_large(f"the answer has more than {self._events - 1:,} parts")
         for event in events:
             if event.kind == "text":
                 if self._taken(event.text):
                     return True
             elif event.kind == "reasoning":
-                if len(self._reasoning) < MAX_ANSWER:
-                    self._reasoning += event.text
+                self._thought.append(event.text)
+                self._thought_size += len(event.text)
+                if self._thought_size > MAX_ANSWER:
+                    return self._too_large(f"the reasoning has more than {MAX_ANSWER:,} characters")
             elif event.kind == "refusal":
-                self._refusal += event.text[:MAX_QUOTED]
+                self._refusal = (self._refusal + event.text[:MAX_QUOTED])[:MAX_QUOTED]
             elif event.kind == "finish":
                 self._finish = event.text
             elif event.kind == "id":
@@ -206,16 +222,26 @@ class Dialogue:
             data = text.encode()
         except UnicodeEncodeError:
             data = text.encode("utf-8", "replace")
+        if len(self._data) + len(data) > MAX_ANSWER:
+            return self._too_large(f"the answer has more than {MAX_ANSWER:,} bytes")
         self._data += data
-        if len(self._data) > MAX_ANSWER:
-            self._usage = replace(self._usage, aborted=1)
-            self._error = LimitExceededError(f"the answer has more than {MAX_ANSWER:,} bytes")
-            return True
         fits = self._check.feed(data)
+        if self._visible is not None:
+            self._visible.feed(data[:fits])
         if fits < len(data) and not self._reads_on():
             self._usage = replace(self._usage, aborted=1)
             return True
         return False
+
+    def _too_large(self, problem: str) -> bool:
+        self._usage = replace(self._usage, aborted=1)
+        self._error = LimitExceededError(problem)
+        return True
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning text of the current attempt."""
+        return "".join(self._thought)
 
     def _reads_on(self) -> bool:
         """Return whether an impossible byte does not end the request, because the whole text may be repaired."""
@@ -224,15 +250,12 @@ class Dialogue:
 
     def shown(self) -> str:
         """Return the new valid text for a stream. It is never taken back."""
-        if self.plan is not None and self.plan._reader.codec is not None:
-            if self.result is None:
-                return ""
-            text = self.result.text
+        if self.result is not None:
+            new = self.result.text[self._shown :]
+        elif self._visible is None or (self.plan is not None and self.plan._reader.codec is not None):
+            return ""
         else:
-            text = self.valid()
-            if self.plan is not None and self.plan._reader.shell:
-                text = self.plan._reader.bare(text) if self.result is not None else _opened(text)
-        new = text[self._shown :]
+            new = self._visible.taken()
         self._shown += len(new)
         return new
 
@@ -307,11 +330,13 @@ class Dialogue:
         self._error = problem
 
     def _note(self, problem: str) -> None:
-        self.attempts.append(Attempt(self._kind, self.text[:MAX_QUOTED], self._usage, problem, self._id))
+        self.attempts.append(
+            Attempt(self._kind, self.text[:MAX_QUOTED], self._usage, self._scrubbed(problem), self._id)
+        )
 
     def _succeed(self, value: Any, text: str, repairs: tuple[str, ...]) -> None:
         self._note("")
-        self.result = Result(value, text, "stop", repairs, self._reasoning)
+        self.result = Result(value, text, "stop", repairs, self.reasoning)
 
     def _fail(self, error: Exception) -> None:
         self._note(str(error))
@@ -323,7 +348,7 @@ class Dialogue:
         if self.plan is None or self._allow_truncation:
             self._note("")
             value = text if self.plan is None else None
-            self.result = Result(value, text, "length", (), self._reasoning)
+            self.result = Result(value, text, "length", (), self.reasoning)
             return
         error = TruncatedError(
             f"the answer was cut at max_tokens={self._base.max_tokens}; pass a larger max_tokens, or"
@@ -396,7 +421,7 @@ class Dialogue:
             return False
         last = self.attempts.pop()
         self.attempts.append(replace(last, problem=""))
-        self.result = Result(value, original, "stop", repairs, self._reasoning)
+        self.result = Result(value, original, "stop", repairs, self.reasoning)
         return True
 
     def _asked_again(self, problem: InvalidTextError) -> bool:
@@ -428,7 +453,7 @@ class Dialogue:
             self.attempts.append(Attempt("formatter", "", Usage(), str(problem)))
             return False
         self.attempts.append(Attempt("formatter", made.text[:MAX_QUOTED], Usage()))
-        self.result = Result(made.value, made.text, "stop", ("formatter",), self._reasoning)
+        self.result = Result(made.value, made.text, "stop", ("formatter",), self.reasoning)
         return True
 
     # -- the outcome
@@ -436,6 +461,8 @@ class Dialogue:
     def outcome(self) -> Result:
         """Return the result, or raise the error."""
         if self._error is not None:
+            if isinstance(self._error, GuidewayError) and self._error.args:
+                self._error.args = (self._scrubbed(str(self._error.args[0])), *self._error.args[1:])
             raise self._error
         if self.result is None:
             raise RuntimeError("the dialogue has not ended")
@@ -460,13 +487,73 @@ def _latest(before: Usage, new: Usage) -> Usage:
     )
 
 
-def _opened(text: str) -> str:
-    """Return an unfinished text without white space and the beginning of a code fence before it."""
-    text = text.lstrip(" \t\r\n")
-    if text.startswith("`"):
-        head, line, rest = text.partition("\n")
-        text = rest.partition("\n```")[0].rstrip("`") if line and head.startswith("```") else ""
-    return text.rstrip(" \t\r\n")
+class _Visible:
+    """The valid text of an answer that a stream may show, piece by piece.
+
+    Args:
+        shell: Whether white space or a code fence around the text is left out.
+    """
+
+    def __init__(self, shell: bool) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        self._part: Literal["head", "text", "end"] = "head" if shell else "text"
+        self._shell = shell
+        self._fenced = False
+        self._held: list[str] = []
+        self._new: list[str] = []
+
+    def feed(self, data: bytes, skipped: int = 0) -> None:
+        """Take valid bytes. `skipped`: characters that are shown already."""
+        text = self._decoder.decode(data)
+        if self._part == "head":
+            text = self._after_head(text)
+        if self._part == "text" and text:
+            shown = self._before_end(text)
+            if shown[skipped:]:
+                self._new.append(shown[skipped:])
+
+    def taken(self) -> str:
+        """Return the new text."""
+        text = "".join(self._new)
+        self._new.clear()
+        return text
+
+    def _after_head(self, text: str) -> str:
+        """Return the text after white space and the first line of a code fence."""
+        if not self._held:
+            text = text.lstrip(_SPACE)
+        if not text:
+            return ""
+        self._held.append(text)
+        if self._held[0][0] == "`":
+            if "\n" not in text:
+                return ""
+            self._fenced = True
+        text = "".join(self._held)
+        self._held.clear()
+        self._part = "text"
+        return text.partition("\n")[2] if self._fenced else text
+
+    def _before_end(self, text: str) -> str:
+        """Return the text before characters that may belong to the shell."""
+        if not self._shell:
+            return text
+        self._held.append(text)
+        if not text.strip(_SPACE):
+            return ""
+        text = "".join(self._held)
+        self._held.clear()
+        if self._fenced and "\n```" in text:
+            self._part = "end"
+            return text.partition("\n```")[0].rstrip(_SPACE)
+        bare = text.rstrip("`") if self._fenced else text
+        kept = bare.rstrip(_SPACE) if bare == text or bare.endswith("\n") else text
+        if len(kept) < len(text):
+            self._held.append(text[len(kept) :])
+        return kept
+
+
+_SPACE = " \t\r\n"
 
 
 def _schema_in(sent: Any) -> Any:

@@ -35,6 +35,9 @@ MAX_SUBSCHEMAS = 20_000
 MAX_DEPTH = 100
 """Maximum nesting of a rewritten schema."""
 
+MAX_COMPARED = 200
+"""Maximum number of options of a union that are compared in pairs; the options of a larger one get names."""
+
 ABSENT: Any = object()
 """A property that an object does not have."""
 
@@ -683,10 +686,12 @@ class _SchemaRewriter:
 
     def _union(self, options: list[Result], place: str) -> Result:
         flat: list[Result] = []
+        known: set[tuple[str, int]] = set()
         for sent, codec in options:
             if isinstance(codec, _Union) and list(sent) == ["anyOf"]:
                 flat += [(inner, part) for inner, (_, part) in zip(sent["anyOf"], codec.options, strict=True)]
-            elif not any(sent == other and codec is known for other, known in flat):
+            elif (key := (write_json(sent), id(codec))) not in known:
+                known.add(key)
                 flat.append((sent, codec))
         if len(flat) == 1:
             return flat[0]
@@ -705,6 +710,8 @@ class _SchemaRewriter:
 
     def _distinct(self, sent: list[dict[str, Any]]) -> bool:
         """Return whether no value is an instance of two of the schemas, as far as types, keys and enumerations show."""
+        if len(sent) > MAX_COMPARED:
+            return False
         whole = [_whole(one, self._definitions) for one in sent]
         return all(_disjoint(one, other) for at, one in enumerate(whole) for other in whole[:at])
 
@@ -924,9 +931,11 @@ Definitions = Mapping[str, dict[str, Any]]
 
 def _whole(sent: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
     """Return the schema that a reference names."""
-    while "$ref" in sent:
+    for _ in range(MAX_DEPTH):
+        if "$ref" not in sent:
+            return sent
         sent = definitions[sent["$ref"].removeprefix("#/$defs/")]
-    return sent
+    return {}
 
 
 @dataclass

@@ -26,6 +26,7 @@ from guideway.remote.adapters import Adapter, Request, adapter_for
 from guideway.remote.capabilities import Capabilities, capabilities, guessed_dialect
 from guideway.remote.dialogue import Attempt, Dialogue, FailureSettings, Result
 from guideway.remote.plan import RemotePlan, Require, make_plan, without_route
+from guideway.remote.scoring import remote_scores
 from guideway.remote.streams import arun, run
 from guideway.remote.usage import Prices, RateLimit, Usage
 
@@ -142,6 +143,7 @@ class RemoteModel(GeneratingModel):
             ),
             allow_truncation=bool(options.get("allow_truncation", False)),
             streaming=streaming,
+            scrubbed=self._adapter.scrubbed,
         )
 
     def _result(self, dialogue: Dialogue, started: float) -> RemoteGeneration[Any]:
@@ -226,9 +228,23 @@ class RemoteModel(GeneratingModel):
         """As `guideway.generation.stream_extract`."""
         return self.stream_values(_extraction(text, output), output, **options)
 
-    def score(self, prompt: Any, options: Any, **more: Any) -> Any:
-        """Refused: chat endpoints give no probabilities of a given text."""
-        raise UnsupportedError(f"{self._provider} gives no log-probabilities of a given text, so options have no score")
+    def score(self, prompt: Any, options: Any, *, end: bool = False, batch_size: int = BATCH) -> Any:
+        """As `guideway.score`, where the endpoint gives log-probabilities. `Score.tokens` is empty.
+
+        vLLM gives those of a given text. Others give the most probable first tokens: then each option must be one of them.
+
+        Raises:
+            UnsupportedError: The endpoint gives no log-probability of an option, or `end` is true.
+        """
+        if end:
+            raise UnsupportedError("the end token of a model served by an API has no score; pass end=False")
+        if is_many(prompt):
+            return [self.score(one, options, batch_size=batch_size) for one in prompt]
+        kind, width = self.capabilities.logprobs, integer("batch_size", batch_size, 1)
+        request = Request(_messages(prompt), max_tokens=1)
+        found, usage = remote_scores(self._adapter, request, options, kind, width, self.rate_limit, self._provider)
+        self.usage += usage
+        return found
 
     # -- asynchronous calls
 

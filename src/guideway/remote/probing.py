@@ -18,6 +18,7 @@ from guideway.constraints import Choice, Constraint, JsonSchema, Regex
 from guideway.errors import GuidewayError, InvalidTextError, RemoteError
 from guideway.remote.adapters import Request
 from guideway.remote.capabilities import Capabilities, Evidence
+from guideway.remote.check import StreamCheck, automaton_of
 from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.remote.model import RemoteModel
 from guideway.remote.streams import run
@@ -37,7 +38,8 @@ class Verdict:
         case: What was tried.
         verdict: "enforced": the answer fits. "loosened": the structure fits, the keyword in question does not. "ignored":
             the answer does not fit at all. "refused": the endpoint refused the request with a status of 400 to 422.
-            "error": another failure. "unclear": the answer was cut, or the model fits without a constraint.
+            "error": another failure. "unclear": the answer was cut before it broke the constraint, or the model fits
+            without a constraint.
         detail: The answer, or the error.
     """
 
@@ -206,12 +208,12 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
         found.append(_judged("json_schema", name, partial(ask, prompt, form(schema)), constraint, loose))
         if name == "structure" and _fits(constraint, plain):
             found[-1] = Verdict("json_schema", name, "unclear", "the model writes this without a constraint")
-        if name == "structure" and found[-1].verdict in ("refused", "ignored"):
+        if name == "structure" and found[-1].verdict in ("refused", "ignored", "error"):
             break
     if adapter.library == "openai" and "api.openai.com" not in adapter.base_url:
         for route, fragment, text_constraint in _TEXT_FORMS:
             found.append(_judged(route, "text", partial(ask, _NO_DIGITS, fragment), text_constraint, None))
-    return Probe(adapter.base_url, model.name, datetime.date.today().isoformat(), tuple(found), total)
+    return Probe(adapter.shown_url, model.name, datetime.date.today().isoformat(), tuple(found), total)
 
 
 def _without_keywords(schema: Any) -> Any:
@@ -233,14 +235,17 @@ def _judged(route: str, case: str, ask: Any, constraint: Constraint[Any], loose:
         text, finish = ask()
     except RemoteError as problem:
         refused = problem.status is not None and 400 <= problem.status <= 422 and problem.status not in (401, 403)
-        return Verdict(route, case, "refused" if refused else "error", str(problem)[:200])
+        return Verdict(route, case, "refused" if refused else "error", " ".join(str(problem)[:200].split()))
     except GuidewayError as problem:
         return Verdict(route, case, "error", str(problem)[:200])
     shown = json.dumps(text[:200], ensure_ascii=False)
     if _fits(constraint, text.strip() if isinstance(constraint, JsonSchema) else text):
         return Verdict(route, case, "enforced", shown)
     if finish == "length":
-        return Verdict(route, case, "unclear", f"cut: {shown}")
+        check = StreamCheck(automaton_of(constraint))
+        data = (text.lstrip() if isinstance(constraint, JsonSchema) else text).encode()
+        cut = check.feed(data) == len(data)  # the beginning of a text that fits
+        return Verdict(route, case, "unclear" if cut or loose is not None else "ignored", f"cut: {shown}")
     if loose is not None and _fits(loose, text.strip()):
         return Verdict(route, case, "loosened", shown)
     return Verdict(route, case, "ignored", shown)

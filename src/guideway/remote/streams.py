@@ -7,11 +7,12 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
+from guideway.errors import GuidewayError
 from guideway.remote.adapters import Adapter, Request
 from guideway.remote.dialogue import Dialogue
 from guideway.remote.usage import RateLimit
 
-__all__ = ["arun", "run"]
+__all__ = ["arun", "ask", "run"]
 
 T = TypeVar("T")
 
@@ -67,10 +68,11 @@ def run(adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *
 def _one(
     adapter: Adapter, dialogue: Dialogue, request: Request, limit: RateLimit, provider: str, shown: bool
 ) -> Iterator[str]:
-    stream = None
+    stream, opened = None, False
     try:
         method, arguments = adapter.call(request, asynchronous=False)
         stream = method(**arguments)
+        opened = True
         if not hasattr(stream, "__iter__"):
             dialogue.take(adapter.whole(stream))
         else:
@@ -80,7 +82,7 @@ def _one(
                 if shown and (text := dialogue.shown()):
                     yield text
     except Exception as problem:
-        error = adapter.error(problem, provider)
+        error = adapter.unreadable(problem, provider) if opened else adapter.error(problem, provider)
         _paused(limit, error)
         dialogue.ended(error)
         return
@@ -88,6 +90,31 @@ def _one(
         if stream is not None:
             _quietly(lambda: adapter.close(stream))
     dialogue.ended()
+
+
+def ask(adapter: Adapter, request: Request, kind: str, option: str, limit: RateLimit, provider: str) -> Any:
+    """Return the answer with log-probabilities to one request that is not streamed. See `Adapter.logprobs_call`.
+
+    Raises:
+        RemoteError: The endpoint failed.
+    """
+    try:
+        with limit.slot(_estimate(request)):
+            if adapter.runs_sync:
+                method, arguments = adapter.logprobs_call(request, kind, option)
+                return method(**arguments)
+
+            async def call() -> Any:
+                method, arguments = adapter.logprobs_call(request, kind, option)
+                return await method(**arguments)
+
+            return _wait(call())
+    except GuidewayError:
+        raise
+    except Exception as problem:
+        error = adapter.unreadable(problem, provider)
+    _paused(limit, error)
+    raise error
 
 
 def _paused(limit: RateLimit, error: Exception) -> None:
@@ -135,6 +162,7 @@ async def _aone(
     adapter: Adapter, dialogue: Dialogue, request: Request, limit: RateLimit, provider: str, shown: bool
 ) -> Any:
     stream: Any = None
+    opened = False
     try:
         method, arguments = adapter.call(request, asynchronous=adapter.runs_async)
         if not adapter.runs_async:
@@ -145,6 +173,7 @@ async def _aone(
             if hasattr(stream, "__await__"):
                 stream = await stream
             chunks = aiter(stream) if hasattr(stream, "__aiter__") else None
+        opened = True
         if chunks is None:
             dialogue.take(adapter.whole(stream))
         else:
@@ -154,7 +183,7 @@ async def _aone(
                 if shown and (text := dialogue.shown()):
                     yield text
     except Exception as problem:
-        error = adapter.error(problem, provider)
+        error = adapter.unreadable(problem, provider) if opened else adapter.error(problem, provider)
         _paused(limit, error)
         dialogue.ended(error)
         return

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
 
+from guideway.errors import RateLimitError
+
 __all__ = ["Prices", "RateLimit", "Usage"]
 
 
@@ -59,15 +61,22 @@ class RateLimit:
         tokens: Tokens per minute, estimated as the characters of the prompt divided by four plus `max_tokens`; None: no
             limit.
         max_concurrency: Requests at one time; None: no limit.
+        max_wait: Maximum number of seconds that a request waits because the endpoint demands it (`Retry-After`). A longer
+            demand raises `RateLimitError` without a request.
     """
 
     def __init__(
-        self, requests: int | None = None, tokens: int | None = None, max_concurrency: int | None = None
+        self,
+        requests: int | None = None,
+        tokens: int | None = None,
+        max_concurrency: int | None = None,
+        max_wait: float = 60.0,
     ) -> None:
         for name, value in (("requests", requests), ("tokens", tokens), ("max_concurrency", max_concurrency)):
             if value is not None and (type(value) is not int or value < 1):
                 raise ValueError(f"{name} must be a positive int or None, got {value!r}")
         self.requests, self.tokens, self.max_concurrency = requests, tokens, max_concurrency
+        self.max_wait = max_wait
         self._lock = threading.Lock()
         self._free = threading.Condition(self._lock)
         self._running = 0
@@ -77,13 +86,19 @@ class RateLimit:
     def pause(self, seconds: float) -> None:
         """Let no request begin for a time, as a `Retry-After` header demands."""
         with self._lock:
-            self._paused_until = max(self._paused_until, time.monotonic() + min(max(seconds, 0.0), 3600.0))
+            self._paused_until = max(self._paused_until, time.monotonic() + max(seconds, 0.0))
 
     def _wait(self, tokens: int) -> float:
         """Take a place and return 0, or return the seconds after which to try again. The lock is held."""
         now = time.monotonic()
-        if now < self._paused_until:
-            return self._paused_until - now
+        if (pause := self._paused_until - now) > 0:
+            if pause > self.max_wait:
+                raise RateLimitError(
+                    f"the endpoint demands to wait for {pause:,.0f} more seconds, and max_wait is {self.max_wait:g}",
+                    retryable=True,
+                    retry_after=pause,
+                )
+            return pause
         if self.max_concurrency is not None and self._running >= self.max_concurrency:
             return 0.05
         while self._recent and self._recent[0][0] <= now - 60:

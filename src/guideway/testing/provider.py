@@ -10,12 +10,13 @@ and generateContent of Gemini, streamed and whole. The official SDKs can talk to
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from guideway.constraints import Choice, Constraint, Gbnf, JsonSchema, Lark, Regex
@@ -25,7 +26,14 @@ from guideway.frontends.json_schema.report import draw_examples
 __all__ = ["Answer", "Provider", "ProviderRequest"]
 
 MAX_BODY = 64 * 1024 * 1024
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 429: "Too Many Requests"}
+_REASONS = {
+    200: "OK",
+    307: "Temporary Redirect",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    429: "Too Many Requests",
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,11 @@ class Answer:
         input_tokens: Reported tokens of the prompt.
         output_tokens: Reported tokens of the answer; None: the number of chunks.
         seed: Seed of the instance of an honest answer.
+        headers: More headers, for example `{"location": url}` with status 307.
+        raw: The body as bytes, instead of the wire format.
+        endless: Repeat the text until the client closes the stream.
+        top_logprobs: For a request with `top_logprobs`: tokens and the natural logarithms of their probabilities.
+        prompt_logprobs: For a request with `prompt_logprobs`: the tokens of the prompt, each with its log-probability.
     """
 
     text: str | None = None
@@ -67,6 +80,11 @@ class Answer:
     input_tokens: int = 7
     output_tokens: int | None = None
     seed: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    raw: bytes | None = None
+    endless: bool = False
+    top_logprobs: Sequence[tuple[str, float]] = ()
+    prompt_logprobs: Sequence[tuple[str, float]] = ()
 
 
 @dataclass(frozen=True)
@@ -268,6 +286,11 @@ class Provider:
             answer = replace(answer, text=_honest(request, answer.seed))
         if answer.delay:
             await asyncio.sleep(answer.delay)
+        if answer.raw is not None:
+            kind = {} if "content-type" in answer.headers else {"content-type": "text/event-stream"}
+            writer.write(_head(answer, {**kind, "content-length": str(len(answer.raw))}) + answer.raw)
+            await writer.drain()
+            return True
         if answer.status != 200:
             data = json.dumps(_error(request.form, answer)).encode()
             writer.write(_head(answer, {"content-type": "application/json", "content-length": str(len(data))}) + data)
@@ -285,10 +308,12 @@ class Provider:
             return True
         writer.write(_head(answer, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
         events, final = _events(request.form, answer, pieces)
-        for number, (is_text, data) in enumerate([*events, *final]):
+        text_events = [event for event in events if event[0]]
+        endless = itertools.chain(events, itertools.cycle(text_events)) if answer.endless else [*events, *final]
+        for number, (is_text, data) in enumerate(endless):
             if number == len(events):
                 self._count(request, answer, output)  # before the client can see the end
-            sent = sum(one for one, _ in events[:number])
+            sent = 0 if answer.endless else sum(one for one, _ in events[:number])
             if is_text and answer.drop_after is not None and sent >= answer.drop_after:
                 writer.transport.abort()
                 return False
@@ -334,6 +359,7 @@ def _pieces(data: bytes, size: int) -> list[bytes]:
 def _head(answer: Answer, headers: dict[str, str]) -> bytes:
     if answer.retry_after is not None:
         headers["retry-after"] = answer.retry_after
+    headers |= answer.headers
     lines = [f"HTTP/1.1 {answer.status} {_REASONS.get(answer.status, 'Error')}", "x-request-id: request-1"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
@@ -415,8 +441,18 @@ def _whole(form: str, answer: Answer) -> dict[str, Any]:
         candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": finish, "index": 0}
         return {"candidates": [candidate], "usageMetadata": _usage(form, answer), "responseId": "g1"}
     message = {"role": "assistant", "content": text}
-    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+    top = [
+        {"token": token, "logprob": logprob, "bytes": list(token.encode())} for token, logprob in answer.top_logprobs
+    ]
+    logprobs = {"content": [{**top[0], "top_logprobs": top}]} if top else None
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs}
     made = {"id": "c1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    if answer.prompt_logprobs:
+        tokens = [
+            {str(number): {"logprob": logprob, "rank": 1, "decoded_token": token}}
+            for number, (token, logprob) in enumerate(answer.prompt_logprobs)
+        ]
+        made["prompt_logprobs"] = [None, *tokens[1:]]
     return made | ({"usage": _usage(form, answer)} if answer.usage == "end" else {})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from guideway import constraints as c
 from guideway.constraints import Constraint
 from guideway.errors import LimitExceededError, UnsatisfiableError, UnsupportedError
+from guideway.grammar.nodes import Object
 from guideway.grammar.recognizer import accepts, byte_automaton
 from tests.helpers.byte_tokenizer import ByteTokenizer
 
@@ -94,7 +96,7 @@ def texts(one: Constraint[Any], count: int) -> list[str]:
 
 @pytest.mark.parametrize("one", REGULAR + RECURSIVE, ids=lambda one: repr(one)[:50])
 def test_gbnf_has_the_same_texts(one: Constraint[Any]) -> None:
-    own, other = byte_automaton(one.grammar()), byte_automaton(c.Gbnf(one.to_gbnf()).grammar())
+    own, other = byte_automaton(one.grammar()), byte_automaton(c.Gbnf(one.to_gbnf(duplicate_keys=True)).grammar())
     verdicts = set()
     for text in texts(one, 400):
         assert accepts(own, text) == accepts(other, text), text
@@ -151,3 +153,30 @@ def test_large_counts_are_divided() -> None:
     back = byte_automaton(c.Gbnf(text).grammar())
     for size in (0, 1499, 1500, 2500, 4199, 4200, 4201):
         assert accepts(back, "a" * size) == (1500 <= size <= 4200), size
+
+
+def test_the_counts_of_an_object_are_exported() -> None:
+    """One object counts the branches that fail, also by an absent key."""
+    kinds = {"enum": [f"k{at}" for at in range(9)]}
+    branches = [
+        {"properties": {"kind": {"const": f"k{at}"}, f"p{at}": {"const": "x"}}, "minProperties": 1} for at in range(8)
+    ]
+    known = {f"p{at}": {"enum": ["x", "y"]} for at in range(8)}
+    one = c.JsonSchema({"type": "object", "oneOf": branches, "properties": {"kind": kinds, **known}})
+    assert any(isinstance(node, Object) and node.least is not None for node in one.grammar().nodes)
+    automata = byte_automaton(one.grammar()), byte_automaton(c.Gbnf(one.to_gbnf(duplicate_keys=True)).grammar())
+    seen = []
+    for values in itertools.product(["y", "x", None], repeat=3):  # the other five branches fail
+        members = [*zip(range(3), values, strict=True), *((at, "y") for at in range(3, 8))]
+        text = "{" + ", ".join(f'"p{at}": "{value}"' for at, value in members if value is not None) + "}"
+        expected, found = (accepts(automaton, text) for automaton in automata)
+        assert found == expected, text
+        seen.append(expected)
+    assert sum(seen) == 3 * 2  # exactly one branch holds: its property is "x" or absent
+
+
+def test_large_counts_have_one_derivation() -> None:
+    """llama.cpp follows all derivations of a text at the same time, so their number must not grow."""
+    text = c.Regex("a{0,32767}").to_gbnf()
+    assert not re.search(r"r\d+\{0,\d+\} r\d+\{0,", text.replace("{0,999}", "")), text
+    assert "r2{0,31} r1{0,999} | r2{32} r1{0,767}" in text

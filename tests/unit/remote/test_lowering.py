@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from typing import Any
 
@@ -115,3 +116,33 @@ def test_limits() -> None:
         deep = {"type": "array", "items": deep}
     with pytest.raises(LimitExceededError, match="nested"):
         lower(deep, capabilities("openai").subset)
+
+
+def test_wide_unions_take_linear_time() -> None:
+    def seconds(count: int) -> float:
+        options = [
+            {"type": "object", "properties": {f"p{at}": {"type": "string"}, "q": {"type": "integer"}}}
+            for at in range(count)
+        ]
+        started = time.process_time()
+        lower({"anyOf": options}, capabilities("openai").subset)
+        return time.process_time() - started
+
+    small = min(seconds(500) for _ in range(3))
+    assert seconds(4000) < 30 * small + 0.3  # 8 times as much; 64 times if all pairs were compared
+
+
+@pytest.mark.parametrize("size", [101, 5000])
+def test_deep_schemas_are_refused_without_recursion(size: int) -> None:
+    schema: dict[str, Any] = {"type": "integer"}
+    for _ in range(size):
+        schema = {"type": "array", "items": schema}
+    with pytest.raises(LimitExceededError, match="deeper than"):
+        lower(schema, capabilities("openai").subset)
+
+
+def test_references_that_name_only_each_other_end() -> None:
+    for one in ({"$ref": "#/$defs/b"}, {"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/a"}, {"type": "null"}]}):
+        schema = {"$defs": {"a": one, "b": {"$ref": "#/$defs/a"}}, "anyOf": [{"$ref": "#/$defs/a"}, {"type": "object"}]}
+        for name in ("openai", "anthropic", "llama-server"):
+            lower(schema, capabilities(name).subset)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
+import gzip
+import json
+import math
 import pickle
+import random
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,6 +23,7 @@ import guideway as gw
 from guideway.errors import (
     AuthenticationError,
     ConnectionLostError,
+    GuidewayError,
     InvalidTextError,
     LimitExceededError,
     ModelNotFoundError,
@@ -28,6 +35,8 @@ from guideway.errors import (
     UnsupportedError,
 )
 from guideway.remote import Prices, RateLimit, RemoteModel, Usage, probe, remote
+from guideway.remote.adapters import Event as Event_, Request
+from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.testing import Answer, Provider, ProviderRequest
 
 # Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets.
@@ -182,17 +191,81 @@ def test_errors(kind: str, answer: Answer, error: type[Exception]) -> None:
             assert found.value.retry_after == pytest.approx(0.01)
 
 
-def test_keys_are_shown_nowhere(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("DEBUG", logger="guideway")
+HEADER = "a-header-with-a-secret-0987654321"
+
+
+def everything_shown(thing: Any) -> str:
+    """Return what logs, messages, traces and pickles show of an object."""
+    shown = [repr(thing), str(thing), repr(vars(thing)) if hasattr(thing, "__dict__") else ""]
+    if isinstance(thing, BaseException):
+        shown.append("".join(traceback.format_exception(thing)))
+    try:
+        shown.append(pickle.dumps(thing).decode("latin-1"))
+    except (TypeError, AttributeError, pickle.PicklingError):
+        shown.append("not pickled")
+    return "\n".join(shown)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_keys_are_shown_nowhere(kind: str, asynchronous: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")  # the SDKs and their HTTP libraries, too
+    echo = f"the key {SECRET} and {HEADER}"
+    answers = [
+        Answer(),
+        Answer(status=401, message=echo),
+        Answer(status=400, message=f"Bearer {SECRET}"),
+        Answer(status=429, message=echo, headers={"x-request-id": "request-1"}),
+        Answer(status=500, raw=echo.encode()),
+        Answer(echo),
+        Answer(f'{{"title": "{SECRET}", "seats": "{HEADER}"'),
+        Answer(echo, finish="refusal"),
+        Answer(status=307, headers={"location": f"http://{SECRET}.example.com/{SECRET}"}),
+        Answer(raw=f"data: {{{echo}\n\n".encode()),
+        Answer(TEXT, drop_after=0),
+    ]
     with served() as provider:
-        model = model_of(kind, provider.url)
-        model.generate("an event", Event)
-        assert SECRET not in repr(model) + str(model.plan(Event)) + str(vars(model.plan(Event)))
-        assert SECRET not in "".join(record.getMessage() for record in caplog.records)
+        model = model_of(kind, provider.url, asynchronous=asynchronous)
+        headers = getattr(model._adapter.client, "_custom_headers", None)
+        if headers is not None:
+            model._adapter.client._custom_headers = {**headers, "X-Auth-Token": HEADER}
+        shown = [everything_shown(one) for one in (model, model._adapter, model.plan(Event), model.usage)]
+        for answer in answers:
+            provider.script = answer
+            try:
+                if answer == answers[0]:
+                    shown.append(everything_shown(model.complete("an event", Event)))
+                    assert SECRET not in caplog.text  # the HTTP library logs what the endpoint sends, but not this
+                elif asynchronous:
+                    shown.append(everything_shown(asyncio.run(gw.acomplete(model, "an event", Event))))
+                else:
+                    shown.append(everything_shown(model.complete("an event", Event)))
+            except GuidewayError as problem:
+                texts = [getattr(one, "text", None) for one in getattr(problem, "attempts", ())]
+                problem.__dict__.pop("attempts", None)  # the texts of the model are data
+                problem.__dict__.pop("text", None)
+                assert texts or answer.status != 200
+                shown.append(everything_shown(problem))
+        assert len(shown) == 4 + len(answers)
+        for one in shown:
+            assert SECRET not in one, one[max(one.index(SECRET) - 200, 0) : one.index(SECRET) + 60]
+            if headers is not None:
+                assert HEADER not in one
+        logged = "".join(repr(vars(record)) for record in caplog.records if "guideway" in record.name)
+        assert SECRET not in logged
         with pytest.raises(TypeError, match="pickled"):
             pickle.dumps(model)
-        headers = {value for request in provider.requests for value in request.headers.values()}
-        assert any(SECRET in value for value in headers)  # the endpoint does get it
+        with pytest.raises(TypeError, match="pickled"):
+            copy.deepcopy(model._adapter)
+        received = {value for request in provider.requests for value in request.headers.values()}
+        assert any(SECRET in value for value in received)  # the endpoint does get it
+
+
+def test_a_probe_shows_no_password_of_the_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served() as provider:
+        url = provider.url.replace("http://", f"http://user:{HEADER}@")
+        found = probe(model_of("chat", url, dialect="openai"))
+        assert found.base_url == f"{provider.url}/v1/"
+        assert HEADER not in str(found) + json.dumps(found.to_json()) + repr(found)
 
 
 def test_the_request_ends_at_the_first_impossible_byte(kind: str) -> None:
@@ -384,7 +457,13 @@ def test_options() -> None:
         with pytest.raises(ValueError, match="exclude"):
             model.generate("x", int, stop="a")
         with pytest.raises(UnsupportedError, match="probabilities"):
-            gw.score(model, "x", ["a", "b"])
+            gw.score(model_of("anthropic", provider.url), "x", ["a", "b"])
+        with pytest.raises(UnsupportedError, match="end token"):
+            gw.score(model, "x", ["a", "b"], end=True)
+        with pytest.raises(UnsupportedError, match="chat"):
+            gw.score(model_of("responses", provider.url), "x", ["a", "b"])
+        with pytest.raises(ValueError, match="different"):
+            gw.score(model, "x", ["a", "a"])
         assert provider.requests == []
         errors = gw.generate(model, ["a", "b"], gw.Regex("(a|b)"), return_exceptions=True)
         assert set(errors) <= {"a", "b"}
@@ -458,3 +537,270 @@ def test_the_command_probe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_unknown_clients() -> None:
     with pytest.raises(gw.errors.InvalidConstraintError, match="client"):
         remote(object(), "m")
+
+
+# -- hosts and event loops
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_request_goes_to_another_host(kind: str, asynchronous: bool, status: int) -> None:
+    with served() as other:
+
+        def script(request: ProviderRequest) -> Answer:
+            return Answer(status=status, headers={"location": other.url + request.path})
+
+        with served(script) as provider:
+            model = model_of(kind, provider.url, asynchronous=asynchronous)
+            with pytest.raises(RemoteError, match=r"redirects the request to another host, 127\.0\.0\.1:") as found:
+                asyncio.run(gw.agenerate(model, "an event", Event)) if asynchronous else model.generate("x", Event)
+            assert provider.requests
+            assert other.requests == []
+            assert not found.value.retryable
+            assert found.value.usage.requests == 1
+
+
+def test_a_redirect_of_the_same_host_is_followed() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        if request.path.startswith("/v2"):
+            return Answer(TEXT)
+        return Answer(status=307, headers={"location": request.path.replace("/v1", "/v2")})
+
+    with served(script) as provider:
+        assert model_of("chat", provider.url).generate("an event", Event).seats == 3
+
+
+def test_one_asynchronous_client_in_several_event_loops(kind: str) -> None:
+    with served([Answer(status=400), Answer(TEXT), Answer(status=400)] * 3 + [Answer(TEXT)]) as provider:
+        model = model_of(kind, provider.url, asynchronous=True)
+
+        async def calls() -> list[object]:
+            found: list[object] = await gw.agenerate(
+                model, ["a", "b", "c"], Event, batch_size=1, return_exceptions=True
+            )
+            return [type(one) for one in found]
+
+        for _ in range(3):
+            assert asyncio.run(calls()) == [RemoteError, Event, RemoteError]
+        assert isinstance(model.generate("an event", Event), Event)
+        assert isinstance(asyncio.run(gw.agenerate(model, "an event", Event)), Event)
+
+
+def test_a_client_with_an_http_client_of_its_own_serves_one_event_loop() -> None:
+    openai = pytest.importorskip("openai", reason="the official SDK is tested")
+    with served(Answer(TEXT)) as provider:
+        client = openai.AsyncOpenAI(
+            base_url=f"{provider.url}/v1", api_key=SECRET, max_retries=0, http_client=openai.DefaultAsyncHttpxClient()
+        )
+        model = remote(client, "m", dialect="openai")
+        assert isinstance(asyncio.run(gw.agenerate(model, "an event", Event)), Event)
+        with pytest.raises(UnsupportedError, match="event loop"):
+            asyncio.run(gw.agenerate(model, "an event", Event))
+
+
+# -- hostile endpoints
+
+
+def sse(*events: Any) -> bytes:
+    lines = [f"data: {one if isinstance(one, str) else json.dumps(one)}\n\n" for one in events]
+    return "".join(lines).encode("utf-8", "surrogatepass")
+
+
+WRONG: list[Any] = [None, True, -1, 1e400, "x", [], {}, [[]], [{}], {"a": 1}, "é" * 100, 10**30]
+
+
+def mutated(value: Any, draw: random.Random) -> Any:
+    """Return a JSON value with one part of another type."""
+    places: list[tuple[Any, Any]] = []
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        for key in list(one) if isinstance(one, dict) else range(len(one)) if isinstance(one, list) else ():
+            places.append((one, key))
+            todo.append(one[key])
+    holder, key = draw.choice(places)
+    holder[key] = draw.choice(WRONG)
+    return value
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_wrong_types_in_every_field(kind: str, seed: int) -> None:
+    """Every answer of a wrong form ends in a value or in an error of this package."""
+    from guideway.testing.provider import _events
+
+    draw = random.Random(seed)
+    forms: dict[str, Any] = {"chat": "chat", "responses": "responses", "anthropic": "anthropic", "google": "google"}
+
+    def script(request: ProviderRequest) -> Answer:
+        events, final = _events(forms.get(kind, "chat"), Answer(TEXT, output_tokens=5), [TEXT[:20], TEXT[20:]])
+        made = []
+        for _, data in [*events, *final]:
+            head, _, body = data.decode().partition("data: ")
+            changed = body.strip()
+            if changed.startswith("{") and draw.random() < 0.4:
+                changed = json.dumps(mutated(json.loads(changed), draw))
+            made.append(f"{head}data: {changed}\n\n")
+        return Answer(raw="".join(made).encode())
+
+    with served(script) as provider:
+        model = model_of(kind, provider.url, attempts=1)
+        for _ in range(40):
+            try:
+                result = model.complete("an event", Event)
+            except GuidewayError as problem:
+                shown = str(problem)
+            else:
+                shown = repr(result)
+                assert isinstance(result.value, Event)
+                assert all(type(number) is int and number >= 0 for number in vars(result.usage).values())
+            assert SECRET not in shown
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Answer(raw=sse('{"a": ' * 5000)), RemoteError),
+        (Answer(raw=b"data: \xff\xfe{\n\n"), RemoteError),
+        (Answer(raw=b"\x00" * 1000), RemoteError),
+        (Answer(raw=sse({"error": {"message": "busy", "type": "overloaded_error"}})), RemoteError),
+        (
+            Answer(raw=b'{"error": {"message": "no", "code": 429}}', headers={"content-type": "application/json"}),
+            RemoteError,
+        ),
+        (Answer(raw=b"<html>login</html>", headers={"content-type": "text/html"}), RemoteError),
+        (Answer(raw=b"not gzip", headers={"content-encoding": "gzip"}), RemoteError),
+        (Answer(raw=b"anything", headers={"content-encoding": "zstd"}), LimitExceededError),
+        (Answer(raw=gzip.compress(b"data: " + b"0" * 5_000_000)), RemoteError),
+        (
+            Answer(raw=gzip.compress(b"data: " + b"0" * 5_000_000), headers={"content-encoding": "gzip"}),
+            GuidewayError,
+        ),
+        (Answer(raw=b"data: " + b"x" * 300_000), LimitExceededError),
+        (Answer(status=500, message="x" * 100_000), RemoteError),
+        (Answer(status=204, raw=b""), RemoteError),
+    ],
+)
+def test_answers_of_a_wrong_form(
+    kind: str, answer: Answer, expected: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("guideway.remote.adapters.http.MAX_BODY", 200_000)
+    monkeypatch.setattr("guideway.remote.adapters.http.MAX_COMPRESSED", 2_000)
+    with served(answer) as provider:
+        with pytest.raises(expected) as found:
+            model_of(kind, provider.url, attempts=1).generate("an event", Event)
+        assert len(str(found.value)) < 5000
+
+
+def test_errors_inside_a_stream_have_their_class() -> None:
+    with served() as provider:
+        model = model_of("chat", provider.url, attempts=1)
+        for error, code in ((OverloadedError, "overloaded_error"), (RateLimitError, 429), (AuthenticationError, 401)):
+            provider.script = Answer(raw=sse({"error": {"message": f"no {SECRET}", "code": code}}))
+            with pytest.raises(error) as found:
+                model.generate("an event", Event)
+            assert SECRET not in str(found.value)
+
+
+@pytest.mark.parametrize("member", ["text", "reasoning", "nothing"])
+def test_endless_streams_end(kind: str, member: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guideway.remote.dialogue.MAX_EVENTS", 300)
+    monkeypatch.setattr("guideway.remote.dialogue.MAX_ANSWER", 100_000)
+    text = {"text": "x" * 1000, "reasoning": "", "nothing": ""}[member]
+    answer = Answer(text, chunk=1000, endless=True, reasoning="r" * 200_000 if member == "reasoning" else "")
+    with served(answer) as provider:
+        model = model_of(kind, provider.url)
+        with pytest.raises(LimitExceededError, match="more than"):
+            model.generate("a text", max_tokens=1)
+        assert model.usage.aborted == 1
+
+
+def test_streams_take_linear_time() -> None:
+    """The work for each chunk does not depend on what came before."""
+
+    def seconds(text: str) -> float:
+        constraint = gw.JsonSchema({"type": "array", "items": {"type": "string"}})
+        request = Request(({"role": "user", "content": "x"},), max_tokens=10_000)
+        dialogue = Dialogue(request, constraint, gw.plan("unknown", constraint), FailureSettings(), streaming=True)
+        shown = []
+        started = time.process_time()
+        for at in range(0, len(text), 4):
+            assert not dialogue.take([Event_("text", text[at : at + 4])])
+            shown.append(dialogue.shown())
+        used = time.process_time() - started
+        dialogue.take([Event_("finish", "stop")])
+        dialogue.ended()
+        assert "".join([*shown, dialogue.shown()]) == text.removeprefix("```json\n").removesuffix("\n```").strip()
+        return used
+
+    for before, piece, after in (
+        ('["', "a", '"]'),
+        ("[", " ", '"a"]'),
+        ('```json\n["', "`", '"]\n```'),
+        (" ", "\n", "[]"),
+    ):
+        small, large = (seconds(before + piece * size + after) for size in (100_000, 800_000))
+        assert large < 30 * small + 0.5, (piece, small, large)  # 8 times as much; 64 times if the work were quadratic
+
+
+@pytest.mark.parametrize(
+    "value", ["1000000000", "-5", "nan", "inf", "-inf", "Fri, 31 Dec 99999 23:59:59 GMT", "", "soon"]
+)
+def test_hostile_retry_after(value: str) -> None:
+    with served([Answer(status=429, retry_after=value), Answer(TEXT)]) as provider:
+        model = model_of("chat", provider.url)
+        started = time.monotonic()
+        with pytest.raises(RateLimitError):
+            model.generate("an event", Event)
+        if value == "1000000000":
+            with pytest.raises(RateLimitError, match="max_wait") as found:
+                model.generate("an event", Event)
+            assert found.value.retry_after is not None
+            assert len(provider.requests) == 1
+        else:
+            assert model.generate("an event", Event).seats == 3
+        assert time.monotonic() - started < 5
+
+
+# -- scores
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_scores_of_first_tokens(asynchronous: bool) -> None:
+    top = [("yes", -0.25), ("no", -1.75), ("maybe", -4.0)]
+    with served(Answer("yes", top_logprobs=top, input_tokens=9, output_tokens=1)) as provider:
+        model = model_of("chat", provider.url, asynchronous=asynchronous)
+        no, yes = gw.score(model, "Is it?", ["no", "yes"])
+        assert (no.option, no.logprob, yes.logprob) == ("no", -1.75, -0.25)
+        assert yes.probability == pytest.approx(math.exp(-0.25) / (math.exp(-0.25) + math.exp(-1.75)))
+        assert provider.requests[0].body["top_logprobs"] == 20
+        assert provider.requests[0].body.get("stream") is not True
+        assert (model.usage.requests, model.usage.input, model.usage.output) == (1, 9, 1)
+        with pytest.raises(UnsupportedError, match="'perhaps' is not one of the 3"):
+            gw.score(model, "Is it?", ["yes", "perhaps"])
+        assert len(gw.score(model, ["Is it?", "And now?"], ["yes", "no"])) == 2
+        provider.script = Answer("yes")
+        with pytest.raises(UnsupportedError, match="gave no log-probabilities"):
+            gw.score(model, "Is it?", ["yes", "no"])
+        provider.script = Answer("yes", top_logprobs=[("yes", 3.0), ("no", -1.0)])
+        with pytest.raises(RemoteError, match="as a log-probability"):
+            gw.score(model, "Is it?", ["yes", "no"])
+        provider.script = Answer(status=529)
+        with pytest.raises(OverloadedError):
+            gw.score(model, "Is it?", ["yes", "no"])
+
+
+def test_scores_of_whole_options() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        tokens = {"certainly": [("certain", -1.0), ("ly", -0.5)], "no": [("no", -2.0)], "é": [("\ufffd", -1.0)]}
+        assert request.body["continue_final_message"] is True
+        prompt = [("<s>", 0.0), ("user", -3.0), ("\n", -0.1)]
+        return Answer("x", prompt_logprobs=[*prompt, *tokens[request.prefill()]], input_tokens=5, output_tokens=1)
+
+    with served(script) as provider:
+        model = model_of("chat", provider.url, dialect="vllm")
+        certainly, no = gw.score(model, "Is it?", ["certainly", "no"])
+        assert (certainly.logprob, no.logprob) == (-1.5, -2.0)
+        assert certainly.probability + no.probability == pytest.approx(1)
+        assert model.usage.requests == 2
+        with pytest.raises(UnsupportedError, match="first token begins before"):
+            gw.score(model, "Is it?", ["é", "no"])

@@ -1,6 +1,7 @@
 """Adapters: one file for each SDK. No SDK is imported here; a client is recognised by the module of its class.
 
 base.py       requests, events, and what every adapter does
+http.py       the HTTP clients inside the SDKs: no redirect to another host, one client for each event loop
 openai.py     openai: chat completions and Responses; also servers with the same API
 anthropic.py  anthropic
 google.py     google-genai

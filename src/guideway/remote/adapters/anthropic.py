@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.adapters.base import Adapter, Event, Request, get, tokens
+from guideway.remote.adapters.http import IDENTITY
 from guideway.remote.usage import Usage
 
 __all__ = ["AnthropicAdapter"]
@@ -29,6 +30,7 @@ class AnthropicAdapter(Adapter):
             "messages": messages,
             "max_tokens": request.max_tokens,
             "stream": True,
+            "extra_headers": IDENTITY,
             **request.fragment,
         }
         if system:
@@ -37,7 +39,7 @@ class AnthropicAdapter(Adapter):
             made["stop_sequences"] = list(request.stop)
         if body:
             made["extra_body"] = body
-        return self.client.messages.create, made
+        return self.here().messages.create, made
 
     def events(self, chunk: Any) -> Iterator[Event]:
         """Yield the events of a Messages event."""
@@ -46,9 +48,9 @@ class AnthropicAdapter(Adapter):
             if isinstance(identity := get(chunk, "message", "id"), str):
                 yield Event("id", identity)
             usage = get(chunk, "message", "usage")
-            cached = get(usage, "cache_read_input_tokens") or 0
-            made = get(usage, "cache_creation_input_tokens") or 0
-            yield Event("usage", usage=Usage((get(usage, "input_tokens") or 0) + cached + made, cached))
+            cached = tokens(usage, "cache_read_input_tokens")
+            made = tokens(usage, "cache_creation_input_tokens")
+            yield Event("usage", usage=Usage(tokens(usage, "input_tokens") + cached + made, cached))
         elif kind == "content_block_delta":
             delta = get(chunk, "delta")
             if isinstance(text := get(delta, "text"), str) and text:
@@ -58,7 +60,7 @@ class AnthropicAdapter(Adapter):
             if isinstance(text := get(delta, "thinking"), str) and text:
                 yield Event("reasoning", text)
         elif kind == "message_delta":
-            yield Event("usage", usage=Usage(output=get(chunk, "usage", "output_tokens") or 0))
+            yield Event("usage", usage=Usage(output=tokens(chunk, "usage", "output_tokens")))
             reason = get(chunk, "delta", "stop_reason")
             if reason is not None:
                 yield Event("finish", _FINISH.get(str(reason), "stop"))

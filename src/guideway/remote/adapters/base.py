@@ -3,27 +3,45 @@
 from __future__ import annotations
 
 import email.utils
+import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from guideway.errors import (
     AuthenticationError,
     ConnectionLostError,
+    GuidewayError,
+    LimitExceededError,
     ModelNotFoundError,
     OverloadedError,
     RateLimitError,
     RemoteError,
+    UnsupportedError,
+)
+from guideway.remote.adapters.http import (
+    LoopClients,
+    OversizedError,
+    RedirectError,
+    cause,
+    keep_on_host,
+    with_own_connections,
 )
 from guideway.remote.usage import Usage
 
-__all__ = ["Adapter", "Event", "Request", "get"]
+__all__ = ["Adapter", "Event", "Request", "get", "items", "tokens"]
 
 MAX_MESSAGE = 2000
 """Maximum number of characters of a provider's message in an error."""
+
+_SECRET_NAME = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
+
+MAX_TOKENS = 10**12
+"""The largest number of tokens that is believed."""
 
 _SECRETS = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9]{12,}|(?i:bearer)\s+[-._~+/A-Za-z0-9]{8,}=*")
 
@@ -88,15 +106,53 @@ class Adapter(ABC):
         self.client, self.model = client, model
         self.runs_async = type(client).__name__.startswith("Async")
         self.runs_sync = not self.runs_async
+        self._clients = LoopClients(client, lambda: with_own_connections(client))
+        guarded = [keep_on_host(one) for one in self.http_clients() if one is not None]
+        if not all(guarded) or not (guarded or self.library == "litellm"):
+            raise UnsupportedError(
+                f"the HTTP client of this version of {self.library} is not known, so redirects to other hosts could not be"
+                " refused; install a version for which this package was tested"
+            )
+
+    def http_clients(self) -> list[Any]:
+        """Return the HTTP clients inside the client of the SDK."""
+        return [getattr(self.client, "_client", None)]
+
+    def here(self) -> Any:
+        """Return the client to use now: in a second event loop, a copy with connections of its own."""
+        return self._clients.here() if self.runs_async else self.client
 
     @property
     def base_url(self) -> str:
         """The URL of the endpoint, or ""."""
         return str(getattr(self.client, "base_url", "") or "")
 
+    @property
+    def shown_url(self) -> str:
+        """The URL of the endpoint without a user, a password and a query, which may be secret."""
+        try:
+            parts = urlsplit(self.base_url)
+            host = parts.netloc.rpartition("@")[2]
+        except ValueError:
+            return ""
+        return f"{parts.scheme}://{host}{parts.path}" if host else ""
+
     @abstractmethod
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return the method of the SDK that opens a stream, and its arguments."""
+
+    def logprobs_call(self, request: Request, kind: str, option: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return the method that gives log-probabilities, and its arguments.
+
+        Args:
+            request: The request with the prompt.
+            kind: "top": of the most probable first tokens; "prompt": of the tokens of the prompt.
+            option: For "prompt": the beginning of the answer, which belongs to the prompt.
+
+        Raises:
+            UnsupportedError: The SDK gives none.
+        """
+        raise UnsupportedError(f"no log-probabilities are read from {self.library}, so options have no score")
 
     @abstractmethod
     def events(self, chunk: Any) -> Iterator[Event]:
@@ -124,7 +180,17 @@ class Adapter(ABC):
         """Return the keys of the client, which no message may contain."""
         found = [getattr(self.client, name, None) for name in ("api_key", "auth_token", "_api_key")]
         found.append(get(self.client, "_api_client", "api_key"))
+        found.append(getattr(self.client, "_azure_ad_token", None))
+        for headers in (
+            get(self.client, "_custom_headers"),
+            get(self.client, "_api_client", "_http_options", "headers"),
+        ):
+            if isinstance(headers, Mapping):
+                found += [value for name, value in headers.items() if _SECRET_NAME.search(str(name))]
         return [one for one in found if isinstance(one, str) and len(one) >= 4]
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an adapter holds a client with a key and cannot be pickled")
 
     def scrubbed(self, text: str) -> str:
         """Return a message without keys."""
@@ -135,6 +201,15 @@ class Adapter(ABC):
 
     def error(self, problem: Exception, provider: str) -> Exception:
         """Return our error for an exception of the SDK, without its request and key."""
+        redirect = cause(problem, RedirectError)
+        if redirect is not None:
+            return RemoteError(
+                f"{provider} redirects the request to another host, {self.scrubbed(redirect.host)}, and it was not followed;"
+                " give the client the URL of the endpoint itself",
+                provider=provider,
+            )
+        if (oversized := cause(problem, OversizedError)) is not None:
+            return LimitExceededError(f"{provider}: {oversized}")
         if not self._is_transport(problem):
             return problem
         status = next(
@@ -142,6 +217,8 @@ class Adapter(ABC):
         )
         headers = get(problem, "response", "headers") or get(problem, "headers") or {}
         message = self.scrubbed(_message(problem))
+        if status is None:
+            status = _status_in(get(problem, "body"))
         options: dict[str, Any] = {
             "provider": provider,
             "status": status,
@@ -163,6 +240,18 @@ class Adapter(ABC):
             )
         return RemoteError(f"{provider} answered {status}: {message}", retryable=status >= 500, **options)
 
+    def unreadable(self, problem: Exception, provider: str) -> Exception:
+        """Return our error for an exception while an answer is read. Unknown ones mean that the answer has a wrong form."""
+        found = self.error(problem, provider)
+        if found is not problem or isinstance(problem, (GuidewayError, MemoryError)):
+            return found
+        what = self.scrubbed(str(problem))[:300]
+        return RemoteError(
+            f"the answer of {provider} cannot be read ({type(problem).__name__}: {what})",
+            provider=provider,
+            retryable=True,
+        )
+
     def _is_transport(self, problem: Exception) -> bool:
         """Return whether an exception is of the SDK or of its HTTP library."""
         module = type(problem).__module__.partition(".")[0]
@@ -181,6 +270,19 @@ class Adapter(ABC):
             or isinstance(problem, (ConnectionError, TimeoutError))
             or module in ("json", "pydantic_core")
         )
+
+
+def _status_in(body: Any) -> int | None:
+    """Return the status that an error inside an answer with status 200 means, or None."""
+    inner = body.get("error", body) if isinstance(body, Mapping) else None
+    if not isinstance(inner, Mapping):
+        return None
+    code = inner.get("code", inner.get("status"))
+    if type(code) is int and 400 <= code < 600:
+        return code
+    words = f"{inner.get('type', '')} {code}".lower()[:200]
+    known = {"rate_limit": 429, "overloaded": 529, "authentication": 401, "permission": 403, "not_found": 404}
+    return next((status for name, status in known.items() if name in words), 500)
 
 
 def _message(problem: Exception) -> str:
@@ -212,10 +314,22 @@ def _seconds(value: Any) -> float | None:
     if not isinstance(value, str):
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     except ValueError:
         pass
     try:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
+
+
+def tokens(usage: Any, *names: str) -> int:
+    """Return a number of tokens in the usage of an answer; 0 if it is missing or no number of tokens."""
+    value = get(usage, *names)
+    return value if type(value) is int and 0 <= value <= MAX_TOKENS else 0
+
+
+def items(value: Any) -> Sequence[Any]:
+    """Return a list of an answer; an empty one if the value is none."""
+    return value if isinstance(value, (list, tuple)) else ()

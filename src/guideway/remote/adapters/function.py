@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.adapters.base import Adapter, Event, Request, get, items
 from guideway.remote.adapters.openai import FINISH, chat_events, chat_usage
 
 __all__ = ["FunctionAdapter"]
@@ -23,6 +23,10 @@ class FunctionAdapter(Adapter):
             getattr(client, "__call__", None)  # noqa: B004  # the method itself is inspected
         )
         self.runs_sync = not self.runs_async
+
+    def http_clients(self) -> list[Any]:
+        """Return no client: the function makes its own requests."""
+        return []
 
     @property
     def base_url(self) -> str:
@@ -51,7 +55,7 @@ class FunctionAdapter(Adapter):
 
     def whole(self, answer: Any) -> Iterator[Event]:
         """Yield the events of an answer that is not a stream."""
-        for choice in get(answer, "choices") or ():
+        for choice in items(get(answer, "choices")):
             if isinstance(text := get(choice, "message", "content"), str):
                 yield Event("text", text)
             yield Event("finish", FINISH.get(str(get(choice, "finish_reason")), "stop"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.adapters.base import Adapter, Event, Request, get, items, tokens
+from guideway.remote.adapters.http import IDENTITY
 from guideway.remote.usage import Usage
 
 __all__ = ["GoogleAdapter"]
@@ -24,6 +25,14 @@ class GoogleAdapter(Adapter):
         self.runs_async = hasattr(client, "aio") or type(client).__name__ == "AsyncClient"
         self.runs_sync = type(client).__name__ != "AsyncClient"
 
+    def http_clients(self) -> list[Any]:
+        """Return the clients of httpx, and let requests of aiohttp follow no redirect."""
+        api = get(self.client, "_api_client")
+        if isinstance(options := get(api, "_async_client_session_request_args"), dict):
+            options["allow_redirects"] = False
+        found = [get(api, "_httpx_client"), get(api, "_async_httpx_client")]
+        return [one for one in found if one is not None] or [None]
+
     @property
     def base_url(self) -> str:
         """The URL of the endpoint, or ""."""
@@ -38,7 +47,11 @@ class GoogleAdapter(Adapter):
             for one in request.messages
             if one["role"] != "system"
         ]
-        config: dict[str, Any] = {"max_output_tokens": request.max_tokens, **request.fragment}
+        config: dict[str, Any] = {
+            "max_output_tokens": request.max_tokens,
+            "http_options": {"headers": IDENTITY},
+            **request.fragment,
+        }
         for name in ("temperature", "top_p", "seed"):
             if getattr(request, name) is not None:
                 config[name] = getattr(request, name)
@@ -53,8 +66,8 @@ class GoogleAdapter(Adapter):
         """Yield the events of a response."""
         if isinstance(identity := get(chunk, "response_id"), str):
             yield Event("id", identity)
-        for candidate in get(chunk, "candidates") or ():
-            for part in get(candidate, "content", "parts") or ():
+        for candidate in items(get(chunk, "candidates")):
+            for part in items(get(candidate, "content", "parts")):
                 if isinstance(text := get(part, "text"), str) and text:
                     yield Event("reasoning" if get(part, "thought") else "text", text)
             reason = get(candidate, "finish_reason")
@@ -66,13 +79,13 @@ class GoogleAdapter(Adapter):
             yield Event("finish", "refusal")
         usage = get(chunk, "usage_metadata")
         if usage is not None:
-            thoughts = get(usage, "thoughts_token_count") or 0
+            thoughts = tokens(usage, "thoughts_token_count")
             yield Event(
                 "usage",
                 usage=Usage(
-                    get(usage, "prompt_token_count") or 0,
-                    get(usage, "cached_content_token_count") or 0,
-                    (get(usage, "candidates_token_count") or 0) + thoughts,
+                    tokens(usage, "prompt_token_count"),
+                    tokens(usage, "cached_content_token_count"),
+                    tokens(usage, "candidates_token_count") + thoughts,
                     thoughts,
                 ),
             )

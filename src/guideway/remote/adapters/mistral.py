@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any
 
 from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.adapters.http import IDENTITY, LoopClients, keep_on_host, own_http_client
 from guideway.remote.adapters.openai import chat_events
 
 __all__ = ["MistralAdapter"]
 
 
 class MistralAdapter(Adapter):
-    """`chat.stream`. One client serves threads and event loops."""
+    """`chat.stream` in threads, `chat.stream_async` in event loops."""
 
     default_dialect = "mistral"
     library = "mistralai"
@@ -20,6 +22,21 @@ class MistralAdapter(Adapter):
     def __init__(self, client: Any, model: str) -> None:
         super().__init__(client, model)
         self.runs_async = self.runs_sync = True
+        self._chats = LoopClients(client.chat, self._chat)
+
+    def _chat(self) -> Any:
+        """Return a copy of the chat of the client with connections of its own."""
+        known = self.client.sdk_configuration
+        if known.async_client_supplied:
+            raise own_http_client()
+        made = copy(known)
+        made.async_client = type(known.async_client)(follow_redirects=True)
+        keep_on_host(made.async_client)
+        return type(self.client.chat)(made, parent_ref=self.client)
+
+    def http_clients(self) -> list[Any]:
+        """Return the synchronous and the asynchronous client."""
+        return [get(self.client, "sdk_configuration", name) for name in ("client", "async_client")]
 
     @property
     def base_url(self) -> str:
@@ -41,6 +58,7 @@ class MistralAdapter(Adapter):
             "model": self.model,
             "messages": messages,
             "max_tokens": request.max_tokens,
+            "http_headers": IDENTITY,
             **{name: _schema_member(value) for name, value in request.fragment.items()},
         }
         for name, given in (
@@ -52,7 +70,7 @@ class MistralAdapter(Adapter):
                 made[name] = given
         if request.stop:
             made["stop"] = list(request.stop)
-        return (self.client.chat.stream_async if asynchronous else self.client.chat.stream), made
+        return (self._chats.here().stream_async if asynchronous else self.client.chat.stream), made
 
     def events(self, chunk: Any) -> Iterator[Event]:
         """Yield the events of a chunk."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.errors import UnsupportedError
+from guideway.remote.adapters.base import Adapter, Event, Request, get, items, tokens
+from guideway.remote.adapters.http import IDENTITY
 from guideway.remote.usage import Usage
 
 __all__ = ["OpenAIAdapter", "ResponsesAdapter", "chat_events", "chat_usage"]
@@ -27,7 +30,17 @@ class OpenAIAdapter(Adapter):
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return `client.chat.completions.create` and its arguments."""
-        return self.client.chat.completions.create, self._arguments(request)
+        return self.here().chat.completions.create, self._arguments(request)
+
+    def logprobs_call(self, request: Request, kind: str, option: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Return `client.chat.completions.create` and the arguments for log-probabilities."""
+        made = self._arguments(replace(request, max_tokens=1, temperature=1.0, prefill=option))
+        del made["stream"], made["stream_options"]
+        if kind == "top":
+            made |= {"logprobs": True, "top_logprobs": 20}
+        else:
+            made["extra_body"]["prompt_logprobs"] = 0
+        return self.here().chat.completions.create, made
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         own = "api.openai.com" in self.base_url or "azure.com" in self.base_url
@@ -43,6 +56,7 @@ class OpenAIAdapter(Adapter):
             "stream": True,
             "stream_options": {"include_usage": True},
             "max_completion_tokens" if own else "max_tokens": request.max_tokens,
+            "extra_headers": IDENTITY,
             **given,
         }
         for name in ("temperature", "top_p", "seed"):
@@ -63,7 +77,7 @@ def chat_events(chunk: Any) -> Iterator[Event]:
     """Yield the events of a chunk in the format of chat completions, as object or dict."""
     if isinstance(identity := get(chunk, "id"), str):
         yield Event("id", identity)
-    for choice in get(chunk, "choices") or ():
+    for choice in items(get(chunk, "choices")):
         delta = get(choice, "delta")
         for name in ("reasoning_content", "reasoning"):
             if isinstance(text := get(delta, name), str) and text:
@@ -75,7 +89,7 @@ def chat_events(chunk: Any) -> Iterator[Event]:
             text = part if isinstance(part, str) else get(part, "text")
             if isinstance(text, str) and text:
                 yield Event("text", text)
-        for call in get(delta, "tool_calls") or ():
+        for call in items(get(delta, "tool_calls")):
             text = get(call, "custom", "input") or get(call, "function", "arguments")
             if isinstance(text, str) and text:
                 yield Event("text", text)
@@ -87,21 +101,20 @@ def chat_events(chunk: Any) -> Iterator[Event]:
 
 def chat_usage(usage: Any) -> Usage:
     """Return the tokens of a `usage` member."""
-
-    def number(*names: str) -> int:
-        value = get(usage, *names)
-        return value if type(value) is int else 0
-
     return Usage(
-        number("prompt_tokens"),
-        number("prompt_tokens_details", "cached_tokens"),
-        number("completion_tokens"),
-        number("completion_tokens_details", "reasoning_tokens"),
+        tokens(usage, "prompt_tokens"),
+        tokens(usage, "prompt_tokens_details", "cached_tokens"),
+        tokens(usage, "completion_tokens"),
+        tokens(usage, "completion_tokens_details", "reasoning_tokens"),
     )
 
 
 class ResponsesAdapter(OpenAIAdapter):
     """The Responses API."""
+
+    def logprobs_call(self, request: Request, kind: str, option: str) -> tuple[Callable[..., Any], dict[str, Any]]:
+        """Refused."""
+        raise UnsupportedError('scores need the chat API: pass api="chat"')
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return `client.responses.create` and its arguments."""
@@ -112,6 +125,7 @@ class ResponsesAdapter(OpenAIAdapter):
             "stream": True,
             "max_output_tokens": max(request.max_tokens, 16),
             "store": False,
+            "extra_headers": IDENTITY,
         }
         form = given.pop("response_format", None)
         if form is not None:
@@ -124,29 +138,29 @@ class ResponsesAdapter(OpenAIAdapter):
         for name in ("temperature", "top_p"):
             if getattr(request, name) is not None:
                 made[name] = getattr(request, name)
-        return self.client.responses.create, made
+        return self.here().responses.create, made
 
     def events(self, chunk: Any) -> Iterator[Event]:
         """Yield the events of a Responses event."""
-        kind = get(chunk, "type") or ""
-        delta = get(chunk, "delta")
+        kind, delta = str(get(chunk, "type") or ""), get(chunk, "delta")
+        delta = delta if isinstance(delta, str) else ""
         if kind in ("response.output_text.delta", "response.custom_tool_call_input.delta"):
-            yield Event("text", delta or "")
+            yield Event("text", delta)
         elif kind == "response.refusal.delta":
-            yield Event("refusal", delta or "")
-        elif kind.startswith("response.reasoning") and kind.endswith(".delta") and isinstance(delta, str):
+            yield Event("refusal", delta)
+        elif kind.startswith("response.reasoning") and kind.endswith(".delta"):
             yield Event("reasoning", delta)
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             usage = get(chunk, "response", "usage")
             if usage is not None:
-                details = (
-                    get(usage, "output_tokens_details", "reasoning_tokens"),
-                    get(usage, "input_tokens_details", "cached_tokens"),
-                )
-                reasoning, cached = (one if type(one) is int else 0 for one in details)
                 yield Event(
                     "usage",
-                    usage=Usage(get(usage, "input_tokens") or 0, cached, get(usage, "output_tokens") or 0, reasoning),
+                    usage=Usage(
+                        tokens(usage, "input_tokens"),
+                        tokens(usage, "input_tokens_details", "cached_tokens"),
+                        tokens(usage, "output_tokens"),
+                        tokens(usage, "output_tokens_details", "reasoning_tokens"),
+                    ),
                 )
             reason = get(chunk, "response", "incomplete_details", "reason")
             ends = {"max_output_tokens": "length", "content_filter": "refusal"}

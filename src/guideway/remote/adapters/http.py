@@ -1,0 +1,213 @@
+"""The HTTP clients inside the SDKs.
+
+A redirect to another host is refused, an answer has a maximum size, and each event loop has connections of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+from weakref import WeakKeyDictionary
+
+from guideway.errors import UnsupportedError
+
+__all__ = [
+    "IDENTITY",
+    "LoopClients",
+    "OversizedError",
+    "RedirectError",
+    "cause",
+    "keep_on_host",
+    "own_http_client",
+    "with_own_connections",
+]
+
+
+IDENTITY = {"Accept-Encoding": "identity"}
+"""Headers of our requests. An answer of some bytes could be decompressed to an answer of gigabytes."""
+
+MAX_BODY = 64 * 1024 * 1024
+"""Maximum number of bytes of the body of an answer to a request with `IDENTITY`."""
+
+MAX_COMPRESSED = 64 * 1024
+"""The same if the endpoint compresses the body all the same; gzip makes at most 1,032 bytes of one."""
+
+
+class OversizedError(Exception):
+    """The body of an answer is too large."""
+
+
+class RedirectError(Exception):
+    """The endpoint redirects a request, with its key and text, to another host. The request is not sent there."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(host)
+        self.host = host
+
+
+E = TypeVar("E", bound=Exception)
+
+
+def cause(problem: BaseException, kind: type[E]) -> E | None:
+    """Return an exception of a class among the causes of an exception, or None."""
+    todo: list[BaseException | None] = [problem]
+    for one in todo:  # grows; at most 20 causes are read
+        if isinstance(one, kind):
+            return one
+        if one is not None and len(todo) < 20:
+            todo += [one.__cause__, one.__context__]
+    return None
+
+
+def _address(url: str) -> tuple[str, int | None]:
+    parts = urlsplit(url)
+    return (parts.hostname or "").lower(), parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+
+
+def _check(response: Any) -> None:
+    """Raise `RedirectError` for a redirect to another host or port. From port 80 to 443 of one host is allowed."""
+    target = response.headers.get("location")
+    if target is None or not 300 <= response.status_code < 400:
+        return
+    here = str(response.request.url)
+    try:
+        before, after = _address(here), _address(urljoin(here, target))
+    except ValueError:
+        raise RedirectError("an invalid URL") from None
+    if before != after and not (before[0] == after[0] and (before[1], after[1]) == (80, 443)):
+        raise RedirectError(f"{after[0][:200]}:{after[1]}")
+
+
+def _bounded(response: Any) -> None:
+    """Let the body of an answer to one of our requests raise `OversizedError` beyond its maximum size."""
+    if response.request.headers.get("accept-encoding") != IDENTITY["Accept-Encoding"]:
+        return
+    coding = response.headers.get("content-encoding", "identity").lower()
+    if coding not in ("identity", "gzip", "deflate"):
+        raise OversizedError(f"the answer is compressed with {coding[:40]!r}, which the request excludes")
+    response.stream = _limited(response.stream, MAX_BODY if coding == "identity" else MAX_COMPRESSED)
+
+
+def _limited(stream: Any, limit: int) -> Any:
+    """Return a stream of httpx with a maximum size. Its class is derived from that of the library, which checks it."""
+    names = ("SyncByteStream", "AsyncByteStream")
+    bases = tuple(one for one in type(stream).__mro__ if one.__name__ in names)
+
+    class Limited(*bases):  # type: ignore[misc]  # the base is known at run time
+        def __iter__(self) -> Iterator[bytes]:
+            left = limit
+            for data in stream:
+                left = _left(left, data, limit)
+                yield data
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            left = limit
+            async for data in stream:
+                left = _left(left, data, limit)
+                yield data
+
+        def close(self) -> None:
+            stream.close()
+
+        async def aclose(self) -> None:
+            await stream.aclose()
+
+    return Limited()
+
+
+def _left(left: int, data: bytes, limit: int) -> int:
+    if len(data) > left:
+        raise OversizedError(f"the answer has more than {limit:,} bytes")
+    return left - len(data)
+
+
+def _refuse(response: Any) -> None:
+    _check(response)
+    _bounded(response)
+
+
+async def _arefuse(response: Any) -> None:
+    _check(response)
+    _bounded(response)
+
+
+def keep_on_host(client: Any) -> bool:
+    """Let an HTTP client refuse redirects to another host. Returns whether `client` has such hooks.
+
+    The hook runs for each response before its redirect is followed, so nothing is sent to the other host. It stays in the
+    client, and applies to other users of the client as well.
+    """
+    hooks = getattr(client, "event_hooks", None)
+    if not isinstance(hooks, dict):
+        return False
+    hook = _arefuse if hasattr(client, "aclose") else _refuse
+    found = hooks.setdefault("response", [])
+    if hook not in found:
+        found.append(hook)
+    later = getattr(client, "_client_kwargs", None)  # google-genai makes a client from these for each event loop
+    if isinstance(later, dict):
+        given = dict(later.get("event_hooks") or {})
+        if hook not in given.get("response", []):
+            later["event_hooks"] = {**given, "response": [*given.get("response", []), hook]}
+        for inner in _inner(client):
+            keep_on_host(inner)
+    return True
+
+
+def _inner(client: Any) -> Iterator[Any]:
+    clients = getattr(client, "_loop_clients", None)
+    yield from list(clients.values()) if isinstance(clients, dict) else ()
+
+
+class LoopClients:
+    """One client for each event loop, since connections belong to the loop that opened them.
+
+    The first loop has the client of the caller, other loops have copies of it with HTTP clients of their own.
+
+    Args:
+        client: The client of the caller.
+        copied: Makes a copy.
+    """
+
+    def __init__(self, client: Any, copied: Callable[[], Any]) -> None:
+        self._client, self._copied = client, copied
+        self._lock = threading.Lock()
+        self._by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._used = False
+
+    def here(self) -> Any:
+        """Return the client of the running event loop; the caller's own outside of event loops.
+
+        Raises:
+            UnsupportedError: It is another loop than the first one, and the caller made the HTTP client.
+        """
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return self._client
+        with self._lock:
+            if loop not in self._by_loop:
+                self._by_loop[loop] = self._copied() if self._used else self._client
+                self._used = True
+            return self._by_loop[loop]
+
+
+def with_own_connections(client: Any) -> Any:
+    """Return a copy of an asynchronous client of openai or anthropic that has an HTTP client of its own."""
+    made = type(client._client)
+    if made.__name__ != "AsyncHttpxClientWrapper":  # the SDK makes this class if the caller passes no http_client
+        raise own_http_client()
+    http = made(base_url=client.base_url, timeout=client.timeout)
+    keep_on_host(http)
+    return client.copy(http_client=http)
+
+
+def own_http_client() -> UnsupportedError:
+    """Return the error for a second event loop of a client whose HTTP client the caller made."""
+    return UnsupportedError(
+        "the HTTP client was passed to the SDK, and its connections belong to the event loop that used it first; make a"
+        " client for each event loop, or let the SDK make the HTTP client"
+    )
