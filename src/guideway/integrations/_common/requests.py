@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from guideway.caching import cached
-from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex
+from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex, from_wire
 from guideway.errors import InvalidConstraintError
 from guideway.integrations._common.structural_tags import structural_tag
 from guideway.jsontext.decoder import loads
@@ -24,9 +24,10 @@ def requested(kind: str, spec: object) -> object:
 
     Args:
         kind: One of `KINDS`.
-        spec: The text of the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar (GBNF if
-            it has `::=`, else Lark), or a structural tag. Under "json", it can also be an object that is not text, such
-            as a schema as a dict, a constraint or a type.
+        spec: The text of the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar, or a
+            structural tag. A grammar is GBNF if it has `::=`, a document of `to_wire` if it begins with a brace, else
+            Lark. Under "json", it can also be an object that is not text, such as a schema as a dict, a constraint or a
+            type.
 
     Raises:
         InvalidConstraintError: The request is malformed.
@@ -57,6 +58,8 @@ def _read(kind: str, spec: str) -> object:
             raise InvalidConstraintError("choice must be a JSON list of strings")
         return Choice(choices)
     if kind == "grammar":
+        if spec.lstrip().startswith("{"):  # neither GBNF nor Lark
+            return from_wire(spec)
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":
         return structural_tag(_parsed(spec, "the structural tag"))
