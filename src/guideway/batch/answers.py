@@ -18,6 +18,7 @@ from guideway.errors import (
     ConnectionLostError,
     ConstraintError,
     ContextOverflowError,
+    GuidewayError,
     InvalidRequestError,
     InvalidTextError,
     OverloadedError,
@@ -53,6 +54,8 @@ def error_object(error: Exception) -> tuple[int, dict[str, Any]]:
             return status, {"message": message, "type": name, "param": param, "code": code}
     if isinstance(error, InvalidRequestError):
         return 400, {"message": message, "type": "invalid_request_error", "param": param, "code": error.code}
+    if not isinstance(error, GuidewayError) and isinstance(error, (ValueError, TypeError)):
+        return 400, {"message": message, "type": "invalid_request_error", "param": param, "code": "invalid_value"}
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__.removesuffix("Error")).lower()
     if isinstance(error, (ConstraintError, ValueError, TypeError)):
         return 400, {"message": message, "type": "invalid_request_error", "param": param, "code": words}

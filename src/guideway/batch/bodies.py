@@ -198,8 +198,11 @@ class _Body:
                 "structured_outputs",
             )
         kind, spec = named[0], given[named[0]]
-        if kind == "json" and not isinstance(spec, str):
-            spec = json.dumps(spec)
+        if kind == "json":
+            return constraint_at(
+                "structured_outputs.json",
+                lambda: shared_constraint("schema", loads(spec) if isinstance(spec, str) else spec),
+            )
         return constraint_at(f"structured_outputs.{kind}", lambda: requested(kind, spec))
 
     def finish(self) -> None:
@@ -230,7 +233,7 @@ def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
     if kind == "text":
         return None
     if kind == "json_object":
-        return {"type": "object"}
+        return shared_constraint("schema", {"type": "object"})
     if kind == "structural_tag":
         text = json.dumps(given)
         return constraint_at(param, lambda: requested("structural_tag", text))

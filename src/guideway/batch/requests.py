@@ -10,7 +10,7 @@ from typing import Any
 
 from guideway.batch.ids import seed_of
 from guideway.caching import cached
-from guideway.constraints import Choice, Constraint, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex, from_wire
+from guideway.constraints import Choice, Constraint, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex, from_wire, of
 from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidRequestError
 from guideway.generation.options import Prompt
 
@@ -142,7 +142,10 @@ _recent = cached(1024, characters=4 << 20, size=lambda _, text: len(text))(_read
 def constraint_at(param: str, make: Callable[[], Any]) -> Any:
     """Return the constraint that `make` returns. Its error becomes `InvalidRequestError` with the path of the field."""
     try:
-        return make()
+        made = make()
+        if made is not None:
+            of(made).grammar()  # raises the errors of unsupported and contradictory keywords
+        return made
     except ConstraintError as error:
         place = error.place or ""
         raise InvalidRequestError(
