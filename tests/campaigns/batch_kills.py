@@ -90,7 +90,7 @@ def killed_run(source: Path, target: Path, total: int, kills: int, draw: random.
     for number, goal in enumerate(goals):
         process = subprocess.Popen(command(source, target), stderr=subprocess.DEVNULL)
         while lines_in(target) < goal and process.poll() is None:
-            time.sleep(draw.uniform(0.001, 0.05))
+            time.sleep(draw.uniform(0.05, 0.3))
         assert process.poll() is None, "the run ended before it was killed"
         process.kill()
         process.wait()
