@@ -35,7 +35,7 @@ test-wheels: .wheels/.done .venv/.loops ## API of the latest vLLM, SGLang and Ex
 batch-kills: .venv/.test           ## 10,000 requests in a batch that is killed five times and stopped by a full disk; 5 to 20 minutes
 	$(BIN)/python -m tests.campaigns.batch_kills
 test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft and Spark (installs them; Spark needs Java 17)
-	$(BIN)/python -m pytest -m "engine or not engine" tests/unit/batch $(T)
+	$(BIN)/python -m pytest tests/unit/batch
 	$(BIN)/python -m tests.campaigns.batch_kills
 	$(BIN)/python benchmarks/bench_cluster.py
 verdicts: .venv/.test              ## official JSON Schema suite and real-world schemas, each instance in four spellings
