@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -33,6 +33,12 @@ test-vllm: .venv-vllm/.done        ## vLLM on a CPU in a separate venv: 2 to 7 m
 	for file in tests/unit/integrations/vllm/test_*.py tests/packaging/test_documents.py; do .venv-vllm/bin/python -m pytest $$file -k vllm || exit 1; done
 test-wheels: .wheels/.done .venv/.loops ## API of the latest vLLM, SGLang and ExLlama, without a GPU; downloads 380 MB, takes 1 to 2 minutes
 	$(BIN)/python -m pytest tests/wheels
+batch-kills: .venv/.test           ## 10,000 requests in a batch that is killed five times and stopped by a full disk; 5 to 20 minutes
+	$(BIN)/python -m tests.campaigns.batch_kills
+test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft and Spark (installs them; Spark needs Java 17)
+	$(BIN)/python -m pytest tests/unit/batch
+	$(BIN)/python -m tests.campaigns.batch_kills
+	$(BIN)/python benchmarks/bench_cluster.py
 verdicts: .venv/.test              ## official JSON Schema suite and real-world schemas, each instance in four spellings
 	$(BIN)/python -m tests.suites.verdicts
 hard: .venv/.test              ## hard MaskBench files in one process, in two orders: verdicts, CPU time of compiles and steps
@@ -68,7 +74,7 @@ types: .venv/.lint                 ## check types with mypy (strict)
 	$(BIN)/mypy
 check: lint types test kernel-test ## everything a change must pass before it is merged
 bench: .venv/.bench                ## run all benchmarks, with other libraries in the same run; under 10 minutes
-	for script in benchmarks/bench_*.py; do echo; $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out benchmarks/bench_cluster.py,$(wildcard benchmarks/bench_*.py)); do echo; $(BIN)/python $$script || exit 1; done
 bench-full: .venv/.bench           ## run the full benchmarks and write benchmarks/record; more than half an hour
 	$(BIN)/python benchmarks/bench_maskbench.py --schemas 0 --record
 	$(BIN)/python benchmarks/bench_others.py --schemas 40 --limit 15 --record
@@ -131,3 +137,5 @@ clean:                             ## remove build outputs and environments
 	$(PIP) --group loops && touch $@
 .venv/.engines: .venv/.loops
 	CMAKE_ARGS=-DGGML_NATIVE=OFF $(PIP) --group engines && touch $@
+.venv/.cluster: .venv/.test
+	$(PIP) --group cluster && touch $@

@@ -25,12 +25,17 @@ def _own_cache() -> Iterator[None]:
     shutil.rmtree(os.environ["GUIDEWAY_CACHE_DIR"], ignore_errors=True)
 
 
+# The target that installs a library, for those that `make test-engines` does not install.
+TARGETS = {"vllm": "test-vllm", "openai": "test-vllm"}
+TARGETS |= dict.fromkeys(("ray", "dask", "distributed", "daft", "pyspark", "pandas", "pyarrow"), "test-cluster")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for marker in item.iter_markers("engine"):
             for library in marker.args:
                 if importlib.util.find_spec(library) is None:
-                    target = "test-vllm" if library in ("vllm", "openai") else "test-engines"
+                    target = TARGETS.get(library, "test-engines")
                     item.add_marker(pytest.mark.skip(reason=f"needs {library}: make {target} installs it"))
 
 

@@ -15,6 +15,7 @@ of `guideway` too:
     guideway.compiler      `acompile`
     guideway.dsl           functions that combine constraints
     guideway.remote        models served by an API; `guideway.remote(client, name)` returns one
+    guideway.batch         files of requests, workers of data frameworks; `guideway.batch(model, requests)` yields results
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from guideway.batch.running import batch as batch
     from guideway.compiler import Automaton as Automaton, cache as cache, compile as compile
     from guideway.constraints import (
         Choice as Choice,
@@ -84,7 +86,19 @@ _HOMES = {
 }
 """The module that defines each public name. This table is the only list of them that runs."""
 
-_MODULES = ("compiler", "constraints", "dsl", "errors", "masks", "matcher", "remote", "sampling", "search", "types")
+_MODULES = (
+    "batch",
+    "compiler",
+    "constraints",
+    "dsl",
+    "errors",
+    "masks",
+    "matcher",
+    "remote",
+    "sampling",
+    "search",
+    "types",
+)
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOME_OF]  # pyright: ignore[reportUnsupportedDunderAll]

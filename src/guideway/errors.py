@@ -19,6 +19,7 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
     ├── UnsupportedTokenizerError   the exact bytes of the tokens are unknown            (NotImplementedError)
     ├── ChatTemplateError           no chat template, or it rejected the messages        (ValueError)
     ├── InvalidFileError            a file cannot be read or is malformed                (ValueError)
+    ├── InvalidRequestError         a request of a batch file is malformed               (ValueError)
     ├── CacheError                  the compile cache cannot be used                     (OSError)
     ├── SnapshotError               a saved session cannot be restored                   (ValueError)
     ├── ProcessorError              a logits processor was used in an unsupported way    (RuntimeError)
@@ -54,6 +55,7 @@ __all__ = [
     "InvalidConstraintError",
     "InvalidFileError",
     "InvalidLogitsError",
+    "InvalidRequestError",
     "InvalidTextError",
     "InvalidTokenError",
     "KVCacheFullError",
@@ -221,6 +223,20 @@ class ChatTemplateError(GuidewayError, ValueError):
 
 class InvalidFileError(GuidewayError, ValueError):
     """A tokenizer file, or an input file of the command line, cannot be read or is malformed."""
+
+
+class InvalidRequestError(GuidewayError, ValueError):
+    """A request in a format of OpenAI's API, or a line of a batch file, is malformed.
+
+    Attributes:
+        param: The path of the field, such as "messages[0].role"; None: the whole request.
+        code: A short name of the error, such as "unknown_parameter".
+    """
+
+    def __init__(self, message: str, param: str | None = None, code: str = "invalid_value") -> None:
+        super().__init__(message)
+        self.param = param
+        self.code = code
 
 
 class CacheError(GuidewayError, OSError):

@@ -19,6 +19,7 @@ LEVELS = {
     10: ["generation"],
     11: ["remote", "search", "types"],
     12: ["loading", "testing"],
+    13: ["batch"],
     15: ["cli"],
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}

@@ -22,7 +22,19 @@ NAMES = {
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Model"),
     *("GuidewayError", "__version__"),
 }
-MODULES = {"compiler", "constraints", "dsl", "errors", "masks", "matcher", "remote", "sampling", "search", "types"}
+MODULES = {
+    "batch",
+    "compiler",
+    "constraints",
+    "dsl",
+    "errors",
+    "masks",
+    "matcher",
+    "remote",
+    "sampling",
+    "search",
+    "types",
+}
 
 
 def test_public_names() -> None:

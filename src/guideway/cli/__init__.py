@@ -9,6 +9,7 @@ demo.py     `guideway demo`
 extract.py  `guideway extract`
 generate.py `guideway generate`
 score.py    `guideway score`
+batch.py    `guideway batch`
 check.py    `guideway check`
 probe.py    `guideway probe`
 explain.py  `guideway explain`

@@ -10,6 +10,7 @@ import typer
 
 import guideway
 from guideway.cli import cache
+from guideway.cli.batch import batch
 from guideway.cli.check import check
 from guideway.cli.demo import demo
 from guideway.cli.explain import explain
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.command()(extract)
 app.command()(generate)
 app.command()(score)
+app.command()(batch)
 app.command()(demo)
 app.command()(explain)
 app.command()(check)

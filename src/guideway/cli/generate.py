@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from pydantic_core import to_jsonable_python
 
+from guideway.batch.requests import CONSTRAINTS, OPTIONS_OF_LINES, constraint_of_line
 from guideway.cli.inputs import CARRIED, MESSAGES, UsageError, is_lines_file, prompt_of, read_requests
 from guideway.cli.lines import ResultLines, described
 from guideway.cli.options import (
-    CONSTRAINTS,
     BatchOption,
     ChoiceOption,
     ContextOption,
@@ -37,7 +37,6 @@ from guideway.cli.options import (
     TypeOption,
     constraint_of,
     load_model,
-    row_constraint,
 )
 from guideway.cli.records import some_failed
 from guideway.errors import GuidewayError
@@ -127,7 +126,7 @@ def generate(
         resources=resource,
         profile=profile,
     )
-    lines = read_requests(prompt, (*CONSTRAINTS, *_OWN)) if many else [{"prompt": prompt}]
+    lines = read_requests(prompt, (*CONSTRAINTS, *OPTIONS_OF_LINES)) if many else [{"prompt": prompt}]
     if html is not None and not html.parent.is_dir():  # checked before anything runs
         raise UsageError(f"--html {html}: the folder {html.parent} does not exist")
     with load_model(model, device, dtype, context_size) as loaded:
@@ -138,7 +137,7 @@ def generate(
             return
         shown: dict[tuple[int, int], Generation[Any]] = {}
         count = failed = 0
-        with ResultLines(resume, ("prompt", MESSAGES, *CONSTRAINTS, *_OWN, *CARRIED), n or 1) as results:
+        with ResultLines(resume, ("prompt", MESSAGES, *CONSTRAINTS, *OPTIONS_OF_LINES, *CARRIED), n or 1) as results:
             left = results.left(lines)
             for number, sample, one in _results(loaded, lines, left, output, n, options):
                 count += 1
@@ -175,25 +174,11 @@ def _results(
         yield numbers[number], sample, found
 
 
-_OWN = (
-    "max_tokens",
-    "min_tokens",
-    "seed",
-    "stop",
-    "bad_words",
-    "token_healing",
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-)
-
-
 def _request(line: dict[str, Any]) -> GenerationRequest | Exception:
     """Return the request of a line of the file ("prompt", and optionally a constraint and options), or its error."""
-    own: Any = {name: line[name] for name in _OWN if name in line}
+    own: Any = {name: line[name] for name in OPTIONS_OF_LINES if name in line}
     try:
-        constraint = row_constraint(line)
+        constraint = constraint_of_line(line)
         return (
             GenerationRequest(prompt_of(line), **own)
             if constraint is None

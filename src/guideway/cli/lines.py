@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
-from guideway.errors import GuidewayError, InvalidFileError
-from guideway.jsontext.decoder import loads
+from guideway.batch.result_file import ResultFile, entries_of, json_line
 
-__all__ = ["ResultLines", "described", "without_number"]
+__all__ = ["ResultLines", "described", "interrupted", "without_number"]
 
 
 class ResultLines:
@@ -35,10 +33,8 @@ class ResultLines:
     def __init__(self, path: Path | None, fields: Sequence[str], samples: int = 1) -> None:
         self._path, self._fields, self._samples = path, frozenset(fields), samples
         self._done: Counter[str] = Counter()
-        self._file: Any = None
         self.written = 0
-        if path is not None:
-            self._kept(path)
+        self._file = None if path is None else self._kept(path)
 
     def __enter__(self) -> ResultLines:
         return self
@@ -49,11 +45,10 @@ class ResultLines:
         if self._file is not None:
             self._file.close()
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            told = f"guideway: interrupted; {self.written} lines were written"
+            message = f"{self.written} lines were written"
             if self._path is not None:
-                told += f"; the same command with --resume {self._path} continues"
-            typer.echo(told, err=True)
-            raise typer.Exit(130)
+                message += f"; the same command with --resume {self._path} continues"
+            interrupted(message)
 
     def left(self, lines: Sequence[dict[str, Any]]) -> list[int]:
         """Return the numbers of the input lines that have no result yet."""
@@ -69,50 +64,40 @@ class ResultLines:
 
     def write(self, line: dict[str, Any], result: dict[str, Any]) -> None:
         """Write the fields of an input line and its result."""
-        text = json.dumps({**line, **result}, ensure_ascii=False)
-        if any("\ud800" <= char <= "\udfff" for char in text):  # UTF-8 cannot encode a lone surrogate
-            text = json.dumps({**line, **result})
-        self.written += 1
+        text = json_line({**line, **result})
         if self._file is None:
             typer.echo(text)
         else:
-            self._file.write(text + "\n")
-            self._file.flush()
+            self._file.write(text)
+        self.written += 1
 
     def _key(self, line: dict[str, Any]) -> str:
         return json.dumps({name: line[name] for name in line if name in self._fields}, sort_keys=True)
 
-    def _kept(self, path: Path) -> None:
-        """Read the results of an earlier call, remove those to repeat, and open the file for more."""
-        try:
-            data = path.read_bytes() if path.exists() else b""
-            kept = self._results(path, data)
-            text = b"".join(kept)
-            if text != data:
-                other = path.with_name(path.name + ".part")
-                other.write_bytes(text)
-                os.replace(other, path)
-            self._file = path.open("a", encoding="utf-8")
-        except OSError as error:
-            raise InvalidFileError(f"cannot continue {path}: {error}") from error
+    def _kept(self, path: Path) -> ResultFile:
+        """Read the results of an earlier call, and open the file for more, without those to repeat."""
+        found: Counter[str] = Counter()
+        if self._samples > 1:  # the samples of a row that is not complete run again
+            for entry in entries_of(path):
+                if "error" not in entry:
+                    found[self._key(entry)] += 1
 
-    def _results(self, path: Path, data: bytes) -> list[bytes]:
-        lines = data.splitlines(keepends=True)
-        if lines and not lines[-1].endswith(b"\n"):
-            lines.pop()  # the earlier call ended while it wrote this line
-        found: dict[str, list[bytes]] = {}
-        for number, line in enumerate(lines, 1):
-            try:
-                entry = loads(line.decode())
-            except (ValueError, GuidewayError) as error:
-                raise InvalidFileError(f"{path}, line {number} is not JSON, so it is no result: {error}") from error
-            if not isinstance(entry, dict):
-                raise InvalidFileError(f"{path}, line {number}: expected the object of a result")
-            if "error" not in entry:
-                found.setdefault(self._key(entry), []).append(line)
-        complete = {key: group[: len(group) - len(group) % self._samples] for key, group in found.items()}
-        self._done.update({key: len(group) for key, group in complete.items()})
-        return [line for group in complete.values() for line in group]
+        def accept(entry: dict[str, Any]) -> bool:
+            if "error" in entry:
+                return False
+            key = self._key(entry)
+            if self._samples > 1 and self._done[key] >= found[key] - found[key] % self._samples:
+                return False
+            self._done[key] += 1
+            return True
+
+        return ResultFile(path, accept)
+
+
+def interrupted(message: str) -> NoReturn:
+    """Exit with the status of an interruption, and a line on stderr."""
+    typer.echo(f"guideway: interrupted; {message}", err=True)
+    raise typer.Exit(130)
 
 
 def described(error: Exception) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from guideway.cli.inputs import UsageError, load_output, read_file, read_resources
-from guideway.constraints import Choice, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex
+from guideway.constraints import Choice, Ebnf, Format, Gbnf, Lark, Regex
 from guideway.errors import ConstraintError, InvalidConstraintError
 from guideway.generation import Model
+from guideway.generation.protocol import AnyModel, GeneratingModel
 from guideway.loading import load
 
 __all__ = [
-    "CONSTRAINTS",
     "MODELS",
     "BatchOption",
     "ChoiceOption",
@@ -40,8 +42,8 @@ __all__ = [
     "TopPOption",
     "TypeOption",
     "constraint_of",
+    "load_any_model",
     "load_model",
-    "row_constraint",
 ]
 
 MODELS = '"tiny", "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER"'
@@ -78,18 +80,10 @@ ProfileOption = Annotated[
     str | None, typer.Option(help='How JSON of a schema is written: "generation" (default) or "exact".')
 ]
 
+_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY"}
+"""The variable of the environment with the key of an API, by the prefix of the model's name."""
+
 _NOTATIONS = {".lark": Lark, ".gbnf": Gbnf, ".ebnf": Ebnf}
-_OF_ROWS: dict[str, Any] = {
-    "schema": JsonSchema,
-    "regex": Regex,
-    "choice": Choice,
-    "format": Format,
-    "lark": Lark,
-    "gbnf": Gbnf,
-    "ebnf": Ebnf,
-}
-CONSTRAINTS = tuple(_OF_ROWS)
-"""The keys that define the constraint of a line."""
 
 
 def constraint_of(
@@ -138,14 +132,20 @@ def load_model(name: str, device: str | None, dtype: str | None, context_size: i
     return load(name, device=device, dtype=dtype, context_size=context_size)
 
 
-def row_constraint(line: Mapping[str, Any]) -> Any:
-    """Return the constraint of a line of a file; None: there is none. Raises `ConstraintError`, `TypeError`."""
-    named = [name for name in _OF_ROWS if name in line]
-    if len(named) > 1:
-        raise InvalidConstraintError(f"a line may have one constraint, got {' and '.join(named)}")
-    if isinstance(line.get("schema"), str):
-        raise InvalidConstraintError('"schema" of a line must be the schema itself (an object), not the name of a file')
-    return _OF_ROWS[named[0]](line[named[0]]) if named else None
+@contextmanager
+def load_any_model(name: str, base_url: str | None, dialect: str | None, **options: Any) -> Iterator[AnyModel]:
+    """Load a local model, which is closed at the end, or a model served by an API. Raises the errors of `guideway.load`."""
+    given: Any = {key: value for key, value in options.items() if value is not None}
+    kind = name.partition(":")[0]
+    if base_url is not None and kind in _KEYS and not os.environ.get(_KEYS[kind]):
+        os.environ[_KEYS[kind]] = "-"  # a server without keys; the SDK demands one
+    remote = {key: value for key, value in (("base_url", base_url), ("dialect", dialect)) if value is not None}
+    model: Any = load(name, **given, **remote)
+    if isinstance(model, GeneratingModel):
+        yield model
+        return
+    with model:
+        yield model
 
 
 def _grammar(path: Path) -> Any:

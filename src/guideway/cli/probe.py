@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Annotated, Any
 
 import typer
 
 from guideway.cli.inputs import UsageError
-from guideway.loading import load
+from guideway.cli.options import load_any_model
 from guideway.remote import probe as probed
 
 __all__ = ["probe"]
-
-_KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY"}
 
 
 def probe(
@@ -32,15 +29,13 @@ def probe(
     kind, _, name = model.partition(":")
     if not name:
         kind, name = "openai", model
-    if base_url is not None and kind in _KEYS and not os.environ.get(_KEYS[kind]):
-        os.environ[_KEYS[kind]] = "-"  # a server without keys; the SDK demands one
-    if kind not in (*_KEYS, "mistral"):
+    if kind not in ("openai", "anthropic", "google", "mistral"):
         raise UsageError(
             f"probe measures endpoints: openai:NAME, anthropic:NAME, google:NAME or mistral:NAME, got {model!r}"
         )
-    options = {key: value for key, value in (("base_url", base_url), ("dialect", dialect)) if value is not None}
-    remote: Any = load(f"{kind}:{name}", **options)
-    found = probed(remote)
+    with load_any_model(f"{kind}:{name}", base_url, dialect) as loaded:
+        remote: Any = loaded
+        found = probed(remote)
     typer.echo(json.dumps(found.to_json(), ensure_ascii=False) if as_json else str(found))
     expected = {one.route for one in found.verdicts} & set(remote.capabilities.routes)
     if any(not found.enforced(route) for route in expected):

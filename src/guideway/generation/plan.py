@@ -339,6 +339,11 @@ class Job:
     def count(self) -> int:
         return len(self.plans) * (self.n or 1)
 
+    @property
+    def sessions(self) -> list[Session]:
+        """The sessions of the prompts whose rows have not begun."""
+        return [one.session for one in self._prompted if one is not None]
+
     def rows(self) -> Iterator[Row]:
         """Yield the rows to generate. A prompt's session is released after its last row."""
         for number, plan in enumerate(self.plans):

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
+import guideway as gw
 from guideway import constraints as c
 from guideway.constraints import Constraint, from_wire, to_wire
 from guideway.errors import (
@@ -23,6 +24,7 @@ from guideway.errors import (
     UnsupportedError,
 )
 from guideway.grammar.program import encode
+from tests.helpers.byte_tokens import filled, legal
 
 
 class Point(BaseModel):
@@ -172,20 +174,50 @@ def random_constraint(draw: random.Random, depth: int = 0) -> Constraint[Any]:
     return draw.choice(nested)()
 
 
+SPECIAL = ("</s>", "<x>", "<y>")
+BYTES = gw.Vocabulary(
+    [*(bytes([byte]) for byte in range(256)), *(name.encode() for name in SPECIAL)],
+    eos_ids=[256],
+    special_ids=[256, 257, 258],
+)
+
+
+def masks(one: Constraint[Any], draw: random.Random) -> list[list[int]]:
+    """Return the legal tokens along a random walk."""
+    matcher = gw.compile(one, BYTES).matcher()
+    found = []
+    for _ in range(12):
+        found.append(legal(filled(matcher)))
+        if not found[-1] or matcher.is_finished:
+            break
+        matcher.advance(draw.choice(found[-1]))
+    return found
+
+
 def test_random_constraints_round_trip() -> None:
     draw = random.Random(20)
-    made = 0
-    while made < 500:
+    made = walked = 0
+    while made < 2000:
         try:
             one = random_constraint(draw)
         except UnsatisfiableError:  # an enum without a value of its type, inside rules
             continue
         made += 1
         text = json.dumps(to_wire(one))
-        back = from_wire(text, types=CONSENT)
+        back, plain = from_wire(text, types=CONSENT), from_wire(text)
         assert back == one
         assert program(back) == program(one), one
-        assert from_wire(text).grammar().nodes == one.grammar().nodes  # without consent: the same language
+        assert plain.grammar().nodes == one.grammar().nodes  # without consent: the same language
+        try:
+            expected = masks(one, random.Random(made))
+        except ConstraintError as error:  # the random constraint cannot be compiled
+            with pytest.raises(type(error)):
+                gw.compile(back, BYTES)
+            continue
+        walked += 1
+        assert masks(back, random.Random(made)) == expected
+        assert masks(plain, random.Random(made)) == expected
+    assert walked > 1800
 
 
 def test_types_need_consent() -> None:

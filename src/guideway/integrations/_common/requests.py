@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from guideway.caching import cached
-from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex
+from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex, from_wire
 from guideway.errors import GuidewayError, InvalidConstraintError, LimitExceededError
 from guideway.integrations._common.structural_tags import structural_tag
 from guideway.jsontext.copying import MAX_C_DEPTH
@@ -27,9 +27,10 @@ def requested(kind: str, spec: object) -> object:
 
     Args:
         kind: One of `KINDS`.
-        spec: The text of the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar (GBNF if
-            it has `::=`, else Lark), or a structural tag. Under "json", it can also be an object that is not text, such
-            as a schema as a dict, a constraint or a type.
+        spec: The text of the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar, or a
+            structural tag. A grammar is GBNF if it has `::=`, a document of `to_wire` if it begins with a brace, else
+            Lark. Under "json", it can also be an object that is not text, such as a schema as a dict, a constraint or a
+            type.
 
     Raises:
         InvalidConstraintError: The request is malformed.
@@ -60,6 +61,8 @@ def _read(kind: str, spec: str) -> object:
             raise InvalidConstraintError("choice must be a JSON list of strings")
         return Choice(choices)
     if kind == "grammar":
+        if spec.lstrip().startswith("{"):  # neither GBNF nor Lark
+            return from_wire(spec)
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":
         return structural_tag(_parsed(spec, "the structural tag", unique=True))

@@ -1,0 +1,45 @@
+"""Batches: many requests from a file or an iterator, on one machine or in workers of a data framework.
+
+`guideway.batch(model, requests)` yields results; the module itself can be called.
+
+running.py      `batch`: results as they are complete
+files.py        `run`: from a file to a file, continued after an interruption
+survey.py       `survey`: what a run would do
+requests.py     `BatchRequest`, and lines in the format of this library
+bodies.py       lines in OpenAI's batch format
+answers.py      results as lines
+ordering.py     the order of requests: by constraint and by the beginning of the prompt
+reading.py      lines of a file
+result_file.py  the file of results
+ids.py          sets of identifiers; seeds
+progress.py     the progress bar
+worker.py       `Worker`: rows of Ray Data, Spark, Dask and Daft
+columns.py      the Arrow types of values, and values as arrays
+frameworks.py   schemas of Spark and functions of Daft for a `Worker`
+ray.py          `processor`: vLLM under Ray, with a constraint per row
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from guideway.batch.files import BatchSummary, run
+from guideway.batch.requests import BatchRequest
+from guideway.batch.running import BatchResult, batch
+from guideway.batch.survey import BatchSurvey, survey
+from guideway.batch.worker import Worker
+
+__all__ = ["BatchRequest", "BatchResult", "BatchSummary", "BatchSurvey", "Worker", "batch", "run", "survey"]
+
+
+class _BatchModule(ModuleType):
+    """The module: `guideway.batch(...)` is `guideway.batch.batch(...)`."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Iterator[BatchResult]:
+        return batch(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _BatchModule

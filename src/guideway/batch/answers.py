@@ -1,0 +1,248 @@
+"""Results of a batch as lines: in OpenAI's format for OpenAI's requests, else in the format of this library."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from guideway.batch.requests import BatchRequest
+from guideway.constraints.tools import Reply
+from guideway.errors import (
+    AuthenticationError,
+    ConnectionLostError,
+    ConstraintError,
+    ContextOverflowError,
+    GuidewayError,
+    InvalidRequestError,
+    InvalidTextError,
+    OverloadedError,
+    RateLimitError,
+    RemoteError,
+)
+from guideway.generation import Generation
+from guideway.generation.protocol import AnyModel
+from guideway.sampling import TokenLogprobs
+from guideway.sessions import ModelBase
+
+__all__ = ["answer_line", "error_line", "error_object", "is_answer"]
+
+_STATUS: list[tuple[type[Exception], int, str, str]] = [
+    (ContextOverflowError, 400, "invalid_request_error", "context_length_exceeded"),
+    (AuthenticationError, 401, "authentication_error", "authentication"),
+    (RateLimitError, 429, "rate_limit_error", "rate_limit_exceeded"),
+    (OverloadedError, 503, "server_error", "overloaded"),
+    (ConnectionLostError, 502, "server_error", "connection_lost"),
+    (RemoteError, 502, "server_error", "endpoint_failed"),
+    (InvalidTextError, 500, "server_error", "invalid_text"),
+]
+
+
+def error_object(error: Exception) -> tuple[int, dict[str, Any]]:
+    """Return the HTTP status of an error, and the object that OpenAI's API sends."""
+    message = re.sub(r"^prompt \d+ of \d+: ", "", str(error)) or type(error).__name__
+    param = getattr(error, "param", None)
+    if isinstance(error, ConstraintError) and error.place is not None and error.place.startswith("/"):
+        param = error.place
+    for kind, status, name, code in _STATUS:
+        if isinstance(error, kind):
+            return status, {"message": message, "type": name, "param": param, "code": code}
+    if isinstance(error, InvalidRequestError):
+        return 400, {"message": message, "type": "invalid_request_error", "param": param, "code": error.code}
+    if not isinstance(error, GuidewayError) and isinstance(error, (ValueError, TypeError)):
+        return 400, {"message": message, "type": "invalid_request_error", "param": param, "code": "invalid_value"}
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__.removesuffix("Error")).lower()
+    if isinstance(error, (ConstraintError, ValueError, TypeError)):
+        return 400, {"message": message, "type": "invalid_request_error", "param": param, "code": words}
+    return 500, {"message": message, "type": "server_error", "param": param, "code": words}
+
+
+def error_line(
+    error: Exception, request: BatchRequest | None, custom_id: str | None, place: str, url: str
+) -> dict[str, Any]:
+    """Return the line of a request that failed.
+
+    Args:
+        error: The error.
+        request: The request; None if the line is not one.
+        custom_id: The identifier, if the line has a valid one.
+        place: The line in the input, such as "line 3".
+        url: The URL of the line, if it has one that is known.
+    """
+    status, found = error_object(error)
+    endpoint = request.endpoint if request is not None else url
+    if endpoint:
+        answer = {"status_code": status, "request_id": _id("req", custom_id, place), "body": {"error": found}}
+        return {"id": _id("batch_req", custom_id, place), "custom_id": custom_id, "response": answer, "error": None}
+    found["message"] = f"{place}: {found['message']}" if custom_id is None else found["message"]
+    line = {"custom_id": custom_id, "error": found}
+    if request is not None and "meta" in request.details:
+        line["meta"] = request.details["meta"]
+    return line
+
+
+def is_answer(entry: dict[str, Any]) -> bool:
+    """Return whether a line of an output has a result, and not an error."""
+    if entry.get("error") is not None or not isinstance(entry.get("custom_id"), str):
+        return False
+    response = entry.get("response")
+    return not isinstance(response, dict) or response.get("status_code") == 200
+
+
+def answer_line(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
+    """Return the line of a request that succeeded. `found`: the samples of each prompt."""
+    if not request.endpoint:
+        return _own(request, [one for group in found for one in group])
+    body = _BODIES[request.endpoint](model, request, found)
+    answer = {"status_code": 200, "request_id": _id("req", request.custom_id), "body": body}
+    return {
+        "id": _id("batch_req", request.custom_id),
+        "custom_id": request.custom_id,
+        "response": answer,
+        "error": None,
+    }
+
+
+def _id(prefix: str, custom_id: str | None, place: str = "") -> str:
+    text = f"{custom_id}\0{place if custom_id is None else ''}"
+    return f"{prefix}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+
+
+def _own(request: BatchRequest, samples: list[Generation[Any]]) -> dict[str, Any]:
+    line: dict[str, Any] = {"custom_id": request.custom_id}
+    if request.n is None:
+        line |= _sample(samples[0])
+    else:
+        line["samples"] = [_sample(one) for one in samples]
+    return line | ({"meta": request.details["meta"]} if "meta" in request.details else {})
+
+
+def _sample(one: Generation[Any]) -> dict[str, Any]:
+    prompt, completion = _tokens(one)
+    made = {
+        "text": one.text,
+        "value": to_jsonable_python(one.value, serialize_unknown=True),
+        "prompt_tokens": prompt,
+        "tokens": completion,
+        "finish_reason": one.finish_reason,
+    }
+    if one.truncation is not None:
+        made["truncation"] = one.truncation._asdict()
+    return made
+
+
+def _tokens(one: Generation[Any]) -> tuple[int, int]:
+    usage = getattr(one, "usage", None)  # of a remote model
+    return (one.prompt_tokens, len(one.tokens)) if usage is None else (usage.input, usage.output)
+
+
+def _usage(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]) -> dict[str, int]:
+    remote = any(getattr(one, "usage", None) is not None for group in found for one in group)
+    prompt = sum(_tokens(one)[0] for group in found for one in (group if remote else group[:1]))
+    completion = sum(_tokens(one)[1] for group in found for one in group)
+    return {names[0]: prompt, names[1]: completion, "total_tokens": prompt + completion}
+
+
+def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
+    choices = []
+    for index, one in enumerate(found[0]):
+        message: dict[str, Any] = {"role": "assistant", "content": one.text, "refusal": None}
+        reason: str = one.finish_reason
+        if isinstance(one.value, Reply):
+            message |= one.value.as_message(arguments="json")
+            if one.value.calls:
+                reason = "tool_calls"
+                message["content"] = message["content"] or None
+                for number, call in enumerate(message["tool_calls"]):
+                    call.setdefault("id", _id("call", request.custom_id, "") + f"_{index}_{number}")
+        choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None, "finish_reason": reason}
+        if "logprobs" in request.options and isinstance(model, ModelBase):
+            choice["logprobs"] = {"content": [_logprob(model, step) for step in one.steps], "refusal": None}
+        choices.append(choice)
+    return {
+        "id": _id("chatcmpl", request.custom_id),
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": model.name,
+        "choices": choices,
+        "usage": _usage(found, ("prompt_tokens", "completion_tokens")),
+    }
+
+
+def _token(model: ModelBase, token_id: int, logprob: float) -> dict[str, Any]:
+    data = model.vocabulary.bytes_of([token_id], special=True)
+    return {"token": data.decode("utf-8", "replace"), "logprob": max(logprob, -9999.0), "bytes": list(data)}
+
+
+def _logprob(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
+    top = [
+        _token(model, other.token_id, math.log(other.probability) if other.probability else -math.inf)
+        for other in step.alternatives
+    ]
+    return {**_token(model, step.token_id, step.logprob), "top_logprobs": top}
+
+
+def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
+    choices: list[dict[str, Any]] = []
+    for one in (one for group in found for one in group):
+        choice: dict[str, Any] = {
+            "index": len(choices),
+            "text": one.text,
+            "logprobs": None,
+            "finish_reason": one.finish_reason,
+        }
+        if "logprobs" in request.options and isinstance(model, ModelBase):
+            steps = [_logprob(model, step) for step in one.steps]
+            offsets = [0]
+            for step in steps:
+                offsets.append(offsets[-1] + len(step["token"]))
+            choice["logprobs"] = {
+                "tokens": [step["token"] for step in steps],
+                "token_logprobs": [step["logprob"] for step in steps],
+                "top_logprobs": [
+                    {other["token"]: other["logprob"] for other in step["top_logprobs"]} for step in steps
+                ],
+                "text_offset": offsets[:-1],
+            }
+        choices.append(choice)
+    return {
+        "id": _id("cmpl", request.custom_id),
+        "object": "text_completion",
+        "created": int(time.time()),
+        "model": model.name,
+        "choices": choices,
+        "usage": _usage(found, ("prompt_tokens", "completion_tokens")),
+    }
+
+
+def _responses(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
+    one = found[0][0]
+    whole = one.finish_reason == "stop"
+    status = "completed" if whole else "incomplete"
+    content = {"type": "output_text", "text": one.text, "annotations": []}
+    message = {
+        "type": "message",
+        "id": _id("msg", request.custom_id),
+        "status": status,
+        "role": "assistant",
+        "content": [content],
+    }
+    return {
+        "id": _id("resp", request.custom_id),
+        "object": "response",
+        "created_at": int(time.time()),
+        "status": status,
+        "error": None,
+        "incomplete_details": None if whole else {"reason": "max_output_tokens"},
+        "model": model.name,
+        "output": [message],
+        "usage": _usage(found, ("input_tokens", "output_tokens")),
+    }
+
+
+_BODIES = {"/v1/chat/completions": _chat, "/v1/completions": _completion, "/v1/responses": _responses}

@@ -1,0 +1,78 @@
+"""Lines of JSON from a binary file, one at a time and of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+from guideway.errors import GuidewayError, InvalidRequestError
+from guideway.jsontext.decoder import loads
+
+__all__ = ["MAX_LINE_BYTES", "Line", "decoded", "split_lines"]
+
+MAX_LINE_BYTES = 64 << 20
+"""The maximum size of one line. A longer line is skipped without reading it into memory."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class Line(NamedTuple):
+    """A line of a file that is not empty.
+
+    Attributes:
+        number: The number of the line in the file, from 1.
+        size: The number of bytes, with the line's end.
+        data: The bytes; None if the line is longer than the limit.
+        end: The position in the file after the line.
+        is_complete: Whether the line ends with a line feed.
+    """
+
+    number: int
+    size: int
+    data: bytes | None
+    end: int
+    is_complete: bool = True
+
+
+def split_lines(file: BinaryIO, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
+    """Yield the lines of a file that are not empty. Only a line feed ends a line. A byte order mark is removed."""
+    number = end = 0
+    while data := file.readline(max_bytes + 1):
+        number += 1
+        size = len(data)
+        if size > max_bytes and not data.endswith(b"\n"):
+            data = b""
+            while not data.endswith(b"\n") and (data := file.readline(1 << 20)):
+                size += len(data)
+            end += size
+            yield Line(number, size, None, end, data.endswith(b"\n"))
+            continue
+        end += size
+        if number == 1:
+            data = data.removeprefix(_BOM)
+        if data.strip():
+            yield Line(number, size, data, end, data.endswith(b"\n"))
+
+
+def decoded(line: Line) -> object:
+    """Return the JSON value of a line.
+
+    Raises:
+        InvalidRequestError: The line is too long, or it is not JSON in UTF-8.
+    """
+    if line.data is None:
+        raise InvalidRequestError(
+            f"the line has {line.size:,} bytes, and a line may have {MAX_LINE_BYTES:,}", code="line_too_long"
+        )
+    try:
+        return loads(line.data.decode("utf-8"), parse_constant=_refuse)
+    except UnicodeDecodeError as error:
+        raise InvalidRequestError(
+            f"the line is not UTF-8: byte {line.data[error.start]:#04x} at offset {error.start}", code="invalid_utf8"
+        ) from None
+    except (ValueError, GuidewayError, RecursionError) as error:
+        raise InvalidRequestError(f"the line is not JSON: {error}", code="invalid_json") from None
+
+
+def _refuse(name: str) -> object:
+    raise ValueError(f"{name} is not a JSON value")

@@ -1,0 +1,193 @@
+"""`ResultFile`: results as JSON lines in a file that an interrupted run continues."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from guideway.batch.reading import Line, decoded, split_lines
+from guideway.errors import GuidewayError, InvalidFileError
+
+__all__ = ["ResultFile", "entries_of", "json_line"]
+
+Accept = Callable[[dict[str, Any]], bool]
+"""Returns whether a result of an earlier run stays. It is called once for each, in order."""
+
+
+class ResultFile:
+    """A file to which results are appended, one JSON object per line, each with one call of the operating system.
+
+    Opening it reads the results of an earlier run. Those that `accept` refuses and a last line without its end are
+    removed. If a result must be removed, the others are first copied to a file next to it, which then replaces it, so that
+    an interruption loses nothing. The file is locked while it is open.
+
+    Args:
+        path: The file to continue or to create.
+        accept: Decides which results stay.
+
+    Raises:
+        InvalidFileError: The file cannot be read or written, another process has it open, or it has a line that is not
+            a result.
+
+    Attributes:
+        kept: The number of results that stay.
+        removed: The number of results that were removed.
+        written: The number of results written since.
+    """
+
+    def __init__(self, path: Path, accept: Accept) -> None:
+        self.path = path
+        self.kept = self.removed = self.written = 0
+        self._descriptor = -1
+        try:
+            self._descriptor = _opened(path)
+            _lock(self._descriptor, path)
+            self._end = self._continued(accept)
+        except OSError as error:
+            self.close()
+            raise InvalidFileError(f"cannot continue {path}: {error.strerror or error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> ResultFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, text: str) -> None:
+        """Append a line.
+
+        Raises:
+            InvalidFileError: The line cannot be written, for example because the disk is full. The file then ends with
+                the last whole line.
+        """
+        data = (text + "\n").encode()
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except BaseException as error:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._end)
+            if not isinstance(error, OSError):
+                raise
+            raise InvalidFileError(
+                f"cannot write {self.path}: {error.strerror}; it has {self.kept + self.written} complete results, and the"
+                " same command continues"
+            ) from error
+        self._end += len(data)
+        self.written += 1
+
+    def close(self) -> None:
+        """Close the file, and write it to the disk."""
+        if self._descriptor >= 0:
+            with suppress(OSError):
+                os.fsync(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _continued(self, accept: Accept) -> int:
+        """Remove what does not stay. Returns the size of the file."""
+        end, part = 0, -1
+        other = self.path.with_name(self.path.name + ".part")
+        try:
+            with open(self.path, "rb") as file:
+                for line in split_lines(file):
+                    if not line.is_complete:
+                        break
+                    if accept(_entry(self.path, line)):
+                        self.kept += 1
+                        if part >= 0:
+                            _write_all(part, line.data or b"")
+                    else:
+                        self.removed += 1
+                        if part < 0:
+                            part = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+                            _lock(part, other)
+                            _copy(self.path, part, end)
+                    end = line.end
+            if part < 0:
+                if os.fstat(self._descriptor).st_size != end:
+                    os.ftruncate(self._descriptor, end)
+                return end
+            os.fchmod(part, stat.S_IMODE(os.fstat(self._descriptor).st_mode))
+            os.fsync(part)
+            os.replace(other, self.path)
+            os.close(self._descriptor)
+            self._descriptor, part = part, -1
+            return os.fstat(self._descriptor).st_size
+        finally:
+            if part >= 0:  # an error: the file is unchanged
+                os.close(part)
+                with suppress(OSError):
+                    os.unlink(other)
+
+
+def entries_of(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the whole lines of a file of results; none if it does not exist. Raises `InvalidFileError`."""
+    try:
+        with open(path, "rb") as file:
+            for line in split_lines(file):
+                if line.is_complete:
+                    yield _entry(path, line)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidFileError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _entry(path: Path, line: Line) -> dict[str, Any]:
+    try:
+        entry = decoded(line)
+    except GuidewayError as error:
+        raise InvalidFileError(f"{path}, line {line.number} is no result: {error}") from error
+    if not isinstance(entry, dict):
+        raise InvalidFileError(f"{path}, line {line.number}: expected the object of a result")
+    return entry
+
+
+def json_line(entry: dict[str, Any]) -> str:
+    """Return an object as one line of JSON."""
+    text = json.dumps(entry, ensure_ascii=False)
+    if any("\ud800" <= char <= "\udfff" for char in text):  # UTF-8 cannot encode a lone surrogate
+        text = json.dumps(entry)
+    return text
+
+
+def _opened(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InvalidFileError(f"{path} is not a regular file, so a later run cannot continue it")
+    return descriptor
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InvalidFileError(f"another process writes {path}; wait for its end, or give another file") from None
+    except OSError:
+        pass  # a file system without locks
+
+
+def _copy(path: Path, target: int, count: int) -> None:
+    """Copy the first bytes of a file."""
+    with open(path, "rb") as file:
+        while count > 0 and (data := file.read(min(count, 1 << 20))):
+            _write_all(target, data)
+            count -= len(data)
+
+
+def _write_all(target: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(target, rest) :]

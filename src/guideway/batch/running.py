@@ -1,0 +1,389 @@
+"""`batch`: the results of many requests, each when it is complete."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from guideway.arguments import integer
+from guideway.batch.answers import answer_line, error_line
+from guideway.batch.bodies import DEFAULTS, ENDPOINTS, request_of
+from guideway.batch.ids import IdSet
+from guideway.batch.ordering import BatchItem, grouped
+from guideway.batch.progress import BatchProgress
+from guideway.batch.requests import BatchRequest, custom_id_of
+from guideway.constraints import ToolCalls, of
+from guideway.errors import EngineError, InvalidRequestError
+from guideway.generation import Generation, GenerationRequest
+from guideway.generation.options import BATCH, SAMPLING, check_model
+from guideway.generation.plan import Job
+from guideway.generation.protocol import AnyModel, GeneratingModel
+from guideway.generation.scheduler import Row, step
+from guideway.sampling import Sampler
+from guideway.sessions import ModelBase, feed_all
+
+__all__ = ["NOTHING", "WINDOW", "BatchResult", "RunningRequest", "batch", "merged_options", "read_requests", "results"]
+
+WINDOW = 1024
+"""The number of requests that are read ahead and grouped."""
+
+_IN_SAMPLER = ("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias")
+"""Options of lines that are not generation options, but fields of `Sampler`."""
+
+
+@dataclass(frozen=True, repr=False)
+class BatchResult:
+    """The result of one request.
+
+    Attributes:
+        custom_id: The identifier; None if the line has no valid one, or an earlier line has the same one.
+        position: The index of the request in the input.
+        request: The request; None if the line is not one.
+        generations: The samples of each prompt; empty if there is an error.
+        error: The error; None if there is none.
+    """
+
+    custom_id: str | None
+    position: int
+    request: BatchRequest | None
+    generations: list[list[Generation[Any]]] = field(default_factory=list)
+    error: Exception | None = None
+    _item: BatchItem | None = None
+    _model: AnyModel | None = None
+
+    def __repr__(self) -> str:
+        shown = f"error={self.error!r}" if self.error is not None else f"{self.generation!r}"
+        return f"BatchResult({self.custom_id!r}, {shown})"
+
+    @property
+    def generation(self) -> Generation[Any]:
+        """The first generation. Raises the error of the request if there is one."""
+        if self.error is not None:
+            raise self.error
+        return self.generations[0][0]
+
+    @property
+    def value(self) -> Any:
+        """The value of the first generation. Raises the error of the request if there is one."""
+        return self.generation.value
+
+    @property
+    def place(self) -> str:
+        """The place of the request in the input, such as "line 3"."""
+        return f"request {self.position + 1}" if self._item is None else self._item.place
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of the request in the input; 0 if unknown."""
+        return 0 if self._item is None else self._item.size
+
+    def line(self) -> dict[str, Any]:
+        """Return the line of the output: in OpenAI's format for OpenAI's requests, else in the format of this library."""
+        if self.error is None and self.request is not None and self._model is not None:
+            return answer_line(self._model, self.request, self.generations)
+        item = self._item
+        url = item.entry.get("url") if item is not None and isinstance(item.entry, Mapping) else None
+        return error_line(
+            self.error or InvalidRequestError("no result"),
+            self.request,
+            self.custom_id,
+            self.place,
+            url if isinstance(url, str) and url in ENDPOINTS else "",
+        )
+
+
+def batch(
+    model: AnyModel,
+    requests: Iterable[Mapping[str, Any] | BatchRequest],
+    output: object = None,
+    *,
+    window: int = WINDOW,
+    batch_size: int = BATCH,
+    progress: bool = False,
+    **options: Any,
+) -> Iterator[BatchResult]:
+    """Run many requests, and yield each result when it is complete. `requests` is read as results are taken.
+
+    The text of a request depends only on the request and on the options, not on the other requests: its random numbers
+    depend on its `custom_id` (or its "seed"). Requests of one call of the engine can change the last digits of logits.
+
+    Args:
+        model: A model of `guideway.load`, local or served by an API.
+        requests: `BatchRequest`s, or lines of a batch file as mappings: in OpenAI's format ("custom_id", "method", "url",
+            "body"), or with "custom_id", "prompt" or "messages", a constraint and options.
+        output: The type or constraint of requests that have none.
+        window: The number of requests that are read ahead, and grouped by constraint and by the beginning of the prompt.
+        batch_size: The maximum number of sequences that run together; for a model served by an API, of requests at once.
+        progress: Show a progress bar on standard error, if that is a terminal.
+        **options: Generation options for requests that do not have them, see `guideway.generation.OPTIONS`.
+
+    Returns:
+        An iterator over the results, in the order in which they are complete. The error of a request is its result.
+
+    Raises:
+        EngineError: The engine failed, so that no request can continue.
+        TypeError: An argument has a wrong type.
+        ValueError: An argument is out of range.
+    """
+    total = len(requests) if isinstance(requests, Sequence) else None
+    items = (BatchItem(number, f"request {number + 1}", 1, entry) for number, entry in enumerate(requests))
+    found = results(model, items, output, window=window, batch_size=batch_size, options=options)
+    return _shown(found, total) if progress else found
+
+
+def _shown(found: Iterator[BatchResult], total: int | None) -> Iterator[BatchResult]:
+    with BatchProgress(total) as bar:
+        for one in found:
+            bar.advance(one.size, one.error is not None)
+            yield one
+
+
+def results(
+    model: AnyModel,
+    items: Iterator[BatchItem],
+    output: object,
+    *,
+    window: int,
+    batch_size: int,
+    options: Mapping[str, Any],
+    answered: IdSet | None = None,
+    skipped: list[int] | None = None,
+) -> Iterator[BatchResult]:
+    """As `batch`, for items.
+
+    Args:
+        model: As for `batch`.
+        items: The lines of the input.
+        output: As for `batch`.
+        window: As for `batch`.
+        batch_size: As for `batch`.
+        options: As for `batch`.
+        answered: The identifiers that have a result already.
+        skipped: Takes the sizes of the items that were skipped because they have one.
+    """
+    if not isinstance(model, GeneratingModel):
+        check_model(model)
+    width, window = integer("batch_size", batch_size, 1), integer("window", window, 1)
+    default = None if output is None else of(output)
+    failed: deque[BatchResult] = deque()
+    read = read_requests(model, items, default, failed, IdSet() if answered is None else answered, skipped)
+    run = _remote if isinstance(model, GeneratingModel) else _local
+    return run(model, grouped(read, window), failed, width, dict(options))
+
+
+def read_requests(
+    model: AnyModel,
+    items: Iterator[BatchItem],
+    default: object,
+    failed: deque[BatchResult],
+    answered: IdSet,
+    skipped: list[int] | None,
+) -> Iterator[BatchItem]:
+    """Yield the items that are valid requests without a result. The errors of others are added to `failed`."""
+    seen = IdSet()
+    for item in items:
+        custom_id: str | None = None
+        try:
+            if isinstance(item.entry, Exception):
+                raise item.entry
+            request = item.entry if isinstance(item.entry, BatchRequest) else None
+            custom_id = custom_id_of({"custom_id": request.custom_id} if request is not None else item.entry)
+            if not seen.add(custom_id):
+                repeated, custom_id = custom_id, None
+                raise InvalidRequestError(
+                    f'an earlier request has the same "custom_id" {repeated!r:.80}', "custom_id", "duplicate_custom_id"
+                )
+            if custom_id in answered:
+                if skipped is not None:
+                    skipped.append(item.size)
+                continue
+            if request is None:
+                request = request_of(item.entry)
+            if request.output is None and not request.details.get("tools"):
+                request = replace(request, output=default)
+            elif request.output is not None:
+                request = replace(request, output=of(request.output))
+        except Exception as error:
+            failed.append(BatchResult(custom_id, item.position, None, [], error, item, model))
+            if len(failed) >= 256:  # written soon, and not held in memory
+                yield replace(item, request=NOTHING)
+            continue
+        yield replace(item, request=request)
+    if failed:
+        yield BatchItem(-1, "", 0, None, NOTHING)
+
+
+NOTHING = BatchRequest("", "")
+"""The request of an item that only makes the consumer look at `failed`."""
+
+
+def merged_options(model: AnyModel, request: BatchRequest, call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request: its own, those of the call, and the defaults of its endpoint."""
+    names = {*SAMPLING, *_IN_SAMPLER}
+    own = {name: value for name, value in request.options.items() if name != "seed"}
+    shared = {name: value for name, value in call.items() if not (name in names and own.keys() & names)}
+    shared.pop("seed", None)
+    defaults = dict(DEFAULTS[request.endpoint])
+    if shared.keys() & names:
+        defaults.pop("temperature", None)
+    if request.endpoint and isinstance(model, ModelBase):
+        defaults.setdefault("max_tokens", model.context_size)
+    merged = {**defaults, **shared, **own}
+    given = [name for name in _IN_SAMPLER if name in merged]
+    if isinstance(model, GeneratingModel):
+        if given:
+            raise InvalidRequestError(
+                f"{given[0]!r} has no effect on a model served by an API; omit it", given[0], "unsupported_parameter"
+            )
+    elif given:
+        if request.n is not None:
+            merged.setdefault("temperature", 1.0)
+        known = {one.name for one in fields(Sampler)}
+        merged["sampler"] = Sampler(**{name: merged.pop(name) for name in [*merged] if name in known})
+    return merged
+
+
+# -- local models
+
+
+class RunningRequest:
+    """A request whose rows are in generation.
+
+    Attributes:
+        item: The item of the request.
+        request: The request.
+        options: Its options, with those of the call.
+        output: Its constraint; None: free text.
+        job: Its prompts and rows.
+        rows: The number of rows that have begun and not ended.
+    """
+
+    def __init__(self, model: ModelBase, item: BatchItem, request: BatchRequest, call: Mapping[str, Any]) -> None:
+        self.item, self.request = item, request
+        output = request.output
+        prompts = request.prompts()
+        if tools := request.details.get("tools"):
+            output = ToolCalls(tools, family=model, **request.details["tool_options"])
+            prompts = [model.tokenizer.encode(model.tokenizer.render_chat(prompts[0], tools=tools))]
+        given = [GenerationRequest(one, output, seed=request.seed(part)) for part, one in enumerate(prompts)]
+        self.options = merged_options(model, request, call)
+        options: Any = {**self.options, "return_exceptions": True}
+        self.output = output
+        self.job = Job(model, given, None, request.n, options)
+        self.waiting = self.job.rows()
+        self.rows = 0
+
+    def take(self) -> Row | None:
+        """Return the next row; None: there is no other."""
+        row = next(self.waiting, None)
+        self.rows += row is not None
+        return row
+
+    def finish(self, row: Row) -> None:
+        """Store the result of a row."""
+        self.job.finish(row)
+        self.rows -= 1
+
+    def result(self, model: AnyModel) -> BatchResult:
+        """Return the result, when all rows are over."""
+        found: Any = self.job.results
+        error = next((one for group in found for one in group if isinstance(one, Exception)), None)
+        return _result(model, self.item, self.request, found, error)
+
+
+def _result(
+    model: AnyModel, item: BatchItem, request: BatchRequest, found: Any, error: Exception | None
+) -> BatchResult:
+    return BatchResult(
+        request.custom_id, item.position, request, [] if error is not None else found, error, item, model
+    )
+
+
+def _local(
+    model: Any, items: Iterator[BatchItem], failed: deque[BatchResult], width: int, call: Mapping[str, Any]
+) -> Iterator[BatchResult]:
+    active: dict[Row, RunningRequest] = {}
+    current: RunningRequest | None = None  # its other rows have not begun
+    while True:
+        while len(active) < width:
+            if current is None:
+                item = next(items, None)
+                while failed:
+                    yield failed.popleft()
+                if item is None:
+                    break
+                request = item.request
+                if request is None or request is NOTHING:
+                    continue
+                try:
+                    current = RunningRequest(model, item, request, call)
+                except Exception as error:
+                    yield _result(model, item, request, [], error)
+                    continue
+            row = current.take()
+            if row is None:
+                if not current.rows:  # no row could begin
+                    yield current.result(model)
+                current = None
+                continue
+            active[row] = current
+            if current.item.leads and current.rows == 1:  # the next prompts continue from its cache
+                with suppress(EngineError):  # the step raises it
+                    feed_all([row.session])
+        if not active:
+            return
+        step(list(active), strides=True)
+        for row in [row for row in active if row.is_over]:
+            running = active.pop(row)
+            running.finish(row)
+            if not running.rows and running is not current:
+                yield running.result(model)
+
+
+# -- models served by an API
+
+
+def _remote(
+    model: Any, items: Iterator[BatchItem], failed: deque[BatchResult], width: int, call: Mapping[str, Any]
+) -> Iterator[BatchResult]:
+    working: dict[Future[Any], tuple[BatchItem, BatchRequest]] = {}
+    ended = False
+    pool = ThreadPoolExecutor(width, thread_name_prefix="guideway-batch")
+    try:
+        while working or not ended:
+            while len(working) < width and not ended:
+                item = next(items, None)
+                while failed:
+                    yield failed.popleft()
+                if item is None:
+                    ended = True
+                    break
+                request = item.request
+                if request is not None and request is not NOTHING:
+                    working[pool.submit(_complete, model, request, call)] = item, request
+            for future in wait(working, return_when=FIRST_COMPLETED).done:
+                item, request = working.pop(future)
+                error = future.exception()
+                if error is not None and not isinstance(error, Exception):
+                    raise error
+                found = [] if error is not None else future.result()
+                yield _result(model, item, request, found, error)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _complete(model: GeneratingModel, request: BatchRequest, call: Mapping[str, Any]) -> list[list[Generation[Any]]]:
+    if request.details.get("tools"):
+        raise InvalidRequestError(
+            "tools are not supported for a model served by an API", "tools", "unsupported_parameter"
+        )
+    options = merged_options(model, request, call)
+    found = []
+    for part, prompt in enumerate(request.prompts()):
+        one = model.complete(prompt, request.output, n=request.n, **{**options, "seed": request.seed(part)})
+        found.append(one if request.n is not None else [one])
+    return found

@@ -1,0 +1,200 @@
+"""`survey`: what a run of a file of requests would do, without running the model."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from guideway.batch.answers import error_object, is_answer
+from guideway.batch.files import items_of, open_input
+from guideway.batch.ids import IdSet
+from guideway.batch.ordering import BatchItem, grouped
+from guideway.batch.requests import BatchRequest
+from guideway.batch.result_file import entries_of
+from guideway.batch.running import NOTHING, WINDOW, BatchResult, RunningRequest, merged_options, read_requests
+from guideway.caching import cached
+from guideway.constraints import Constraint, of, to_wire
+from guideway.errors import InvalidRequestError
+from guideway.generation.options import MAX_TOKENS
+from guideway.generation.protocol import AnyModel, GeneratingModel
+from guideway.sessions.prefix_cache import SHORTEST, common_length
+
+__all__ = ["BatchSurvey", "survey"]
+
+MAX_SHOWN = 10
+"""The maximum number of errors that are kept."""
+
+
+@dataclass
+class BatchSurvey:
+    """What a run would do.
+
+    Attributes:
+        requests: The number of requests that would run.
+        answered: The number of requests that have a result already.
+        errors: The number of lines that would give an error.
+        shown_errors: The first of these errors, with their lines.
+        input_bytes: The size of the lines.
+        endpoints: The number of requests by URL; "" is the format of this library.
+        constraints: The number of different constraints.
+        unconstrained: The number of requests for free text.
+        prompt_tokens: The tokens of the prompts; for a model served by an API, unknown (0).
+        shared_tokens: The tokens of prompts that the preceding prompt begins with, too.
+        max_tokens: The sum of the limits of tokens of the answers.
+        guarantees: For a model served by an API, the number of requests by guarantee.
+    """
+
+    requests: int = 0
+    answered: int = 0
+    errors: int = 0
+    shown_errors: list[str] = field(default_factory=list)
+    input_bytes: int = 0
+    endpoints: Counter[str] = field(default_factory=Counter)
+    constraints: int = 0
+    unconstrained: int = 0
+    prompt_tokens: int = 0
+    shared_tokens: int = 0
+    max_tokens: int = 0
+    guarantees: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{count:,} {url or 'own format'}" for url, count in sorted(self.endpoints.items()))
+        lines = [
+            f"requests      {self.requests:,} to run ({kinds or 'none'}), {self.answered:,} already done",
+            f"errors        {self.errors:,}",
+            f"input         {self.input_bytes:,} bytes",
+            f"constraints   {self.constraints:,} different; {self.unconstrained:,} requests without one",
+            f"answers       at most {self.max_tokens:,} tokens",
+        ]
+        if self.guarantees:
+            lines.append("guarantees    " + ", ".join(f"{count:,} {name}" for name, count in self.guarantees.items()))
+        else:
+            lines.append(
+                f"prompts       {self.prompt_tokens:,} tokens, {self.shared_tokens:,} of them as in the preceding prompt"
+            )
+        return "\n".join([*lines, *(f"  {one}" for one in self.shown_errors)])
+
+
+def survey(
+    model: AnyModel,
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str] | None = None,
+    output: object = None,
+    *,
+    window: int = WINDOW,
+    **options: Any,
+) -> BatchSurvey:
+    """Read a file of requests as `run` does, and compile the constraints, without running the model.
+
+    Args:
+        model: As for `run`.
+        source: As for `run`.
+        destination: The file of results, if an earlier run wrote one. It is not changed.
+        output: As for `run`.
+        window: As for `run`.
+        **options: As for `run`.
+
+    Raises:
+        InvalidFileError: A file cannot be read.
+    """
+    found = BatchSurvey()
+    failed: deque[BatchResult] = deque()
+    skipped: list[int] = []
+    digests = IdSet()
+    before: list[int] = []
+    default = None if output is None else of(output)
+
+    def report() -> None:
+        while failed:
+            one = failed.popleft()
+            found.errors += 1
+            if len(found.shown_errors) < MAX_SHOWN:
+                found.shown_errors.append(f"{one.place}: {_message(one.error)}")
+
+    with open_input(source) as (file, _):
+        items = _counted(items_of(file), found)
+        valid = read_requests(model, items, default, failed, _answered(destination), skipped)
+        for item in grouped(valid, window):
+            report()
+            request = item.request
+            if request is None or request is NOTHING:
+                continue
+            try:
+                before = _add(model, item, request, options, found, digests, before)
+            except Exception as error:
+                failed.append(BatchResult(request.custom_id, item.position, request, [], error, item, model))
+        report()
+    found.answered = len(skipped)
+    return found
+
+
+def _add(
+    model: AnyModel,
+    item: BatchItem,
+    request: BatchRequest,
+    call: Mapping[str, Any],
+    found: BatchSurvey,
+    digests: IdSet,
+    before: list[int],
+) -> list[int]:
+    """Add a request. `before`: the ids of the preceding prompt. Returns those of the last prompt."""
+    output = request.output
+    if isinstance(model, GeneratingModel):
+        settings = merged_options(model, request, call)
+        plan = getattr(model, "plan", None)
+        guarantee = "none" if output is None or plan is None else plan(output).guarantee
+        found.guarantees[guarantee] += 1
+        ids: list[list[int]] = []
+    else:
+        running = RunningRequest(model, item, request, call)
+        error = next((one for group in running.job.results for one in group if isinstance(one, Exception)), None)
+        if error is not None:
+            raise error
+        settings, output = running.options, running.output
+        ids = [session.tokens for session in running.job.sessions]
+    for one in ids:
+        shared = common_length(one, before) if one and before else 0
+        found.prompt_tokens += len(one)
+        found.shared_tokens += shared if shared >= SHORTEST else 0
+        before = one
+    if output is None:
+        found.unconstrained += 1
+    elif digests.add(_digest(of(output))):
+        found.constraints += 1
+    found.requests += 1
+    found.endpoints[request.endpoint] += 1
+    found.max_tokens += settings.get("max_tokens", MAX_TOKENS) * (request.n or 1) * len(request.prompts())
+    return before
+
+
+@cached(1024)
+def _digest(constraint: Constraint[Any]) -> str:
+    digest: str = to_wire(constraint)["digest"]
+    return digest
+
+
+def _counted(items: Iterator[BatchItem], found: BatchSurvey) -> Iterator[BatchItem]:
+    for item in items:
+        found.input_bytes += item.size
+        yield item
+
+
+def _message(error: Exception | None) -> str:
+    _, shown = error_object(error or InvalidRequestError("no result"))
+    param = f" (at {shown['param']})" if shown["param"] else ""
+    return f"{shown['code']}: {shown['message']}{param}"
+
+
+def _answered(destination: str | os.PathLike[str] | None) -> IdSet:
+    """Return the identifiers that have a result in a file."""
+    found = IdSet()
+    if destination is None:
+        return found
+    for entry in entries_of(Path(destination)):
+        if is_answer(entry):
+            found.add(entry["custom_id"])
+    return found
