@@ -237,10 +237,10 @@ def watch(source: object) -> Watch | None:
     """
     inner: Any = getattr(source, "backend_tokenizer", None)
     rust: Any = inner if (is_wrapped := _is_fast_tokenizer(inner)) else source
-    return _State(rust, is_wrapped) if _is_fast_tokenizer(rust) else None
+    return _Checks(rust, is_wrapped) if _is_fast_tokenizer(rust) else None
 
 
-class _State:
+class _Checks:
     """Computes the state of a tokenizer, which it does not refer to."""
 
     def __init__(self, rust: Any, is_wrapped: bool) -> None:
