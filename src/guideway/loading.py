@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from guideway.engines.base import StepEngine
-from guideway.errors import MissingDependencyError, ModelNotFoundError
+from guideway.errors import EngineError, MissingDependencyError, ModelNotFoundError
 from guideway.generation import Model
 from guideway.remote.model import RemoteModel, remote
 from guideway.tokenizers import Tokenizer
@@ -27,7 +27,7 @@ def load(
     tokenizer: object = None,
 ) -> Model: ...
 @overload
-def load(name: str, *, base_url: str, **remote_options: Any) -> RemoteModel: ...
+def load(name: str, *, base_url: str, **options: Any) -> RemoteModel: ...
 @overload
 def load(
     name: str,
@@ -37,33 +37,37 @@ def load(
     context_size: int | None = None,
     tokenizer: object = None,
     base_url: None = None,
-    **remote_options: Any,
+    **options: Any,
 ) -> Model: ...
+@overload
+def load(name: object, *, tokenizer: object, context_size: int | None = None) -> Model: ...
 
 
 def load(
-    name: str,
+    name: object,
     *,
     device: str | None = None,
     dtype: str | None = None,
     context_size: int | None = None,
     tokenizer: object = None,
     base_url: str | None = None,
-    **remote_options: Any,
+    **options: Any,
 ) -> Any:
-    """Load a model by its name.
+    """Load a model by its name, or use a model object that is loaded already.
 
     Args:
         name: "tiny" (bundled), "onnx:FOLDER" (an ONNX export with its tokenizer.json), "hf:NAME" (transformers, a name
             or folder), "gguf:FILE" (llama.cpp) or "mlx:FOLDER" (MLX, a folder or name). "openai:NAME", "anthropic:NAME",
             "google:NAME" and "mistral:NAME" are models served by an API; the key comes from the environment, as the SDK
-            reads it.
+            reads it. Or a model object of transformers, or an `onnxruntime.InferenceSession` of a file that lies next
+            to its config.json; then `tokenizer` is required, and `device`, `dtype` and `options` do not apply.
         device: A device by the engine's name for it; by default the CPU.
         dtype: The type of the weights, where the engine converts them; for llama.cpp, of the KV cache.
         context_size: The maximum number of tokens of a session; by default that of the model.
         tokenizer: Whatever `Tokenizer.of` takes, to replace the tokenizer of the model's files.
         base_url: The URL of the endpoint, for models served by an API.
-        **remote_options: Options of `guideway.remote`, for models served by an API.
+        **options: For "hf:NAME", arguments of `from_pretrained`, such as `device_map`, `quantization_config`,
+            `revision` and `trust_remote_code`. For models served by an API, options of `guideway.remote`.
 
     Returns:
         The model. It is a context manager, which closes the engine.
@@ -74,17 +78,18 @@ def load(
         InvalidFileError: The tokenizer's file is damaged.
         EngineError: The model's files are damaged or unsuitable, or the device or type does not exist.
         ValueError: `context_size` is larger than that of the model.
-        TypeError: `name` is not a str.
+        TypeError: `name` is neither a str nor a supported model object, or an option does not apply.
     """
     if not isinstance(name, str):
-        raise TypeError(f'name must be a str such as "tiny" or "hf:NAME", got {name!r}')
+        others = {"device": device, "dtype": dtype, "base_url": base_url, **options}
+        return _of_object(name, tokenizer, context_size, [key for key, value in others.items() if value is not None])
     kind, _, rest = name.partition(":")
     if kind in _CLIENTS and rest:
         if wrong := [one for one in (device, dtype, context_size, tokenizer) if one is not None]:
             raise ValueError(f"{wrong[0]!r} has no effect on a model served by an API; omit it")
-        return remote(_client(kind, base_url), rest, **remote_options)
-    if remote_options or base_url is not None:
-        named = next(iter(remote_options), "base_url")
+        return remote(_client(kind, base_url), rest, **options)
+    if base_url is not None or (options and kind != "hf"):
+        named = "base_url" if base_url is not None else next(iter(options))
         raise TypeError(f"{named}= applies to models served by an API, such as openai:NAME, not to {name!r}")
     if name == "tiny":
         folder = Path(__file__).parent / "tiny"
@@ -92,14 +97,46 @@ def load(
             raise ModelNotFoundError("the bundled model tiny is missing from this installation")
         kind, rest = "onnx", str(folder)
     if kind in _ENGINES and rest:
-        options: dict[str, Any] = {"device": device, "dtype": dtype, "context_size": context_size}
-        given = {key: value for key, value in options.items() if value is not None}
+        named_options = {"device": device, "dtype": dtype, "context_size": context_size, "options": options or None}
+        given = {key: value for key, value in named_options.items() if value is not None}
         engine, found = _ENGINES[kind](rest, given)
         return Model(engine, Tokenizer.of(found() if tokenizer is None else tokenizer), name=name)
     raise ModelNotFoundError(
         f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER",'
         ' "openai:NAME", "anthropic:NAME", "google:NAME", "mistral:NAME"'
     )
+
+
+def _of_object(source: Any, tokenizer: object, context_size: int | None, wrong: list[str]) -> Model:
+    """Return the model of a loaded object of transformers or ONNX Runtime."""
+    kinds = {(base.__module__.partition(".")[0], base.__name__) for base in type(source).__mro__}
+    is_torch, is_session = ("transformers", "PreTrainedModel") in kinds, ("onnxruntime", "InferenceSession") in kinds
+    if not is_torch and not is_session:
+        raise TypeError(
+            'name must be a str such as "tiny" or "hf:NAME", a model of transformers or an onnxruntime.InferenceSession,'
+            f" got {source!r}"
+        )
+    if wrong:
+        raise TypeError(f"{wrong[0]}= does not apply to a model object; set it where the object is made")
+    if tokenizer is None:
+        raise TypeError("a model object needs tokenizer=: whatever Tokenizer.of takes")
+    engine: StepEngine
+    if is_torch:
+        package = _engine("transformers", "transformers", "torch and transformers")
+        engine, name = package.TransformersEngine(source, context_size=context_size), source.config.name_or_path
+    else:
+        from guideway.engines.onnx import OnnxEngine
+
+        path = getattr(source, "_model_path", None)
+        if not path:
+            raise EngineError("the session was made from bytes; make it from a file that lies next to its config.json")
+        engine, name = OnnxEngine(path, context_size=context_size, session=source), str(path)
+    table = Tokenizer.of(tokenizer)
+    ends = getattr(engine, "eos_ids", ())
+    missing = [one for one in ends if one not in table.eos_ids and one < len(table.vocabulary)]
+    if missing:
+        table = Tokenizer.of(table, eos_ids=[*table.eos_ids, *missing])
+    return Model(engine, table, name=name or type(source).__name__)
 
 
 _Loaded = tuple[StepEngine, Callable[[], object]]  # an engine, and a function that returns its tokenizer
@@ -121,7 +158,7 @@ def _load_onnx(rest: str, options: dict[str, Any]) -> _Loaded:
 def _load_transformers(rest: str, options: dict[str, Any]) -> _Loaded:
     package = _engine("transformers", "transformers", "torch and transformers")
     engine = package.TransformersEngine(rest, **options)
-    return engine, lambda: package.tokenizer(rest, engine.eos_ids)
+    return engine, lambda: package.tokenizer(rest, engine.eos_ids, options.get("options"))
 
 
 def _load_llama_cpp(rest: str, options: dict[str, Any]) -> _Loaded:

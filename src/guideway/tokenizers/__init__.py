@@ -2,6 +2,7 @@
 
 vocabulary.py      `Vocabulary`
 tokenizer.py       `Tokenizer`, and the list of adapters
+kept.py            tokenizers that were read, per object
 report.py          what a vocabulary contains
 special_tokens.py  end-of-text tokens by name
 chat_template.py   chat templates

@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 from guideway.errors import InvalidFileError, ModelNotFoundError, UnsupportedTokenizerError
-from guideway.tokenizers import gguf, huggingface, mistral, sentencepiece
+from guideway.tokenizers import gguf, huggingface, kept, mistral, sentencepiece
 from guideway.tokenizers.tokenizer import TokenizerBackend
 
-__all__ = ["backend_of"]
+__all__ = ["backend_of", "watch"]
 
 _EXPECTED = "expected a tokenizer.json, a tekken.json, a sentencepiece model or a GGUF file, or a folder with one"
 _RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
@@ -51,6 +51,11 @@ def backend_of(source: object) -> TokenizerBackend | None:
     if file.suffix == ".json":
         return huggingface.of_file(file)
     raise UnsupportedTokenizerError(f"{file} is not a supported tokenizer: {_EXPECTED}")
+
+
+def watch(source: object) -> kept.Watch | None:
+    """Return the function that computes the state of a file or folder; None for other objects and missing files."""
+    return kept.state_of_file if isinstance(source, (str, Path)) and Path(source).exists() else None
 
 
 def _inside(folder: Path) -> Path | None:

@@ -11,16 +11,31 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.jsontext.tokens import is_deeper
+from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom, ids_of, named_in
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend
 from guideway.tokenizers.vocabulary import Vocabulary
 
-__all__ = ["MAX_TOKENS", "HuggingFace", "backend_of", "byte_level", "of_file", "read_json", "read_text", "template_of"]
+__all__ = [
+    "MAX_TOKENS",
+    "HuggingFace",
+    "backend_of",
+    "byte_level",
+    "of_file",
+    "read_json",
+    "read_text",
+    "template_of",
+    "watch",
+    "wrapper_state",
+]
 
 _MAX_JSON_BYTES = 256 << 20
 """Maximum size of a JSON file, in bytes. Real files have at most 40 MB."""
@@ -37,74 +52,143 @@ MAX_TOKEN_BYTES = 60_000
 _MAX_BYTES = 256 << 20
 """Maximum total length of all tokens, in bytes. Real vocabularies have a few MB."""
 
-Step = Callable[[str], "str | bytes"]
+Step = tuple[str, str] | None
+"""A part to replace and its replacement; None: byte fallback."""
+
+
+class Private:
+    """A private copy of a `tokenizers.Tokenizer`, without truncation and padding. Compared and pickled by content.
+
+    The copy shares the model of the original, since copying 131,072 tokens takes a second. Replacing the model of the
+    original, its parts and its added tokens has no effect on the copy; training the original in place has.
+    """
+
+    def __init__(self, rust: Any, serialized: str | None = None) -> None:
+        self.rust = rust
+        if serialized is not None:
+            self.__dict__["serialized"] = serialized
+
+    @classmethod
+    def of_text(cls, serialized: str) -> Private:
+        """Return the tokenizer of the content of a tokenizer.json."""
+        import tokenizers
+
+        made = tokenizers.Tokenizer.from_str(serialized)
+        made.no_truncation()
+        made.no_padding()
+        return cls(made)
+
+    @classmethod
+    def copy_of(cls, source: Any) -> Private:
+        """Return a copy of a `tokenizers.Tokenizer`."""
+        import tokenizers
+
+        document: dict[str, Any] = {"added_tokens": [], "model": {"type": "BPE", "vocab": {}, "merges": []}}
+        for name in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
+            part = getattr(source, name)
+            document[name] = None if part is None else json.loads(part.__getstate__())
+        made = tokenizers.Tokenizer.from_str(json.dumps(document))
+        made.model = source.model
+        added = source.get_added_tokens_decoder()
+        made.add_tokens([added[token_id] for token_id in sorted(added)])
+        if made.get_added_tokens_decoder() == added:
+            return cls(made)
+        return cls.of_text(source.to_str())  # ids of added tokens with gaps
+
+    @cached_property
+    def serialized(self) -> str:
+        """The content of a tokenizer.json."""
+        text: str = self.rust.to_str()
+        return text
+
+    @cached_property
+    def decoder(self) -> list[dict[str, Any]]:
+        """The decoders in the notation of tokenizer.json, in order, those of sequences too."""
+        part = self.rust.decoder
+        return _parts(None if part is None else json.loads(part.__getstate__()))
+
+    @cached_property
+    def added(self) -> dict[int, tuple[str, bool]]:
+        """Text, and whether it is special, of each added token."""
+        found = self.rust.get_added_tokens_decoder()
+        return {token_id: (token.content, token.special) for token_id, token in found.items()}
+
+    def texts(self) -> dict[int, str]:
+        """Return the text of each id of the model."""
+        size = self.rust.get_vocab_size(with_added_tokens=False)
+        found = dict(enumerate(map(self.rust.model.id_to_token, range(size))))
+        if None in found.values():  # ids with gaps
+            return {token_id: text for text, token_id in self.rust.get_vocab(with_added_tokens=False).items()}
+        return found
+
+    @cached_property
+    def table(self) -> tuple[dict[int, str], dict[int, bytes]]:
+        """The text and the bytes of each id of the model."""
+        texts = self.texts()
+        return texts, dict(zip(texts, _bytes_by_decoder(self)(list(texts.values())), strict=True))
+
+    @cached_property
+    def unknown_ids(self) -> frozenset[int]:
+        """The ids for text that the tokenizer cannot represent."""
+        model = self.rust.model
+        if type(model).__name__ == "Unigram":  # has no attribute for it
+            unknown_id = json.loads(self.serialized)["model"].get("unk_id")
+            return frozenset([unknown_id] if isinstance(unknown_id, int) else ())
+        unknown = getattr(model, "unk_token", None)
+        found = self.rust.token_to_id(unknown) if isinstance(unknown, str) else None
+        return frozenset([] if found is None else [found])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Private) and (self is other or self.serialized == other.serialized)
+
+    def __hash__(self) -> int:
+        return hash(self.serialized)
+
+    def __reduce__(self) -> tuple[Callable[[str], Private], tuple[str]]:
+        return Private.of_text, (self.serialized,)
 
 
 @dataclass(frozen=True)
 class HuggingFace:
-    """A backend that uses the package `tokenizers`. `serialized` is the content of a tokenizer.json."""
+    """A backend that uses the package `tokenizers`."""
 
-    serialized: str
+    tokenizer: Private
     specials: SpecialTokens
-
-    @cached_property
-    def _tokenizer(self) -> Any:
-        import tokenizers
-
-        return tokenizers.Tokenizer.from_str(self.serialized)
-
-    @cached_property
-    def _document(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.serialized)
-        return document
 
     @property
     def drops_leading_space(self) -> bool:
         return any(
             (part["type"] == "Strip" and part.get("start") == 1 and part.get("content") == " ")
             or (part["type"] == "Metaspace" and part.get("prepend_scheme", "always") != "never")
-            for part in _parts(self._document.get("decoder"))
+            for part in self.tokenizer.decoder
         )
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=special).ids
+        ids: list[int] = self.tokenizer.rust.encode(text, add_special_tokens=special).ids
         if special and ids and ids[-1] in self.specials.eos_ids and len(ids) > 1:
             ids.pop()  # a prompt is continued, so it must not end with the EOS that the tokenizer appends
         return ids
 
     def spelled(self, token_id: int) -> str:
-        text: str | None = self._tokenizer.id_to_token(token_id)
+        text: str | None = self.tokenizer.rust.id_to_token(token_id)
         return text or ""
 
     def vocabulary(self, eos_ids: Sequence[int]) -> Vocabulary:
-        added = {int(token["id"]): token for token in self._document.get("added_tokens") or []}
-        special = {token_id for token_id, token in added.items() if token["special"]} | self._unknown_ids()
-        model_vocabulary = self._tokenizer.get_vocab(with_added_tokens=False)
-        spelling = {**{i: t["content"] for i, t in added.items()}, **{i: t for t, i in model_vocabulary.items()}}
-        to_bytes = _bytes_by_decoder(self._document)
-        table = [b""] * (max(spelling, default=-1) + 1)
-        silent = special.union(eos_ids)
-        in_model, total = set(model_vocabulary.values()), 0
-        for token_id, text in spelling.items():
-            # An added token that the model does not have is matched verbatim in the text.
-            in_text = token_id in in_model and token_id not in silent
-            table[token_id] = to_bytes(text) if in_text else text.encode("utf-8")
-            total += len(table[token_id])
-            if total > _MAX_BYTES:
-                raise InvalidFileError(f"the tokens have more than {_MAX_BYTES >> 20} MiB of bytes in total")
+        added = self.tokenizer.added
+        special = {token_id for token_id, (_, is_special) in added.items() if is_special} | self.tokenizer.unknown_ids
+        texts, known = self.tokenizer.table
+        table = [b""] * (max([*added, *texts], default=-1) + 1)
+        for token_id, data in known.items():
+            table[token_id] = data
+        for token_id, (text, _) in added.items():
+            if token_id not in texts:  # matched verbatim in the text
+                table[token_id] = text.encode("utf-8")
+        for token_id in special.union(eos_ids):
+            if token_id in texts:
+                table[token_id] = texts[token_id].encode("utf-8")
+        if sum(map(len, table)) > _MAX_BYTES:
+            raise InvalidFileError(f"the tokens have more than {_MAX_BYTES >> 20} MiB of bytes in total")
         return Vocabulary(table, eos_ids, special)
-
-    def _unknown_ids(self) -> set[int]:
-        """Return the ids for text that the tokenizer cannot represent."""
-        model = self._document["model"]
-        if isinstance(model.get("unk_id"), int):
-            return {model["unk_id"]}
-        unknown = model.get("unk_token")
-        found = self._tokenizer.token_to_id(unknown) if isinstance(unknown, str) else None
-        return set() if found is None else {found}
-
-    def __getstate__(self) -> dict[str, object]:
-        return {"serialized": self.serialized, "specials": self.specials}
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
@@ -116,10 +200,10 @@ def backend_of(source: object) -> TokenizerBackend | None:
             attributes.bos_token_id, () if eos is None else ids_of(eos), attributes.pad_token_id,
             template_of(getattr(attributes, "chat_template", None)), named_in(getattr(attributes, "special_tokens_map", {})),
         )  # fmt: skip
-        return HuggingFace(_private_copy(inner), specials)
+        return HuggingFace(Private.copy_of(inner), specials)
     if _is_fast_tokenizer(source):
-        serialized = _private_copy(source)
-        return HuggingFace(serialized, _by_custom(serialized))
+        private = Private.copy_of(source)
+        return HuggingFace(private, _by_custom(private))
     return None
 
 
@@ -128,15 +212,79 @@ def _is_fast_tokenizer(source: object) -> bool:
     return any(base.__module__.split(".")[0] == "tokenizers" and base.__name__ == "Tokenizer" for base in kind.__mro__)
 
 
-def _private_copy(source: Any) -> str:
-    """Serialize a copy without truncation and padding."""
-    import tokenizers
+# -- changes ----------------------------------------------------------------------------------------------------------
 
-    copy = tokenizers.Tokenizer.from_str(source.to_str())
-    copy.no_truncation()
-    copy.no_padding()
-    serialized: str = copy.to_str()
-    return serialized
+_SAMPLED = 16
+"""Number of tokens of the model that are compared to notice that the model was replaced."""
+
+_LISTED = 16
+"""Maximum number of added tokens that are all compared in each check. Reading one takes about 0.3 us."""
+
+_PERIOD = 64
+"""Of more added tokens, each check compares the number, and with a byte-level decoder which are special. After this
+number of checks, all of them are compared.
+"""
+
+_MAX_STATE = 4096
+"""Maximum size, in bytes, of a normalizer that is compared. Some have a table of 300 kB."""
+
+
+def watch(source: object) -> Watch | None:
+    """Return the function that computes the state of a tokenizer, or None for other objects.
+
+    The state has the numbers of tokens, the added tokens, the decoder and the other parts, texts of some tokens, and
+    the special tokens of the wrapper. Truncation and padding are not part of it: wrappers change them in each call.
+    """
+    inner: Any = getattr(source, "backend_tokenizer", None)
+    rust: Any = inner if (is_wrapped := _is_fast_tokenizer(inner)) else source
+    return _Checks(rust, is_wrapped) if _is_fast_tokenizer(rust) else None
+
+
+class _Checks:
+    """Computes the state of a tokenizer, which it does not refer to."""
+
+    def __init__(self, rust: Any, is_wrapped: bool) -> None:
+        size = rust.get_vocab_size(with_added_tokens=False)
+        self._sampled = [size * number // _SAMPLED for number in range(_SAMPLED)] if size else []
+        self._is_wrapped = is_wrapped
+        self._added = rust.get_added_tokens_decoder()
+        self._added_ids = list(self._added)
+        self._normalizer = rust.normalizer is None or len(rust.normalizer.__getstate__()) <= _MAX_STATE
+        self._checks = self._changes = 0
+
+    def __call__(self, source: Any) -> object:
+        rust = source.backend_tokenizer if self._is_wrapped else source
+        outer = (Same(rust), wrapper_state(source)) if self._is_wrapped else None
+        self._checks += 1
+        is_short = len(self._added) <= _LISTED
+        if is_short or self._checks % _PERIOD == 0:
+            added = rust.get_added_tokens_decoder()
+            self._changes += added != self._added
+            self._added = added
+        decoder, normalizer = rust.decoder, rust.normalizer
+        # Other decoders are not run here: their replacements can produce texts of any length.
+        is_byte_level = type(decoder).__name__ == "ByteLevel"
+        in_text = rust.decode(self._added_ids, skip_special_tokens=True) if is_byte_level and not is_short else ""
+        sizes = rust.get_vocab_size(with_added_tokens=True), rust.get_vocab_size(with_added_tokens=False)
+        parts = [decoder, rust.pre_tokenizer, rust.post_processor, normalizer if self._normalizer else None]
+        states = [None if part is None else part.__getstate__() for part in parts]
+        model = rust.model
+        texts = list(map(model.id_to_token, self._sampled)), getattr(model, "unk_token", None)
+        return outer, sizes, self._changes, in_text, texts, states, type(normalizer)
+
+
+def wrapper_state(wrapper: Any) -> object:
+    """Return the special tokens and the chat template of a tokenizer of transformers."""
+    own = wrapper.__dict__
+    if "_special_tokens_map" not in own:
+        names = ("special_tokens_map", "chat_template", "bos_token_id", "eos_token_id", "pad_token_id")
+        return [repr(getattr(wrapper, name, None)) for name in names]
+    template = own.get("chat_template")
+    shown = dict(template) if isinstance(template, Mapping) else template
+    return dict(own["_special_tokens_map"]), list(own.get("_extra_special_tokens") or ()), shown
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
 
 
 def of_file(file: Path) -> HuggingFace:
@@ -145,27 +293,26 @@ def of_file(file: Path) -> HuggingFace:
     Raises:
         InvalidFileError: The file cannot be read.
     """
-    import tokenizers
-
     text = read_json(file)
     try:
-        # An added token can hide a token of the model with the same text, so both tables are checked.
-        largest = max([*_id_by_name(text).values(), *_model_ids(text).values(), 0])
+        largest = _largest_id(json.loads(text))
         if largest >= MAX_TOKENS:  # the package allocates an entry for every lower id
             raise InvalidFileError(f"{file} has the token id {largest}; ids must be below {MAX_TOKENS}")
-        serialized = _private_copy(tokenizers.Tokenizer.from_str(text))
+        private = Private.of_text(text)
     except InvalidFileError:
         raise
     except Exception as error:  # the package raises plain Exception
         raise InvalidFileError(f"{file} is not a tokenizer: {error}") from error
-    return HuggingFace(serialized, _beside(file.parent, serialized))
+    return HuggingFace(private, _beside(file.parent, private))
 
 
-def _beside(folder: Path, serialized: str) -> SpecialTokens:
+def _beside(folder: Path, private: Private) -> SpecialTokens:
     """Return the special tokens that the other files give; if they give none, guess from names."""
     config = {**_read_object(folder / "special_tokens_map.json"), **_read_object(folder / "tokenizer_config.json")}
     model = {**_read_object(folder / "config.json"), **_read_object(folder / "generation_config.json")}
-    custom, named = _by_custom(serialized), _id_by_name(serialized)
+    custom = _by_custom(private)
+    named = {text: token_id for token_id, text in private.texts().items()}
+    named.update((text, token_id) for token_id, (text, _) in private.added.items())
     there = set(named.values())
 
     def role(name: str) -> int | None:
@@ -190,22 +337,17 @@ def _beside(folder: Path, serialized: str) -> SpecialTokens:
     )
 
 
-def _by_custom(serialized: str) -> SpecialTokens:
-    return by_custom(_id_by_name(serialized, special_only=True))
+def _by_custom(private: Private) -> SpecialTokens:
+    return by_custom({text: token_id for token_id, (text, is_special) in private.added.items() if is_special})
 
 
-def _id_by_name(serialized: str, *, special_only: bool = False) -> dict[str, int]:
-    added = json.loads(serialized).get("added_tokens") or []
-    result = {} if special_only else _model_ids(serialized)
-    result.update({token["content"]: token["id"] for token in added if token["special"] or not special_only})
-    return result
-
-
-def _model_ids(serialized: str) -> dict[str, int]:
-    found = json.loads(serialized)["model"].get("vocab")
-    if isinstance(found, list):
-        return {piece[0]: index for index, piece in enumerate(found)}
-    return dict(found) if isinstance(found, dict) else {}
+def _largest_id(document: Mapping[str, Any]) -> int:
+    """Return the largest id. An added token can hide a token of the model with the same text, so both are checked."""
+    added = [token["id"] for token in document.get("added_tokens") or []]
+    found = document["model"].get("vocab")
+    in_model = [len(found) - 1] if isinstance(found, list) else found.values() if isinstance(found, dict) else []
+    largest: int = max([*added, *in_model, 0])
+    return largest
 
 
 def template_of(value: object) -> str | None:
@@ -251,17 +393,17 @@ def _read_object(file: Path) -> dict[str, Any]:
 # -- from the text of a token to its bytes ----------------------------------------------------------------------------
 
 
-def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
-    """Return a function from the text of a token to its bytes. Raises `UnsupportedTokenizerError` if the decoder is not exact."""
-    parts = _parts(document.get("decoder"))
+def _bytes_by_decoder(private: Private) -> Callable[[list[str]], list[bytes]]:
+    """Return a function from texts of tokens to bytes. Raises `UnsupportedTokenizerError` if the decoder is not exact."""
+    parts = private.decoder
     if not parts:
         raise UnsupportedTokenizerError(
-            f"a {document['model'].get('type')} tokenizer without a decoder does not define the bytes of its tokens;"
+            f"a {type(private.rust.model).__name__} tokenizer without a decoder does not define the bytes of its tokens;"
             " supported are byte-level BPE (decoder ByteLevel) and sentencepiece-like decoders (Metaspace, or Replace,"
             " ByteFallback, Fuse and Strip)"
         )
     if any(part["type"] == "ByteLevel" for part in parts):
-        return byte_level
+        return _all_byte_level
     steps: list[Step] = []
     fused = False
     for part in parts:
@@ -271,14 +413,19 @@ def _bytes_by_decoder(document: Mapping[str, Any]) -> Callable[[str], bytes]:
             pass  # affects only the first space of a text: see drops_leading_space
         else:
             steps.append(_step(part))
+    return partial(_by_steps, steps)
 
-    def to_bytes(token: str) -> bytes:
-        text: str | bytes = token
-        for step in steps:
-            text = step(text) if isinstance(text, str) else text
-        return text if isinstance(text, bytes) else text.encode("utf-8")
 
-    return to_bytes
+def _by_steps(steps: Sequence[Step], texts: list[str]) -> list[bytes]:
+    found: list[bytes | None] = [None] * len(texts)
+    for step in steps:
+        if step is not None:
+            texts = _replaced(*step, texts)
+            continue
+        for at, text in enumerate(texts):  # byte fallback: later steps do not apply to bytes
+            if text.startswith("<0x") and found[at] is None and (byte := _byte_of(text)) is not None:
+                found[at] = byte
+    return [text.encode("utf-8") if data is None else data for text, data in zip(texts, found, strict=True)]
 
 
 def _parts(decoder: Any) -> list[dict[str, Any]]:
@@ -295,31 +442,39 @@ def _parts(decoder: Any) -> list[dict[str, Any]]:
 
 def _step(part: Mapping[str, Any]) -> Step:
     if part["type"] == "Replace" and isinstance(part["pattern"], Mapping) and "String" in part["pattern"]:
-        return partial(_replaced, part["pattern"]["String"], part["content"])
+        return part["pattern"]["String"], part["content"]
     if part["type"] == "Metaspace":
-        return lambda token: token.replace(part.get("replacement", "▁"), " ")
+        return part.get("replacement", "▁"), " "
     if part["type"] == "ByteFallback":
-        return _byte_fallback
+        return None
     raise UnsupportedTokenizerError(
         f"the decoder {part['type']} is not supported, because token bytes would not be exact; supported are ByteLevel,"
         " Metaspace, and Replace (of a string), ByteFallback, Fuse and Strip (after Fuse)"
     )
 
 
-def _replaced(old: str, new: str, token: str) -> str:
-    count = token.count(old)
-    if count and len(token) + count * (len(new) - len(old)) > MAX_TOKEN_BYTES:
-        raise InvalidFileError(f"the decoder makes more than {MAX_TOKEN_BYTES:,} bytes of the token {token[:40]!r}")
-    return token.replace(old, new)
+def _replaced(old: str, new: str, texts: list[str]) -> list[str]:
+    """Return the texts with a part replaced, as one call if no text contains the separator."""
+    if len(new) > len(old):
+        for text in texts:
+            count = text.count(old)
+            if count and len(text) + count * (len(new) - len(old)) > MAX_TOKEN_BYTES:
+                raise InvalidFileError(
+                    f"the decoder makes more than {MAX_TOKEN_BYTES:,} bytes of the token {text[:40]!r}"
+                )
+    joined = _SEPARATOR.join(texts)
+    if not old or joined.count(_SEPARATOR) != len(texts) - 1 or _SEPARATOR in old or _SEPARATOR in new:
+        return [text.replace(old, new) for text in texts]
+    return joined.replace(old, new).split(_SEPARATOR)
 
 
-def _byte_fallback(token: str) -> str | bytes:
-    if len(token) == 6 and token.startswith("<0x") and token.endswith(">"):
+def _byte_of(text: str) -> bytes | None:
+    if len(text) == 6 and text.endswith(">"):
         try:
-            return bytes([int(token[3:5], 16)])
+            return bytes([int(text[3:5], 16)])
         except ValueError:
-            return token
-    return token
+            return None
+    return None
 
 
 def _alphabet() -> dict[str, int]:
@@ -330,6 +485,9 @@ def _alphabet() -> dict[str, int]:
 
 
 _BYTE_OF = _alphabet()
+_OUTSIDE = 0x100
+_BYTE_TABLE = np.array([_BYTE_OF.get(chr(code), _OUTSIDE) for code in range(max(map(ord, _BYTE_OF)) + 2)], np.uint16)
+_SEPARATOR = "\n"  # outside the alphabet
 
 
 def byte_level(token: str) -> bytes:
@@ -338,3 +496,18 @@ def byte_level(token: str) -> bytes:
         return bytes([_BYTE_OF[character] for character in token])
     except KeyError:  # like the package: a token outside the alphabet is plain text
         return token.encode("utf-8")
+
+
+def _all_byte_level(texts: list[str]) -> list[bytes]:
+    """Return the bytes of byte-level tokens."""
+    codes = np.frombuffer(_SEPARATOR.join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
+    ends = np.flatnonzero(codes == ord(_SEPARATOR))
+    if len(ends) != len(texts) - 1:
+        return [byte_level(text) for text in texts]
+    found = _BYTE_TABLE[np.minimum(codes, len(_BYTE_TABLE) - 1)]
+    data, borders = found.astype(np.uint8).tobytes(), [-1, *ends.tolist(), len(codes)]
+    made = [data[before + 1 : end] for before, end in pairwise(borders)]
+    found[ends] = 0
+    for token in np.unique(np.searchsorted(ends, np.flatnonzero(found == _OUTSIDE))).tolist():
+        made[token] = byte_level(texts[token])
+    return made

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
 from guideway.tokenizers import sentencepiece, tiktoken
+from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import TokenizerBackend, library
 
-__all__ = ["backend_of", "of_path"]
+__all__ = ["backend_of", "of_path", "watch"]
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
     """Return the backend of a tokenizer of mistral-common, or None for other objects."""
-    kinds = {base.__name__ for base in type(source).__mro__ if base.__module__.split(".")[0] == "mistral_common"}
+    kinds = _kinds(source)
     held: Any = source
     if "MistralTokenizer" in kinds:
         return backend_of(held.instruct_tokenizer)
@@ -32,6 +34,47 @@ def backend_of(source: object) -> TokenizerBackend | None:
             specials = replace(specials, eos_ids=(held.eos_id,))
         return tiktoken.of_ranks(model._pat_str, model._mergeable_ranks, named, specials, held.num_special_tokens)
     return None
+
+
+def _kinds(source: object) -> set[str]:
+    return {base.__name__ for base in type(source).__mro__ if base.__module__.split(".")[0] == "mistral_common"}
+
+
+def watch(source: object) -> Watch | None:
+    """Return the function that computes the state of a tokenizer of mistral-common, or None for other objects."""
+    held, outer = _innermost(source)
+    if not outer:
+        return None
+    if "Tekkenizer" in _kinds(held):
+        inner: Watch | None = _tekken_state
+    else:
+        inner = sentencepiece.watch(getattr(held, "_model", None))
+    return None if inner is None else partial(_state, inner)
+
+
+def _innermost(source: Any) -> tuple[Any, list[Same]]:
+    """Return the tokenizer that has the tokens, and the objects from the outermost one to it."""
+    outer: list[Same] = []
+    while kinds := _kinds(source):
+        outer.append(Same(source))
+        if kinds & {"Tekkenizer", "SentencePieceTokenizer"}:
+            break
+        source = source.instruct_tokenizer if "MistralTokenizer" in kinds else getattr(source, "tokenizer", None)
+    return source, outer
+
+
+def _state(inner: Watch, source: Any) -> object:
+    held, outer = _innermost(source)
+    if "SentencePieceTokenizer" in _kinds(held):
+        outer.append(Same(held._model))
+        held = held._model
+    return outer[1:], inner(held)  # the first is the object itself, which is not to be kept alive
+
+
+def _tekken_state(held: Any) -> object:
+    model, special = held._model, held._all_special_tokens
+    ranks = model._mergeable_ranks
+    return Same(model), model._pat_str, Same(ranks), len(ranks), list(special), held.eos_id, held.num_special_tokens
 
 
 def of_path(path: Path) -> TokenizerBackend:

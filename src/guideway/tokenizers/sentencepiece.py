@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from guideway.errors import InvalidFileError, UnsupportedTokenizerError
+from guideway.tokenizers.kept import Watch
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library, split_at
 from guideway.tokenizers.vocabulary import Vocabulary
 
-__all__ = ["Added", "SentencePiece", "backend_of", "of_model", "of_path"]
+__all__ = ["Added", "SentencePiece", "backend_of", "of_model", "of_path", "watch"]
 
 _SPACE = "▁"
+
+_SAMPLED = 8
+"""Number of pieces that are compared to notice that a processor has loaded another model."""
 
 
 @dataclass(frozen=True)
@@ -102,13 +106,37 @@ class SentencePiece:
 
 def backend_of(source: object) -> TokenizerBackend | None:
     """Return the backend of a `SentencePieceProcessor`, or None for other objects."""
-    if not any(
-        base.__name__ == "SentencePieceProcessor" and base.__module__.split(".")[0] == "sentencepiece"
-        for base in type(source).__mro__
-    ):
+    if not _is_processor(source):
         return None
     processor: Any = source
     return of_model(bytes(processor.serialized_model_proto()))
+
+
+def _is_processor(source: object) -> bool:
+    return any(
+        base.__name__ == "SentencePieceProcessor" and base.__module__.split(".")[0] == "sentencepiece"
+        for base in type(source).__mro__
+    )
+
+
+def watch(source: object) -> Watch | None:
+    """Return the function that computes the state of a `SentencePieceProcessor`, or None for other objects.
+
+    The state has the size, the special ids and `_SAMPLED` pieces with their types. `Load` changes most of them.
+    """
+    if not _is_processor(source):
+        return None
+    processor: Any = source
+    size = processor.get_piece_size()
+    return partial(_state, [size * number // _SAMPLED for number in range(_SAMPLED)] if size else [])
+
+
+def _state(sampled: list[int], processor: Any) -> object:
+    size = processor.get_piece_size()
+    if sampled and sampled[-1] >= size:
+        return size
+    ends = processor.bos_id(), processor.eos_id(), processor.pad_id(), processor.unk_id()
+    return size, ends, processor.id_to_piece(sampled), processor.is_unused(sampled)
 
 
 def of_path(path: Path) -> TokenizerBackend:

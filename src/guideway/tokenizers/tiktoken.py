@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from guideway.errors import UnsupportedTokenizerError
+from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library
 from guideway.tokenizers.vocabulary import Vocabulary
 
-__all__ = ["Ranks", "backend_of", "of_ranks"]
+__all__ = ["Ranks", "backend_of", "of_ranks", "watch"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Ranks:
 
 def backend_of(source: object) -> TokenizerBackend | None:
     """Return the backend of a `tiktoken.Encoding`, or None for other objects."""
-    if not any(b.__name__ == "Encoding" and b.__module__.split(".")[0] == "tiktoken" for b in type(source).__mro__):
+    if not _is_encoding(source):
         return None
     encoding: Any = source
     try:
@@ -71,6 +72,20 @@ def backend_of(source: object) -> TokenizerBackend | None:
             f"this version of tiktoken is not supported: Encoding lacks an expected attribute ({error})"
         ) from None
     return of_ranks(pattern, ranks, named, by_custom(named))
+
+
+def _is_encoding(source: object) -> bool:
+    return any(b.__name__ == "Encoding" and b.__module__.split(".")[0] == "tiktoken" for b in type(source).__mro__)
+
+
+def watch(source: object) -> Watch | None:
+    """Return the function that computes the state of a `tiktoken.Encoding`, or None for other objects."""
+    return _state if _is_encoding(source) else None
+
+
+def _state(encoding: Any) -> object:
+    ranks = encoding._mergeable_ranks
+    return encoding._pat_str, Same(ranks), len(ranks), dict(encoding._special_tokens)
 
 
 def of_ranks(

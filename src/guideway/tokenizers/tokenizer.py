@@ -1,7 +1,8 @@
 """`Tokenizer`: one interface for the tokenizers of all libraries.
 
-`Tokenizer.of` calls the adapters of `_adapters()` in order. An adapter is a function that returns a `TokenizerBackend`
-for an object that it supports, else None. To support another library, add a module with an adapter and list it there.
+`Tokenizer.of` calls the adapters of `_adapters()` in order. An adapter is a module with two functions. `backend_of`
+returns a `TokenizerBackend` for an object that it supports, else None. `watch` returns a function that notices changes
+of such an object (see `kept.py`), else None. To support another library, add an adapter and list it there.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from guideway.errors import GuidewayError, InvalidTokenError, MissingDependencyError, UnsupportedTokenizerError
+from guideway.tokenizers import kept
 from guideway.tokenizers.chat_template import render_template
 from guideway.tokenizers.streaming import TextStream
 from guideway.tokenizers.vocabulary import Vocabulary
 
-__all__ = ["Batch", "SpecialTokens", "Tokenizer", "TokenizerBackend", "find_backend", "library", "split_at"]
+__all__ = ["Batch", "SpecialTokens", "Tokenizer", "TokenizerBackend", "find_backend", "library", "split_at", "watch_of"]
 
+_OTHERS = 4
 _KNOWN = (
     "tokenizers.Tokenizer; fast and slow tokenizers of transformers; sentencepiece.SentencePieceProcessor;"
     " tiktoken.Encoding; tokenizers of mistral-common; llama_cpp.Llama; tokenizers of mlx_lm, vLLM and ExLlamaV2/V3;"
@@ -88,11 +91,12 @@ class TokenizerBackend(Protocol):
 class Tokenizer:
     """Converts between text and token ids, and gives the `Vocabulary` of exact token bytes. Immutable and picklable."""
 
-    __slots__ = ("_backend", "_specials", "vocabulary")
+    __slots__ = ("_backend", "_others", "_specials", "vocabulary")
 
     vocabulary: Vocabulary
     _backend: TokenizerBackend
     _specials: SpecialTokens
+    _others: dict[tuple[int, ...], Tokenizer]  # the same with other `eos_ids`; the last `_OTHERS` are kept
 
     def __init__(self, backend: TokenizerBackend, *, eos_ids: Iterable[int] | None = None) -> None:
         found = backend.specials
@@ -101,10 +105,14 @@ class Tokenizer:
         object.__setattr__(self, "_backend", backend)
         object.__setattr__(self, "_specials", found)
         object.__setattr__(self, "vocabulary", backend.vocabulary(found.eos_ids))
+        object.__setattr__(self, "_others", {})
 
     @classmethod
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
         """Return the tokenizer of an object. The object is copied, not modified.
+
+        What was read is kept as long as the object exists. A second call takes microseconds and returns the same
+        `Tokenizer`, unless the object was changed: tokens were added, or its parts or special tokens were replaced.
 
         Args:
             source: A tokenizer of a supported library, a model object that has one, a path, or a list of token bytes.
@@ -114,12 +122,18 @@ class Tokenizer:
             UnsupportedTokenizerError: No adapter supports the object, or its token bytes are not exact.
         """
         if isinstance(source, Tokenizer):
-            return source if eos_ids is None else cls(source._backend, eos_ids=eos_ids)
+            return source if eos_ids is None else source._with_ends(eos_ids)
+        if (known := kept.find(source)) is not None:
+            return known if eos_ids is None else known._with_ends(eos_ids)
         kind = type(source)
         try:
-            backend = find_backend(source)
-            if backend is not None:
-                return cls(backend, eos_ids=eos_ids)
+            watch = watch_of(source)
+            state = None if watch is None else watch(source)  # before reading: a change while it is read is noticed
+            if (backend := find_backend(source)) is not None:
+                made = cls(backend)
+                if watch is not None:
+                    kept.keep(source, watch, state, made)
+                return made if eos_ids is None else made._with_ends(eos_ids)
         except GuidewayError:
             raise
         except Exception as error:  # objects of other libraries can raise anything when they are inspected
@@ -129,6 +143,18 @@ class Tokenizer:
         raise UnsupportedTokenizerError(
             f"an object of {kind.__module__}.{kind.__qualname__} has no known tokenizer; supported: {_KNOWN}"
         )
+
+    def _with_ends(self, eos_ids: Iterable[int]) -> Tokenizer:
+        ends = tuple(sorted(set(eos_ids)))
+        if ends == self.eos_ids:
+            return self
+        found = self._others.get(ends)
+        if found is None:
+            found = Tokenizer(self._backend, eos_ids=ends)
+            while len(self._others) >= _OTHERS:
+                self._others.pop(next(iter(self._others)), None)
+            self._others[ends] = found
+        return found
 
     @property
     def bos_id(self) -> int | None:
@@ -299,9 +325,18 @@ def _rebuild(backend: TokenizerBackend, eos_ids: tuple[int, ...]) -> Tokenizer:
 def find_backend(source: object) -> TokenizerBackend | None:
     """Return the result of the first adapter that supports the object, or None."""
     for adapter in _adapters():
-        backend = adapter(source)
+        backend: TokenizerBackend | None = adapter.backend_of(source)
         if backend is not None:
             return backend
+    return None
+
+
+def watch_of(source: object) -> kept.Watch | None:
+    """Return the function that computes the state of an object, or None if no adapter can watch it."""
+    for adapter in _adapters():
+        watch: kept.Watch | None = adapter.watch(source)
+        if watch is not None:
+            return watch
     return None
 
 
@@ -322,7 +357,7 @@ def library(name: str, what: str) -> Any:
         raise MissingDependencyError(f"{what} needs the package {package}: {command} ({error})") from None
 
 
-def _adapters() -> Iterator[Callable[[object], TokenizerBackend | None]]:
+def _adapters() -> Iterator[Any]:
     # `unwrap` precedes the libraries: some wrappers forward all attributes and would look like the inner tokenizer.
     for name in (
         "longest_match",
@@ -334,4 +369,4 @@ def _adapters() -> Iterator[Callable[[object], TokenizerBackend | None]]:
         "mistral",
         "transformers",
     ):
-        yield importlib.import_module(f"guideway.tokenizers.{name}").backend_of
+        yield importlib.import_module(f"guideway.tokenizers.{name}")

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from guideway.errors import UnsupportedTokenizerError
 from guideway.tokenizers import huggingface, sentencepiece
+from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import ids_of, named_in
 from guideway.tokenizers.tokenizer import SpecialTokens, TokenizerBackend, library
 from guideway.tokenizers.vocabulary import Vocabulary
 
-__all__ = ["Bytes", "backend_of"]
+__all__ = ["Bytes", "backend_of", "watch"]
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class Bytes:
 
 def backend_of(source: object) -> TokenizerBackend | None:
     """Return the backend of a slow tokenizer of transformers, or None for other objects."""
-    classes = [base for base in type(source).__mro__ if base.__module__.split(".")[0] == "transformers"]
-    if not any(base.__name__ == "PreTrainedTokenizerBase" for base in classes):
+    classes = _classes(source)
+    if "PreTrainedTokenizerBase" not in classes:
         return None
     slow: Any = source
     added = tuple(
@@ -60,7 +62,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         huggingface.template_of(slow.chat_template),
         named_in(slow.special_tokens_map),
     )
-    if any(base.__name__ == "ByT5Tokenizer" for base in classes):
+    if "ByT5Tokenizer" in classes:
         named = tuple((token.text, token.id) for token in sorted(added, key=lambda token: token.id))
         return Bytes(slow.convert_tokens_to_ids("\x00"), named, specials)
     if hasattr(slow, "sp_model"):
@@ -75,6 +77,24 @@ def backend_of(source: object) -> TokenizerBackend | None:
         " supported are slow tokenizers over sentencepiece, byte-level BPE and ByT5, and all fast tokenizers with a"
         " known decoder"
     )
+
+
+def _classes(source: object) -> set[str]:
+    return {base.__name__ for base in type(source).__mro__ if base.__module__.split(".")[0] == "transformers"}
+
+
+def watch(source: object) -> Watch | None:
+    """Return the function that computes the state of a slow tokenizer of transformers, or None for other objects."""
+    if "PreTrainedTokenizerBase" not in _classes(source):
+        return None
+    return partial(_state, sentencepiece.watch(getattr(source, "sp_model", None)))
+
+
+def _state(inner: Watch | None, slow: Any) -> object:
+    tables = [table for name in ("encoder", "byte_decoder", "bpe_ranks") if (table := getattr(slow, name, None))]
+    model = None if inner is None else (Same(slow.sp_model), inner(slow.sp_model))
+    sizes = [(Same(table), len(table)) for table in tables]
+    return huggingface.wrapper_state(slow), dict(slow._added_tokens_decoder), sizes, model
 
 
 def _over_sentencepiece(slow: Any, added: Sequence[sentencepiece.Added]) -> sentencepiece.SentencePiece:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from guideway.errors import UnsupportedTokenizerError
+from guideway.tokenizers.kept import Same, Watch
 from guideway.tokenizers.special_tokens import ids_of
-from guideway.tokenizers.tokenizer import TokenizerBackend, find_backend
+from guideway.tokenizers.tokenizer import TokenizerBackend, find_backend, watch_of
 
-__all__ = ["backend_of"]
+__all__ = ["backend_of", "watch"]
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
@@ -35,6 +37,22 @@ def backend_of(source: object) -> TokenizerBackend | None:
             made: TokenizerBackend = replace(changed, specials=replace(backend.specials, eos_ids=eos_ids))
             return made
     return None
+
+
+def watch(source: object) -> Watch | None:
+    """Return the function that computes the state of the tokenizer in an object; None for unknown objects."""
+    for base in type(source).__mro__:
+        opened = _HOLDERS.get((base.__module__.split(".")[0], base.__name__))
+        if opened is not None:
+            inner, _ = opened(source)
+            seen = watch_of(inner)
+            return None if seen is None else partial(_state, opened, seen)
+    return None
+
+
+def _state(opened: Callable[[Any], _Opened], seen: Watch, source: Any) -> object:
+    inner, eos_ids = opened(source)
+    return str(inner) if isinstance(inner, Path) else Same(inner), eos_ids, seen(inner)
 
 
 _Opened = tuple[object, tuple[int, ...]]

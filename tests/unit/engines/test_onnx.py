@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("onnx", reason="the graphs of these tests are written with onnx")
 
+import guideway as gw
 from guideway.engines.base import Cache, StepEngine
 from guideway.engines.onnx import OnnxEngine
 from guideway.errors import ContextOverflowError, EngineError, ModelNotFoundError
@@ -180,3 +181,17 @@ def test_context_sizes_that_are_none_are_refused(tmp_path: Path) -> None:
         with pytest.raises(EngineError, match="context"):
             OnnxEngine(tmp_path)
     assert OnnxEngine(tmp_path, context_size=9).context_size == 9
+
+
+def test_load_session_object() -> None:
+    import onnxruntime
+
+    folder = Path(gw.__file__).parent / "tiny"
+    session = onnxruntime.InferenceSession(str(folder / "model.onnx"))
+    constraint = gw.Regex("[a-z ]{5,20}")
+    with gw.load("tiny") as named, gw.load(session, tokenizer=folder) as model:
+        assert model.engine._session is session
+        assert gw.generate(model, "I feel ", constraint) == gw.generate(named, "I feel ", constraint)
+    session._model_path = None  # as of a session that was made from bytes
+    with pytest.raises(EngineError, match="made from bytes"):
+        gw.load(session, tokenizer=folder)

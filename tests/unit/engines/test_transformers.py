@@ -126,3 +126,41 @@ def test_caches_grow_in_place_and_stay_what_they_were(tmp_path: Path) -> None:
     _, other = engine.forward([[7] * 30] * 3, held)
     assert np.array_equal(engine.export(caches[1])["1.value"], last["1.value"])
     assert np.array_equal(engine.export(other[1].truncated(10))["1.value"], before[1]["1.value"])
+
+
+TINY = Path(gw.__file__).parent / "tiny"
+
+
+def test_load_model_object() -> None:
+    from transformers import AutoModelForCausalLM
+
+    loaded = AutoModelForCausalLM.from_pretrained(TINY)
+    with gw.load(f"hf:{TINY}") as named, gw.load(loaded, tokenizer=TINY, context_size=200) as model:
+        assert model.engine._model is loaded
+        assert model.context_size == 200
+        assert model.tokenizer.eos_ids == named.tokenizer.eos_ids
+        constraint = gw.Regex("[a-z ]{5,20}")
+        assert gw.generate(model, "I feel ", constraint) == gw.generate(named, "I feel ", constraint)
+    with pytest.raises(TypeError, match="needs tokenizer="):
+        gw.load(loaded)
+    with pytest.raises(TypeError, match="device_map= does not apply to a model object"):
+        gw.load(loaded, tokenizer=TINY, device_map="auto")
+    with pytest.raises(TypeError, match="got 3"):
+        gw.load(3, tokenizer=TINY)
+
+
+def test_options_reach_from_pretrained(monkeypatch: pytest.MonkeyPatch) -> None:
+    from guideway.engines.transformers import loading
+
+    found: dict[str, object] = {}
+    read = loading.AutoModelForCausalLM.from_pretrained
+
+    def seen(name: str, **options: object) -> object:
+        found.update(options)
+        return read(name, **{key: value for key, value in options.items() if key != "device_map"})
+
+    monkeypatch.setattr(loading.AutoModelForCausalLM, "from_pretrained", seen)
+    gw.load(f"hf:{TINY}", device_map="auto", revision="main").close()
+    assert (found["device_map"], found["revision"]) == ("auto", "main")
+    with pytest.raises(TypeError, match=r"device_map= applies"):
+        gw.load("tiny", device_map="auto")

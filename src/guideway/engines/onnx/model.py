@@ -41,6 +41,7 @@ class OnnxEngine:
         device: "cpu", or "cuda" if this build of ONNX Runtime supports it.
         threads: Number of threads; by default 1 for small models and all cores for others.
         context_size: Maximum number of tokens per row; by default that of config.json.
+        session: An `onnxruntime.InferenceSession` of this file, to use instead of a new one.
 
     Raises:
         ModelNotFoundError: There is no model.
@@ -56,12 +57,13 @@ class OnnxEngine:
         device: str = "cpu",
         threads: int | None = None,
         context_size: int | None = None,
+        session: Any = None,
     ) -> None:
         self._file = find_model(Path(path))
         config = configs.read_config(self._file)
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
-        self._session: Any = open_session(self._file, device, threads)
+        self._session: Any = open_session(self._file, device, threads) if session is None else session
         self._graph: Graph = read_graph(self._session.get_inputs(), self._session.get_outputs(), config)
         self._outputs = ["logits", *self._graph.presents]
         self.context_size = configs.context_size(config, context_size)

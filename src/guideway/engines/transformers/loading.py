@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +20,41 @@ SECONDS = 10.0
 """Timeout for the Hub, in seconds. After it, only local files are used."""
 
 
-def load(name: str, dtype: str | None) -> Any:
-    """Load a model. Raises `ModelNotFoundError` if it is not found, `EngineError` for an unknown dtype."""
+def load(name: str, dtype: str | None, options: Mapping[str, Any]) -> Any:
+    """Load a model. `options`: further arguments of `from_pretrained`.
+
+    Raises:
+        ModelNotFoundError: It is not found.
+        EngineError: The dtype is unknown.
+    """
     kind = getattr(torch, dtype, None) if dtype is not None else None
     if dtype is not None and not isinstance(kind, torch.dtype):
         raise EngineError(f"unknown PyTorch dtype {dtype!r}; use for example float32, bfloat16 or float16")
-    offline = _offline(name)
+    given: dict[str, Any] = {"dtype": kind or "auto", "local_files_only": _offline(name), **options}
     try:
-        return AutoModelForCausalLM.from_pretrained(name, dtype=kind or "auto", local_files_only=offline)
+        return AutoModelForCausalLM.from_pretrained(name, **given)
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(f"transformers cannot load {name!r}: {str(error).splitlines()[0]}") from error
 
 
-def tokenizer(name: str, eos_ids: Iterable[int] = ()) -> Tokenizer:
+_SHARED = ("revision", "subfolder", "token", "trust_remote_code", "cache_dir", "local_files_only")
+"""The options that say where files are; they apply to the tokenizer too."""
+
+
+def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any] | None = None) -> Tokenizer:
     """Return the tokenizer of a model name or folder. Raises `ModelNotFoundError`.
 
     Args:
         name: The name or folder.
         eos_ids: Ids that end a text, in addition to that of the tokenizer.
+        options: The options of `load`. Those that say where files are apply here too.
     """
-    offline = _offline(name)
+    given = {
+        "local_files_only": _offline(name),
+        **{key: (options or {})[key] for key in _SHARED if key in (options or {})},
+    }
     try:
-        table = Tokenizer.of(AutoTokenizer.from_pretrained(name, local_files_only=offline))
+        table = Tokenizer.of(AutoTokenizer.from_pretrained(name, **given))
         known = (one for one in eos_ids if one < len(table.vocabulary))
         return Tokenizer.of(table, eos_ids={*table.eos_ids, *known})
     except GuidewayError:

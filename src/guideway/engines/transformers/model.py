@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,9 +37,11 @@ class TransformersEngine:
         device: A PyTorch device ("cpu", "cuda:0", "mps"); by default that of the model.
         dtype: Type of the weights: "float32", "bfloat16", …; by default that of the files.
         context_size: Maximum number of tokens per row; by default that of the config.
+        options: Further arguments of `from_pretrained`, such as `device_map`, `quantization_config` and `revision`.
 
     Raises:
         ModelNotFoundError: The model is not found.
+        ValueError: `dtype` or `options` was given with a model object.
         EngineError: The device or type is not supported.
     """
 
@@ -50,8 +52,13 @@ class TransformersEngine:
         device: str | None = None,
         dtype: str | None = None,
         context_size: int | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        loaded = load(str(model), dtype) if isinstance(model, (str, Path)) else model
+        loaded: Any = model
+        if isinstance(model, (str, Path)):
+            loaded = load(str(model), dtype, options or {})
+        elif dtype is not None or options:
+            raise ValueError("dtype and options apply to a model that is loaded by name; convert the object itself")
         if device is not None:
             try:
                 loaded = loaded.to(device)

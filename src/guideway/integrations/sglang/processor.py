@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from sglang.srt.sampling.custom_logit_processor import CustomLogitProcessor
 
-from guideway.caching import CacheInfo, register
 from guideway.compiler import compile
 from guideway.constraints import Regex
 from guideway.errors import GuidewayError, ProcessorError
@@ -17,10 +16,6 @@ from guideway.masks.torch import TorchMasks
 from guideway.tokenizers import Tokenizer
 
 __all__ = ["GuidewayLogitProcessor"]
-
-_MAX_TOKENIZERS = 4
-_TOKENIZERS: dict[int, tuple[Any, Tokenizer]] = {}
-register(f"{__name__}.tokenizers", _TOKENIZERS.clear, lambda: CacheInfo(len(_TOKENIZERS), _MAX_TOKENIZERS))
 
 
 class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
@@ -61,7 +56,7 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
     """Return the follower of a request, after the tokens it has so far. It is stored on the request."""
     found: Follower | None = getattr(request, "guideway_follower", None)
     if found is None:
-        table = _tokenizer(request.tokenizer)
+        table = Tokenizer.of(request.tokenizer)
         try:
             kinds = {kind: spec for kind, spec in given.items() if kind != "max_tokens"}
             if len(kinds) != 1:
@@ -78,12 +73,3 @@ def _follower(request: Any, given: dict[str, Any]) -> Follower:
     if found.error is None:
         found.advance(list(request.output_ids)[found.position :])
     return found
-
-
-def _tokenizer(held: Any) -> Tokenizer:
-    """Return the tokenizer as a `Tokenizer`. Cached, because a process has one or two."""
-    if id(held) not in _TOKENIZERS:
-        if len(_TOKENIZERS) >= _MAX_TOKENIZERS:
-            _TOKENIZERS.clear()
-        _TOKENIZERS[id(held)] = held, Tokenizer.of(held)  # kept alive, so that its id stays unique
-    return _TOKENIZERS[id(held)][1]

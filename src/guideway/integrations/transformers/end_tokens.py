@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
+from guideway.caching import cached
 from guideway.tokenizers import Tokenizer
 from guideway.tokenizers.special_tokens import ids_of
 
@@ -23,16 +25,29 @@ def with_end_tokens(tokenizer: object, generation_config: Any = None) -> Tokeniz
     table = Tokenizer.of(tokenizer)
     name = getattr(tokenizer, "name_or_path", None)
     if generation_config is None and isinstance(name, str) and name:
-        generation_config = _local(name)
-    ends = ids_of(getattr(generation_config, "eos_token_id", None))
-    known = {*table.eos_ids, *(one for one in ends if one < len(table.vocabulary))}
-    return table if known == set(table.eos_ids) else Tokenizer.of(table, eos_ids=known)
+        ends = _local(name, _changed(name))
+    else:
+        ends = ids_of(getattr(generation_config, "eos_token_id", None))
+    missing = [one for one in ends if one not in table.eos_ids and one < len(table.vocabulary)]
+    return Tokenizer.of(table, eos_ids=[*table.eos_ids, *missing]) if missing else table
 
 
-def _local(name: str) -> Any:
+def _changed(name: str) -> tuple[int, int] | None:
+    """Return time and size of the generation config in a folder; None without one."""
+    try:
+        status = os.stat(os.path.join(name, "generation_config.json"))
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+@cached(32)
+def _local(name: str, changed: tuple[int, int] | None) -> tuple[int, ...]:
+    """Return the ids that the local generation config of a name or folder gives."""
     from transformers import GenerationConfig
 
     try:
-        return GenerationConfig.from_pretrained(name, local_files_only=True)
+        found = GenerationConfig.from_pretrained(name, local_files_only=True)
     except (OSError, ValueError):
-        return None
+        return ()
+    return ids_of(getattr(found, "eos_token_id", None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from guideway.caching import cached
 from guideway.compiler import Automaton, compile
 from guideway.constraints import Regex
 from guideway.errors import GuidewayError, InvalidConstraintError
@@ -29,9 +28,8 @@ _PREFIX = "guideway_"
 _MAX_TOKENS = "guideway_max_tokens"
 
 
-@cached(4)
 def tokenizer_of(tokenizer: Any) -> Tokenizer:
-    """Return the tokenizer of vLLM as a `Tokenizer`. Cached per process."""
+    """Return the tokenizer of vLLM as a `Tokenizer`."""
     return Tokenizer.of(tokenizer)
 
 
