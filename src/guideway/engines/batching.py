@@ -1,15 +1,45 @@
-"""Batching for engines that need rows of equal lengths."""
+"""Which rows of a call run together, and how many they were."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from guideway.engines.base import Cache, Logits
 
-__all__ = ["by_length"]
+__all__ = ["CallCounts", "by_length"]
+
+
+@dataclass
+class CallCounts:
+    """How well the rows of `forward` filled the calls of the model.
+
+    Attributes:
+        calls: The number of calls of the model.
+        rows: The sum of the rows of each call.
+        active: The sum, over these calls, of the rows that the enclosing `forward` was given.
+        tokens: The number of tokens that ran, without padding.
+    """
+
+    calls: int = 0
+    rows: int = 0
+    active: int = 0
+    tokens: int = 0
+
+    def add(self, rows: int, active: int, tokens: int) -> None:
+        """Count one call of the model."""
+        self.calls += 1
+        self.rows += rows
+        self.active += active
+        self.tokens += tokens
+
+    @property
+    def filled(self) -> float:
+        """The rows per call as a part of the active rows; 1.0 if nothing ran."""
+        return self.rows / self.active if self.active else 1.0
 
 
 def by_length(
