@@ -165,6 +165,7 @@ class RemoteModel(GeneratingModel):
             None,
             (),
             cut,
+            b"",
             usage,
             tuple(dialogue.attempts),
             dialogue.plan,
