@@ -225,8 +225,10 @@ void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t paren
         const Expr& x = pool_.exprs_[part & ~kNot];
         nullable = nullable && x.nullable != ((part & kNot) != 0);
         if (part & kNot) continue;
-        least = std::max(least, x.nullable ? 0 : x.shortest);
-        all = sum(all, x.nullable ? 0 : x.shortest);
+        std::uint32_t own = x.nullable ? 0 : x.shortest;
+        if (x.op == Op::number && !x.nullable && !x.measured) own = std::max(own, pool_.numbers_->least(x.a));
+        least = std::max(least, own);
+        all = sum(all, own);
     }
     if (!nullable) least = std::max(least, 1u);
     const bool single = parts_.size() == 1 && !(parts_[0] & kNot) && pool_.exprs_[parts_[0]].measured;

@@ -395,6 +395,42 @@ std::uint32_t Numbers::digits(std::uint32_t state) const {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(most, kInfinite));
 }
 
+// How many digits must follow a remainder at least until the digits are a multiple; if they are all 0, of another number.
+// Factors 2 and 5 do not count: an exponent or the decimal point may supply them.
+std::uint32_t Numbers::digits_to_multiple(const Divisor& d, std::uint64_t rest, bool zero) {
+    std::uint32_t count = 0;
+    rest %= d.r;
+    for (std::uint64_t limit = 1; limit < d.r; limit *= 10, ++count) {  // `limit` numbers follow; r is below kMaxUnit
+        if (zero) continue;
+        if ((d.r - rest) % d.r < limit) return count;
+        rest = rest * 10 % d.r;
+    }
+    return zero ? std::max(count, 1u) : count;
+}
+
+std::uint32_t Numbers::least(std::uint32_t state) const {
+    const State& s = states_[state];
+    const Spec& spec = specs_[s.spec];
+    if (s.zero && (spec.zero || spec.zero_point)) return 0;
+    std::uint32_t made = kInfinite;
+    auto range = [&](const Range& r, std::uint64_t rest) {
+        std::uint32_t count = r.multiple ? digits_to_multiple(*r.multiple, rest, s.zero) : 0;
+        const std::int64_t lacking = r.low.given() ? r.low.place + 1 - (s.length - s.fraction) : 0;  // digits before the point
+        if (lacking > 0) count = std::max(count, static_cast<std::uint32_t>(std::min<std::int64_t>(lacking, spec.plain() ? kInfinite - 1 : 2)));
+        made = std::min(made, count);
+    };
+    if (s.phase == Phase::start || s.phase == Phase::minus) {
+        for (int side = s.phase == Phase::minus; side < 2; ++side)
+            for (const Range& r : spec.sides[side]) range(r, 0);
+        return made == kInfinite ? 0 : made;
+    }
+    for (const Live& live : s.live) {
+        const Range& r = spec.sides[s.negative][live.range];
+        range(r, r.multiple ? live.residues[0].rest : 0);
+    }
+    return made == kInfinite ? 0 : made;
+}
+
 bool Numbers::accepting(std::uint32_t state) {
     const State& s = states_[state];
     if (s.phase == Phase::start || s.phase == Phase::minus || s.phase == Phase::point) return false;

@@ -1,10 +1,12 @@
 // Expressions and their derivatives, against words enumerated by hand.
 #include <random>
+#include <set>
 #include <string>
 
 #include "check.hpp"
 #include "guideway/error.h"
 #include "guideway/expr.h"
+#include "guideway/numbers.h"
 #include "guideway/spelling.h"
 #include "guideway/texts.h"
 #include "guideway/values.h"
@@ -99,6 +101,70 @@ void test_search_inside_search() {
         const ExprId literal = pool.speller().literals({std::u32string(bytes.begin(), bytes.end())}, Spelling::text);
         CHECK(!pool.alive(pool.both({literal, pool.negate(same)})));
         CHECK(pool.alive(pool.both({literal, same})) && pool.shortest(pool.both({literal, same})) == bytes.size());
+    }
+}
+
+Decimal decimal(std::int64_t value, std::int64_t exponent = 0) { return {value < 0, exponent, std::to_string(std::abs(value))}; }
+
+// Bytes of a shortest text, by a search that knows nothing of what lies ahead.
+std::uint32_t breadth_first(ExprPool& pool, ExprId start) {
+    std::vector<ExprId> level{start};
+    std::set<ExprId> seen{start};
+    for (std::uint32_t depth = 0; !level.empty(); ++depth) {
+        std::vector<ExprId> following;
+        for (const ExprId e : level) {
+            if (pool.nullable(e)) return depth;
+            pool.live(e).each([&](std::uint8_t b) {
+                if (const ExprId to = pool.next(e, b); to != kNone && seen.insert(to).second) following.push_back(to);
+            });
+        }
+        level = std::move(following);
+    }
+    return kInfinite;
+}
+
+// The shortest number of random bounds and divisors, also from within a number.
+void test_shortest_numbers() {
+    std::mt19937 random(28);
+    const auto draw = [&](std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(random); };
+    std::size_t compared = 0;
+    for (int i = 0; i < 300; ++i) {
+        Cell cell;
+        cell.has_low = draw(0, 2) == 0;
+        cell.has_high = draw(0, 2) == 0;
+        cell.open_low = draw(0, 1) == 0;
+        cell.low = decimal(draw(-3000, 3000), draw(-5, 1));
+        cell.high = decimal(draw(-3000, 3000), draw(-5, 1));
+        for (std::int64_t count = draw(0, 2); count > 0; --count) cell.multiple_of.push_back(decimal(draw(1, 40), draw(-2, 1)));
+        if (draw(0, 2) == 0) cell.not_multiple_of.push_back(decimal(draw(2, 9)));
+        ExprPool pool;
+        ExprId at = pool.numbers().start({cell}, static_cast<NumberText>(draw(0, 2)));
+        while (at != kNone) {
+            const std::uint32_t expected = breadth_first(pool, at);
+            CHECK(pool.shortest(at) == expected);
+            ++compared;
+            std::vector<std::uint8_t> bytes;
+            pool.live(at).each([&](std::uint8_t b) { bytes.push_back(b); });
+            if (bytes.empty() || draw(0, 4) == 0) break;
+            at = pool.next(at, bytes[static_cast<std::size_t>(draw(0, static_cast<std::int64_t>(bytes.size()) - 1))]);
+        }
+    }
+    CHECK(compared > 400);
+}
+
+// The digits that are missing until the next multiple lead the search, so not all remainders are visited.
+void test_work_for_shortest_numbers() {
+    for (const bool plain : {false, true}) {
+        Cell cell;
+        cell.multiple_of = {decimal(8721)};
+        cell.not_multiple_of = {decimal(2), decimal(5), decimal(7), decimal(11), decimal(37)};
+        cell.has_low = cell.open_low = true;
+        cell.low = decimal(plain ? 123456 : 0);
+        ExprPool pool;
+        const ExprId start = pool.numbers().start({cell}, plain ? NumberText::plain : NumberText::any);
+        const std::uint64_t before = pool.work().left();
+        CHECK(pool.shortest(start) == (plain ? 6 : 4));
+        CHECK(before - pool.work().left() < 100'000);
     }
 }
 
@@ -354,6 +420,8 @@ int main() {
     test_needed();
     test_universe();
     test_search_inside_search();
+    test_shortest_numbers();
+    test_work_for_shortest_numbers();
     test_units();
     test_counts_without_rows();
     test_counts_inside_counts();

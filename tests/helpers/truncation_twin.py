@@ -14,7 +14,7 @@ import guideway as gw
 from guideway.generation import Generation, GenerationRequest, Truncation, acomplete, complete, extraction
 from guideway.sampling import Mirostat, Sampler
 
-__all__ = ["BEYOND", "disagreement", "extractions"]
+__all__ = ["BEYOND", "disagreement", "extractions", "with_bans"]
 
 
 @dataclasses.dataclass
@@ -113,6 +113,56 @@ def disagreement(found: Generation[Any], free: Generation[Any], model: gw.Model,
     assert place is not None
     tally["with a place below the root"] += bool(place)
     return None if _resolves(found.text, place) else f"no value at {place!r} of {found.text}"
+
+
+BANS = ("e", " the", "a", " ", "in", "s", '", "', "0", "on", "1")
+FORMS: tuple[Any, ...] = (
+    gw.Regex("[a-z ]{2,60}"),
+    gw.Regex("([a-z]{1,8} )*[a-z]{1,8}[.!]"),
+    gw.JsonSchema({"type": "array", "items": {"type": "string"}}),
+    gw.JsonSchema({"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}),
+    gw.JsonSchema({"type": "array", "items": {"enum": ["one", "two", "three", "four"]}, "uniqueItems": True}),
+)
+
+
+def with_bans(model: gw.Model, seed: int, tally: Counter[str]) -> str | None:
+    """Compare a text with banned strings with the run without a budget, and with `on_truncation="raise"`."""
+    rng = random.Random(seed)
+    form = rng.choice(FORMS)
+    options: dict[str, Any] = {
+        "sampler": rng.choice(SAMPLERS),
+        "seed": rng.randrange(100_000),
+        "bad_words": rng.sample(BANS, rng.randrange(1, 4)),
+        "logprobs": rng.choice((None, None, None, 1)),
+    }
+    budget = gw.compile(form, model.vocabulary).matcher().min_tokens_to_complete() + rng.randrange(1, 14)
+    prompt = rng.choice(("Names: ", "The museum ", "x"))
+    try:
+        found = complete(model, prompt, form, max_tokens=budget, **options)
+        free = complete(model, prompt, form, max_tokens=budget + BEYOND, allow_truncation=True, **options)
+    except (gw.errors.UnsatisfiableError, gw.errors.LimitExceededError):
+        return None
+    count = len(found.tokens)
+    if found.tokens == free.tokens[:count]:
+        tally["same"] += 1
+        wanted = None
+    else:
+        tally["completed early"] += 1
+        index = next(i for i, pair in enumerate(zip(found.tokens, free.tokens, strict=False)) if len(set(pair)) > 1)
+        wanted = (index, free.tokens[index])
+    got = None if found.truncation is None else (found.truncation.token_index, found.truncation.token_id)
+    if got != wanted or found.finish_reason != ("stop" if wanted is None else "length"):
+        return f"{found.finish_reason} {found.truncation}, wanted {wanted}"
+    try:
+        strict = complete(model, prompt, form, max_tokens=budget, on_truncation="raise", **options)
+    except gw.errors.TruncatedError as error:
+        partial = error.generation
+        if wanted is None or (partial.truncation, partial.tokens) != (found.truncation, found.tokens[: wanted[0]]):
+            return f"raised {error} with {partial.tokens}, wanted {wanted}"
+    else:
+        if wanted is not None or strict.tokens != found.tokens or len(strict.steps) != len(found.steps):
+            return f"not raised, wanted {wanted}"
+    return None
 
 
 def _resolves(text: str, place: str) -> bool:

@@ -95,3 +95,17 @@ def test_the_table_of_keywords_is_that_of_the_code() -> None:
 
     table = (ROOT / "docs" / "keywords.md").read_text("utf-8")
     assert re.findall(r"^\| `([^`]+)`", table, re.MULTILINE) == list(KEYWORDS)
+
+
+@pytest.mark.parametrize(
+    ("page", "limit"), [("vllm", "max_tokens"), ("sglang", "max_new_tokens"), ("transformers", "max_new_tokens")]
+)
+def test_pages_of_integrations_say_that_outputs_can_end_incomplete(page: str, limit: str) -> None:
+    text = " ".join((ROOT / "docs" / f"{page}.md").read_text("utf-8").split())
+    assert f"an output can end at `{limit}` before it is complete" in text
+
+
+def test_readme_matches_years_in_ascii_digits() -> None:
+    code = code_of(ROOT / "README.md")
+    assert "(19|20)[0-9][0-9]" in code
+    assert r"\d" not in code  # matches every Unicode digit

@@ -136,7 +136,7 @@ def _constrained(rng: random.Random) -> Any:
         Annotated[int, Field(gt=low, multiple_of=rng.choice([2, 3, 7]))],
         Annotated[float, Field(gt=low / 4, lt=high)],
         Annotated[float, Field(multiple_of=0.5, allow_inf_nan=False)],
-        Annotated[Decimal, Field(max_digits=places + rng.randint(0, 3) or 1, decimal_places=places)],
+        Annotated[Decimal, Field(max_digits=max(1, places + rng.randint(-3, 3)), decimal_places=places)],
         Annotated[Decimal, Field(ge=low, le=high, decimal_places=2)],
         Annotated[Decimal, Field(max_digits=rng.randint(1, 5))],
         Annotated[str, Field(min_length=size, max_length=size + 3)],

@@ -42,6 +42,9 @@ public:
     // How many digits the bounds and divisors of a state's cells have at most, written without exponents.
     std::uint32_t digits(std::uint32_t state) const;
 
+    // A lower bound of the bytes that a state still needs, by the remainders and the lower bounds of its cells.
+    std::uint32_t least(std::uint32_t state) const;
+
     // For the pool, of the state that a number expression stands for.
     bool accepting(std::uint32_t state);
     void derive(std::uint32_t state, std::array<ExprId, 256>& out);
@@ -108,6 +111,7 @@ private:
     ExprId exponent_texts(std::vector<Interval> intervals);
     ExprId counting_texts(std::int64_t low, std::int64_t high);
     ExprId free_rest(const State& s);
+    static std::uint32_t digits_to_multiple(const Divisor& d, std::uint64_t rest, bool zero);
     bool zero_allowed(const State& s) const;
 
     ExprPool& pool_;

@@ -114,4 +114,5 @@ def extract(
         show_table(console, f"{type_name or schema} by {model}", made)
         show_summary(console, made)
     if failed:
-        some_failed(f'{failed} of {len(left)} texts have no record: see "error" in their lines')
+        where = "" if resume is None else f" of {resume}"
+        some_failed(f'{failed} of {len(left)} texts have no record: see "error" in their lines{where}')

@@ -67,6 +67,15 @@ def _hint(value: object) -> str:
     shown = _shown(value)
     if isinstance(value, (list, tuple, set, frozenset)) and value and all(isinstance(one, str) for one in value):
         return f"for one of these texts, pass Choice({shown})"
+    if (
+        isinstance(value, (list, tuple))
+        and value
+        and not any(isinstance(one, (str, bytes, int, float)) for one in value)
+    ):
+        return (
+            "for an own constraint of each prompt, pass guideway.GenerationRequest(prompt, constraint) for each; for texts"
+            " that fit one of several constraints, join them with |"
+        )
     if isinstance(value, Mapping):
         return f'for an object with these keys, pass {{"properties": …}}; for any value, JsonSchema({shown})'
     if isinstance(value, str) and value.lstrip().startswith("{"):

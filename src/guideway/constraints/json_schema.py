@@ -101,21 +101,32 @@ def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] |
     return document, named
 
 
-_WRAPPER = frozenset({"name", "strict", "schema", "description"})
-"""The keys of the object around a schema in OpenAI's API. None of them but "description" is a keyword."""
+_COMMON = {"name", "description", "strict", "type"}
+_WRAPPERS = {
+    "schema": ("OpenAI's wrapper", _COMMON),
+    "input_schema": ("a tool of Anthropic's API", _COMMON | {"cache_control"}),
+    "parameters": ("a tool of OpenAI's API", _COMMON),
+}
+"""The key of the schema in an object of an API -> what the object is, and its other keys. None of them but "description"
+and "type" is a keyword."""
 
 
 def refuse_wrapper(document: Mapping[str, Any]) -> None:
-    """Raise `InvalidConstraintError` for the objects in which OpenAI's API wraps a schema."""
-    if isinstance(document.get("json_schema"), Mapping) and document.get("type") == "json_schema":
-        raise InvalidConstraintError(
-            'this is the "response_format" of OpenAI\'s API, not a schema; pass its "json_schema"["schema"]', ""
-        )
-    if "name" in document and document.keys() <= _WRAPPER and isinstance(document.get("schema"), (Mapping, bool)):
-        raise InvalidConstraintError(
-            f'this is OpenAI\'s wrapper with the keys {", ".join(map(repr, document))}, not a schema; pass its "schema"',
-            "",
-        )
+    """Raise `InvalidConstraintError` for the objects in which APIs wrap a schema."""
+    kind = document.get("type")
+    for outer, key in (("json_schema", "schema"), ("function", "parameters")):
+        if kind == outer and isinstance(document.get(outer), Mapping):
+            what = 'the "response_format"' if outer == "json_schema" else "a tool"
+            raise InvalidConstraintError(
+                f'this is {what} of OpenAI\'s API, not a schema; pass its "{outer}"["{key}"]', ""
+            )
+    for key, (what, others) in _WRAPPERS.items():
+        if not isinstance(document.get(key), (Mapping, bool)) or not document.keys() <= {key, *others}:
+            continue
+        strict = key == "schema" and isinstance(document.get("strict"), bool)
+        if strict or isinstance(document.get("name"), str) or kind == "json_schema":
+            shown = ", ".join(map(repr, document))
+            raise InvalidConstraintError(f'this is {what} with the keys {shown}, not a schema; pass its "{key}"', "")
 
 
 class JsonSchema(Constraint[Any]):

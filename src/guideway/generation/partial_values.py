@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from contextlib import suppress
 from typing import Any
 
 from guideway.constraints.base import Constraint
@@ -19,7 +20,7 @@ class Progress(PartialReader):
     Attributes:
         data: All complete values so far, with containers that are still open.
         fields: The complete entries of the outermost object, as values of their types if the constraint is a Python
-            type.
+            type. An entry that the type's own validation rejects is left out.
     """
 
     def __init__(self, source: Constraint[Any]) -> None:
@@ -34,4 +35,8 @@ class Progress(PartialReader):
 
     def _field_ended(self, key: str, value: Any) -> None:
         adapter = self._adapters.get(key)
-        self.fields[key] = copy.deepcopy(value) if adapter is None else adapter.validate_json(json.dumps(value))
+        if adapter is None:
+            self.fields[key] = copy.deepcopy(value)
+            return
+        with suppress(Exception):  # of the type's own validation: the error of the whole value is raised at the end
+            self.fields[key] = adapter.validate_json(json.dumps(value))

@@ -173,7 +173,7 @@ class Plan:
         value: Any = text
         if self.source is not None:
             whole = row.finish_reason == "stop"
-            value = _value(self.source, text) if whole and not self._refuses(truncation) else None
+            value = _value(self.source, text) if whole and not self._refuses(row, truncation) else None
         prompt_tokens = len(session) - len(tokens)
         found = Generation(
             value,
@@ -189,17 +189,21 @@ class Plan:
             truncation,
             stream.pending,
         )
-        if truncation is not None and self._refuses(truncation):
-            raise TruncatedError(_truncated(truncation, row.limits.max_tokens, session), found)
+        if truncation is not None and self._refuses(row, truncation):
+            raise TruncatedError(_truncated(truncation, self.settings.limits.max_tokens, session, row.begun), found)
         return found
 
-    def _refuses(self, truncation: Truncation | None) -> bool:
-        return truncation is not None and self.settings.raise_on_truncation
+    def _refuses(self, row: Row, truncation: Truncation | None) -> bool:
+        """Whether a truncation is an error. One that the row was resumed with is not."""
+        if truncation is None or not self.settings.raise_on_truncation:
+            return False
+        return truncation.kind == "cut" or row.divergence is not row.earlier
 
     def _truncation(self, row: Row, tokens: list[int]) -> Truncation | None:
         """Return how the limit of tokens changed the text of a finished row."""
         session, found = row.session, row.divergence
-        is_cut = row.finish_reason != "stop" and (found is None or not row.limits.halt_on_divergence)
+        is_halted = row.limits.halt_on_divergence and found is not row.earlier
+        is_cut = row.finish_reason != "stop" and not (is_halted and found is not None)
         if found is None and not is_cut:
             return None
         start = len(session) - len(tokens)
@@ -238,9 +242,9 @@ class Plan:
         )
 
 
-def _truncated(truncation: Truncation, most: int, session: Session) -> str:
-    """Return the message of `TruncatedError`."""
-    limit = f"max_tokens={most}"
+def _truncated(truncation: Truncation, most: int, session: Session, begun: int) -> str:
+    """Return the message of `TruncatedError`. `begun`: the number of tokens with which the text was resumed."""
+    limit = f"max_tokens={most}" + (f" (after {begun} tokens of the state)" if begun else "")
     if truncation.by == "context":
         limit = f"the context of {session.context_size} tokens"
     place = "" if truncation.place is None else f", in the value at {truncation.place!r}"

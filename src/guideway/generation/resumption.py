@@ -51,6 +51,7 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
         steps=state.steps if len(state.steps) <= begun else (),
         healed=state.healed,
         free_after=state.source is None,
+        earlier=state.divergence,
     )
     decode([row])
     return plan.result(row)
@@ -71,7 +72,6 @@ def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
     session.rewind(len(there) - kept)
     session.feed(wanted[kept:])
     session.memory = state.memory
-    session.divergence = state.divergence
     written = model.vocabulary.bytes_of(state.tokens)
     if state.source is None and len(written) >= len(state.healed.encode()):
         return session

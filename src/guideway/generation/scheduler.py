@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
 from guideway.generation.deferral import JOIN_WORK, Deferral, WorkDeferred, bound_work
 from guideway.generation.multi_step import stride
 from guideway.generation.stop_checker import Watch
+from guideway.generation.unbudgeted import SETTLED, UnbudgetedRun
 from guideway.matcher import Matcher
 from guideway.sampling import TokenLogprobs, report
 from guideway.sessions.batch_step import feed_all
@@ -91,6 +92,7 @@ class Row:
         lowest: The lowest position to which the row was rewound in a multi-step call.
         healed: The text at the start that is not output.
         free_after: The constraint applies only to `healed`.
+        earlier: The first token that a token budget changed before the row was resumed; None: there is none.
 
     Raises:
         BudgetTooSmallError: The constraint needs more than `max_tokens`.
@@ -106,14 +108,19 @@ class Row:
         steps: Sequence[TokenLogprobs] = (),
         healed: str = "",
         free_after: bool = False,
+        earlier: Divergence | None = None,
     ) -> None:
         self.session = session
         self.limits = limits
         self.finish_reason: FinishReason | None = None
         self.error: BaseException | None = None
         self.steps: list[TokenLogprobs] = list(steps)
+        self.earlier = earlier
+        self._changed: Divergence | None = None  # of a row with banned strings, once it is over
+        self._free_run: UnbudgetedRun | None = None  # of a row with banned strings, after the first difference
         self._unseen = begun - len(steps)  # the number of tokens at the start without log-probabilities
         self._eos_ids = frozenset(session.tokenizer.eos_ids)
+        self.begun = begun
         self._start = len(session) - begun
         self._forced: set[int] = set()  # positions in the session
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
@@ -153,9 +160,14 @@ class Row:
 
     @property
     def divergence(self) -> Divergence | None:
-        """The first token of the output that the token budget changed; None: there is none."""
-        found = self.session.divergence
-        return found if found is not None and found.position >= self._start else None
+        """The first token of the output that the token budget changed; None: there is none.
+
+        A row that ends at a divergence reports `earlier` only if there is no other one.
+        """
+        if self.earlier is not None and not self.limits.halt_on_divergence:
+            return self.earlier
+        found = self._changed if self.limits.bad_words and self.is_over else self.session.divergence
+        return found if found is not None and found.position >= self._start else self.earlier
 
     @property
     def forced(self) -> int:
@@ -217,6 +229,9 @@ class Row:
         token_id = only[0] if only else session.draw(attempt=attempt, unbudgeted=self._unbudgeted())
         if self._halts():
             return
+        if limits.bad_words and self._free_run is None and (changed := session.divergence) is not None:
+            index = len(session) - self._refused[0]
+            self._part([changed.token_id] if self._unbudgeted() is None else self._refused[1][index:])
         if limits.logprobs is not None:
             logits, mask = session.shared_logits(), session.mask
             self.steps.append(report(logits, mask, token_id, forced=bool(only), count=limits.logprobs))
@@ -300,7 +315,7 @@ class Row:
             budget = self.left if self.limits.complete else None
             avoid = self._eos_ids if place - self._start < self.limits.min_tokens else frozenset()
             try:
-                one = self.session.only_legal(budget, without=without, avoid=avoid, compare=True)
+                one = self.session.only_legal(budget, without=without, avoid=avoid, compare=self._compares)
             except UnsatisfiableError:
                 self._take_back(1, by_budget=self.session.budget_excludes_all)
             except BudgetTooSmallError:  # the completion is longer than estimated (array items that must be different)
@@ -314,14 +329,56 @@ class Row:
             if self._halts():
                 return []
 
+    @property
+    def _compares(self) -> bool:
+        """Whether a token that the budget changes is still to be found."""
+        return self._free_run is None and (self.earlier is None or self.limits.halt_on_divergence)
+
     def _halts(self) -> bool:
-        """End the row if the budget has changed a token, and the row is to end there."""
-        if self.limits.halt_on_divergence and self.divergence is not None:
+        """End the row if the budget has changed a token, and the row is to end there.
+
+        A row with banned strings ends in `_settle_difference`.
+        """
+        limits = self.limits
+        if limits.halt_on_divergence and not limits.bad_words and self.session.divergence is not None:
             self.finish_reason = "length"
         return self.is_over
 
+    def _part(self, ids: Sequence[int]) -> None:
+        """Begin the run without the budget with these ids: from here, the budget changes the tokens."""
+        limits = replace(
+            self.limits,
+            max_tokens=self.session.context_size - self._start,
+            complete=False,
+            halt_on_divergence=False,
+            logprobs=None if self.limits.logprobs is None else 0,
+        )
+        session = self.session.fork()
+        session.divergence = None
+        other = Row(session, limits, begun=len(session) - self._start, healed=self.watch.healed)
+        other._forbidden = {at: set(excluded) for at, excluded in self._forbidden.items()}
+        other._taken_back, other._furthest = self._taken_back, self._furthest
+        self._free_run = UnbudgetedRun(other, ids)
+
+    def _settle_difference(self) -> None:
+        """Compare the text with the run without the budget, if the row is over, or ends at a difference that stays."""
+        if self._free_run is None or not (self.is_over or self.limits.halt_on_divergence):
+            return
+        self._changed = self._free_run.difference(self.tokens, self._start)
+        self.watch.hidden_from = None
+        if self._changed is None or not self.limits.halt_on_divergence:
+            return
+        index = self._changed.position - self._start
+        if self.is_over or self.watch.settled > index + SETTLED:
+            self._remove(len(self.session) - self._changed.position)
+            self.finish_reason = "length"
+        else:
+            self.watch.hidden_from = index
+
     def _unbudgeted(self) -> int | None:
         """Return the forced token that comes here without the budget; None: without it, no token is forced here."""
+        if self._free_run is not None:
+            return None
         place, ids = self._refused
         index = len(self.session) - place
         return ids[index] if 0 <= index < len(ids) else None
@@ -347,6 +404,10 @@ class Row:
             self._refused = len(self.session), ids
         return []
 
+    def take(self, ids: Sequence[int]) -> None:
+        """Take ids that were drawn elsewhere."""
+        self._take(ids, forced=False)
+
     def _take(self, ids: Sequence[int], *, forced: bool) -> None:
         session = self.session
         start, matcher = len(session), session.matcher
@@ -358,6 +419,7 @@ class Row:
         left = bound_work(None)  # an interruption would lose the end of the text
         try:
             self._took(ids, start, matcher)
+            self._settle_difference()
         finally:
             bound_work(left)
 
@@ -423,19 +485,29 @@ class Row:
             raise LimitExceededError(
                 f"gave up after {MOST_TAKEN_BACK} backtracking attempts: bad_words or max_tokens is too restrictive"
             )
-        before = self.divergence
-        token_id = self.session.rewind(count)[0]
-        if self.session.divergence is None and (by_budget or before is not None):
+        if by_budget and self.limits.bad_words and self._free_run is None:
+            self._part([])
+        before = self.session.divergence
+        token_id = self._remove(count)
+        if not self.limits.bad_words and self.session.divergence is None and (by_budget or before is not None):
             same = before is not None and before.position == place
             self.session.divergence = before if same else Divergence(place, token_id)
+        if self.earlier is not None and self.earlier.position >= place:
+            self.earlier = None
         if place < self._refused[0]:
             self._refused = (0, [])
-        self.lowest = min(self.lowest, place)
-        self.watch.pop(count)
         self._forbidden = {at: ids for at, ids in self._forbidden.items() if at <= place}
         self._forbidden.setdefault(place, set()).add(token_id)
+
+    def _remove(self, count: int) -> int:
+        """Remove tokens. Returns the first of them."""
+        token_id = self.session.rewind(count)[0]
+        place = len(self.session)
+        self.lowest = min(self.lowest, place)
+        self.watch.pop(count)
         self._forced = {at for at in self._forced if at < place}
-        del self.steps[max(0, kept - self._unseen) :]
+        del self.steps[max(0, place - self._start - self._unseen) :]
+        return token_id
 
 
 def _needed(matcher: Matcher) -> int:

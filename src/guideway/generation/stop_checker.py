@@ -18,6 +18,7 @@ class Watch:
         banned: The banned strings, as UTF-8.
         healed: The text at the start that repeats the end of the prompt, and is not output.
         cut: The end of the text, once a stop string was found.
+        hidden_from: The index of a token; its text and later text is not shown yet. None: there is none.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Watch:
         self._shown = self.skipped
         self._stream = TextStream()
         self.cut: int | None = None
+        self.hidden_from: int | None = None
         self.stopped_by: str | None = None
 
     @property
@@ -48,6 +50,12 @@ class Watch:
     def shown_tokens(self) -> int:
         """The number of tokens with bytes that were shown. They cannot be removed."""
         return sum(1 for start in (0, *self._ends[:-1]) if start < self._shown) if self._shown > self.skipped else 0
+
+    @property
+    def settled(self) -> int:
+        """The number of tokens at the start that are not part of a banned string that could still be completed."""
+        safe = self._safe_tokens()
+        return sum(1 for end in self._ends if end <= safe)
 
     def push(self, token_id: int, *, named: bool = False) -> int | None:
         """Add a token.
@@ -99,6 +107,8 @@ class Watch:
         end = len(self._data) if self.cut is None else self.cut
         if not finished:
             end = min(_safe(self._data, self._stop), self._safe_tokens())
+            if self.hidden_from is not None:
+                end = min(end, (0, *self._ends)[self.hidden_from])
         piece = bytes(self._data[self._shown : max(end, self._shown)])
         self._shown = max(end, self._shown)
         return self._stream.push(piece)

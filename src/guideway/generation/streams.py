@@ -188,10 +188,11 @@ class Growth:
 
     def whole(self) -> PartialValue[Any]:
         """The value at the end."""
-        self._progress.finish()
         result = self._job.results[0][0]
         if isinstance(result, Exception):
             raise result
+        if result is not None and (result.truncation is None or result.truncation.kind != "cut"):
+            self._progress.finish()
         return PartialValue(self._progress.data, dict(self._progress.fields), None if result is None else result.value)
 
 

@@ -580,7 +580,8 @@ class Session:
         total = self._shift + (len(self._tokens) if kept is None else kept) + count
         if total > self.context_size:
             raise ContextOverflowError(
-                f"the sequence would have {total} tokens; the model's context holds {self.context_size}"
+                f"the sequence would have {total} tokens; the model's context holds {self.context_size}: shorten the text, or"
+                " load a model with a larger context"
             )
 
     def check(self, ids: Sequence[int], kept: int) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,3 +152,34 @@ def test_a_lone_surrogate_in_a_row(run: Run, folder: Path) -> None:
     found = {row["id"]: row for row in read(out)}
     assert (found[0]["text"], "error" in found[0], "record" in found[1]) == ("a\ud800", True, True)
     assert run(*command, "--json")[0] == 2
+
+
+def test_a_process_that_is_interrupted_continues_and_names_the_row_that_failed(folder: Path) -> None:
+    """A user's steps: extract 150 rows, press Ctrl-C, give the same command again, read why one row failed."""
+    texts = [{"id": number, "text": f"Ada Lovelace, {30 + number % 60}"} for number in range(150)]
+    texts[17]["text"] = "word " * 5000
+    write(folder / "notes.jsonl", texts)
+    out = folder / "people.jsonl"
+    command = [sys.executable, "-m", "guideway", "extract", "notes.jsonl", "--schema", "schema.json"]
+    command += ["--batch-size", "1", "--resume", out.name]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < until and not (out.exists() and len(read(out)) >= 3):
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    before = read(out)
+    assert process.returncode == 130
+    assert (
+        f"interrupted; {len(before)} lines were written; the same command with --resume people.jsonl continues" in err
+    )
+    assert 3 <= len(before) < 150
+    again = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert again.returncode == 2
+    assert 'texts have no record: see "error" in their lines of people.jsonl' in again.stderr
+    rows = read(out)
+    assert sorted(row["id"] for row in rows) == list(range(150))
+    assert all(row in rows for row in before if "record" in row)
+    (failed,) = (row for row in rows if "error" in row)
+    assert failed["id"] == 17
+    assert "shorten the text, or load a model with a larger context" in failed["error"]

@@ -150,3 +150,43 @@ def test_the_wrapper_of_openai_is_no_schema(make: Callable[[Any], Any]) -> None:
         make({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}})
     make(schema)
     make({"type": "object", "properties": {"name": {}, "schema": {}}})
+    make({"type": "object", "name": "x", "schema": schema, "properties": {"a": schema}})
+
+
+@pytest.mark.parametrize("make", [gw.JsonSchema, lambda given: gw.compile(given, VOCABULARY)])
+@pytest.mark.parametrize(
+    ("wrapper", "words"),
+    [
+        ({"strict": True, "schema": {"type": "integer"}}, 'OpenAI\'s wrapper .* pass its "schema"'),
+        ({"type": "json_schema", "name": "x", "schema": {}}, 'OpenAI\'s wrapper .* pass its "schema"'),
+        ({"type": "json_schema", "schema": {}}, 'OpenAI\'s wrapper .* pass its "schema"'),
+        ({"name": "x", "input_schema": {}}, 'Anthropic\'s API .* pass its "input_schema"'),
+        ({"name": "x", "description": "y", "input_schema": {}}, 'Anthropic\'s API .* pass its "input_schema"'),
+        ({"type": "custom", "name": "x", "input_schema": {}}, 'Anthropic\'s API .* pass its "input_schema"'),
+        ({"name": "x", "description": "y", "parameters": {}}, 'OpenAI\'s API .* pass its "parameters"'),
+        ({"type": "function", "name": "x", "parameters": {}}, 'OpenAI\'s API .* pass its "parameters"'),
+        ({"type": "function", "function": {"name": "x"}}, 'pass its "function"\\["parameters"\\]'),
+    ],
+)
+def test_wrappers_of_apis_are_no_schemas(make: Callable[[Any], Any], wrapper: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidConstraintError, match=words) as found:
+        make(wrapper)
+    assert found.value.place == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("enum", "write the keyword 'enum'"),
+        ("undefined", "leave it out of 'required'"),
+        ("json_object", "the type 'object'"),
+        ("datetime", "'format': 'date-time'"),
+        ("interger", "did you mean 'integer'"),
+        ("file", "got 'file'$"),
+        ("bytes", "got 'bytes'$"),
+        ("number?", "did you mean 'number'"),
+    ],
+)
+def test_suggestions_for_unknown_types(kind: str, words: str) -> None:
+    with pytest.raises(InvalidConstraintError, match=words):
+        gw.JsonSchema({"type": kind})

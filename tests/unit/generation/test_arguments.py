@@ -93,6 +93,17 @@ def test_a_session_takes_any_constraint() -> None:
         gw.generate(MODEL, "a", automaton)
 
 
+@pytest.mark.parametrize("outputs", [[AB, AB], [{"type": "integer"}, AB], (int, str), [AB, None]])
+def test_a_list_of_constraints_is_refused_with_a_hint(outputs: object) -> None:
+    for call in (gw.generate, gw.stream, gw.extract):
+        with pytest.raises(
+            gw.errors.InvalidConstraintError, match=r"pass guideway\.GenerationRequest\(prompt, constraint\)"
+        ):
+            call(MODEL, ["a", "b"], outputs)  # type: ignore[operator]  # of a tuple
+    requests = [gw.GenerationRequest("a", AB), gw.GenerationRequest("b", gw.Choice(["b"]))]
+    assert gw.generate(MODEL, requests)[1] == "b"
+
+
 def test_return_exceptions_keeps_the_position() -> None:
     long = gw.GenerationRequest("a", gw.Regex("a{30}"), max_tokens=5)
     with pytest.raises(BudgetTooSmallError, match=r"^prompt 2 of 3: the shortest output needs 31 tokens"):

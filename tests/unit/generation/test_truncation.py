@@ -5,20 +5,30 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import AfterValidator, create_model
 
 import guideway as gw
 from guideway.cli.app import main
-from guideway.generation import Generation, Truncation, acomplete, complete
+from guideway.generation import (
+    Generation,
+    PartialValue,
+    Truncation,
+    acomplete,
+    astream_values,
+    complete,
+    stream_extract,
+)
 from guideway.jsontext.pointer import pointer_at
 from guideway.sessions import Divergence
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Vocabulary
 
-from ...helpers.truncation_twin import disagreement, extractions
+from ...helpers.truncation_twin import disagreement, extractions, with_bans
 
 NAMES = gw.JsonSchema(
     {
@@ -58,6 +68,35 @@ def test_truncation_agrees_with_a_run_without_a_budget(tiny: gw.Model) -> None:
 @pytest.mark.slow
 def test_truncation_of_500_extractions_agrees_with_a_run_without_a_budget(tiny: gw.Model) -> None:
     agree(tiny, 500)
+
+
+def agree_with_bans(model: gw.Model, count: int) -> None:
+    """Compare texts with banned strings with runs without a budget, and `on_truncation="raise"` with both."""
+    tally, faults, seed = Counter[str](), [], 0
+    while sum(tally.values()) < count:
+        if problem := with_bans(model, seed, tally):
+            faults.append((seed, problem))
+        seed += 1
+    assert not faults, faults[:5]
+    assert min(tally["same"], tally["completed early"]) > count / 5
+
+
+def test_truncation_with_banned_strings_agrees_with_a_run_without_a_budget(tiny: gw.Model) -> None:
+    agree_with_bans(tiny, 100)
+
+
+@pytest.mark.slow
+def test_truncation_of_600_texts_with_banned_strings(tiny: gw.Model) -> None:
+    agree_with_bans(tiny, 600)
+
+
+def test_the_truncation_is_not_that_of_a_removed_token(tiny: gw.Model) -> None:
+    """The budget excludes a token that the run without a budget takes back, too."""
+    form, options = gw.Regex("[a-z ]{2,60}"), {"bad_words": ["e", " the"], "seed": 55833}
+    found = complete(tiny, "Names: ", form, max_tokens=8, **options)  # type: ignore[call-overload]  # as a dict
+    free = complete(tiny, "Names: ", form, max_tokens=28, allow_truncation=True, **options)  # type: ignore[call-overload]  # as a dict
+    assert found.tokens[:6] == free.tokens[:6]
+    assert found.truncation == ("completed_early", "max_tokens", 6, free.tokens[6], None, 7)
 
 
 def test_extract_with_a_small_budget_reports_the_place(tiny: gw.Model) -> None:
@@ -116,7 +155,7 @@ def test_a_banned_string_within_a_budget() -> None:
     free = complete(model, "a", gw.Regex("[ab]{1,6}c"), bad_words="aa", max_tokens=50)
     assert (free.finish_reason, free.truncation) == ("stop", None)
     tight = complete(model, "a", gw.Regex("[ab]{1,6}c"), bad_words="aa", max_tokens=5)
-    assert (tight.text, tight.truncation) == ("bbac", ("completed_early", "max_tokens", 3, 0, None, 3))
+    assert (tight.text, tight.truncation) == ("bbac", ("completed_early", "max_tokens", 2, 1, None, 2))
 
 
 def test_free_text_is_cut() -> None:
@@ -142,6 +181,75 @@ def test_streams_and_async_report_the_same(tiny: gw.Model) -> None:
     values = gw.stream_values(tiny, "Names: ", NAMES, **options)
     assert list(values)[-1].value == one.value
     assert values.results.truncation == one.truncation
+
+
+@pytest.mark.parametrize("output", [list[str], NAMES])
+def test_streams_of_values_of_texts_that_are_cut(tiny: gw.Model, output: Any) -> None:
+    options: dict[str, Any] = {"max_tokens": 3, "temperature": 1.0, "seed": 5}
+    for stream in (
+        gw.stream_values(tiny, "Names: ", output, **options, allow_truncation=True),
+        stream_extract(tiny, "Names: ", output, **options, allow_truncation=True),
+    ):
+        last = list(stream)[-1]
+        assert (last.value, stream.results.truncation.kind) == (None, "cut")
+
+    async def values(**given: Any) -> list[PartialValue[Any]]:
+        return [value async for value in astream_values(tiny, "Names: ", output, **given)]
+
+    assert asyncio.run(values(**options, allow_truncation=True))[-1].value is None
+    halted: dict[str, Any] = {**options, "max_tokens": 9, "on_truncation": "raise", "return_exceptions": True}
+    with pytest.raises(gw.errors.TruncatedError):
+        list(gw.stream_values(tiny, "Names: ", output, **halted))
+    with pytest.raises(gw.errors.TruncatedError):
+        asyncio.run(values(**halted))
+
+
+@pytest.mark.parametrize("error", [ValueError, RuntimeError])
+def test_a_stream_of_values_that_a_validator_rejects(tiny: gw.Model, error: type[Exception]) -> None:
+    def reject(value: str) -> str:
+        raise error("no name is good")
+
+    record = create_model("Rejected", name=(Annotated[str, AfterValidator(reject)], ...), age=(int, ...))
+    seen: list[object] = []
+    with pytest.raises(gw.errors.InvalidTextError, match="no name is good"):
+        seen.extend(gw.stream_values(tiny, "Names: ", record))
+    with pytest.raises(gw.errors.InvalidTextError, match="no name is good"):
+        list(gw.stream_values(tiny, "Names: ", record, return_exceptions=True))
+
+
+def test_a_number_that_is_cut_is_not_a_partial_value() -> None:
+    model = ConstantModel(
+        Vocabulary([*(b"%d" % n for n in range(10)), b""], eos_ids=[10]), [9.0 - n for n in range(11)]
+    )
+    options: dict[str, Any] = {"max_tokens": 3, "sampler": gw.Sampler(temperature=1.0), "allow_truncation": True}
+    stream = gw.stream_values(model, "1", gw.JsonSchema({"type": "integer", "minimum": 10**6}), **options)
+    assert list(stream)[-1].data is None
+
+
+def test_a_stream_that_raises_shows_no_text_after_the_truncation(tiny: gw.Model) -> None:
+    """With banned strings, the truncation is known only after more tokens."""
+    form, options = gw.Regex("[a-z ]{2,60}"), {"bad_words": ["e", " the"], "seed": 55833, "max_tokens": 8}
+    shown: list[str] = []
+    stream = gw.stream(tiny, "Names: ", form, **options, on_truncation="raise")  # type: ignore[call-overload]  # as a dict
+    with pytest.raises(gw.errors.TruncatedError) as found:
+        shown.extend(stream)
+    assert "".join(shown) == found.value.generation.text == "dor   s"
+
+
+def test_a_resumed_text_is_not_refused_for_an_earlier_truncation() -> None:
+    model = chooser(b"a", b"b", b"c")
+    found = complete(model, "a", gw.Regex("[ab]{2,9}c[ab]{2,9}c"), max_tokens=9)
+    assert found.truncation is not None
+    state = replace(found.state, tokens=found.state.tokens[: found.truncation.token_index + 1])
+    again = gw.resume(model, state, max_tokens=30, on_truncation="raise")
+    assert (again.text.count("c"), again.truncation) == (2, found.truncation)
+    with pytest.raises(
+        gw.errors.TruncatedError, match=r"max_tokens=5 \(after \d tokens of the state\) shortens"
+    ) as error:
+        gw.resume(model, state, max_tokens=5, on_truncation="raise")
+    later = error.value.generation.truncation
+    assert later is not None
+    assert later.token_index > found.truncation.token_index
 
 
 def test_on_truncation_raise(tiny: gw.Model) -> None:

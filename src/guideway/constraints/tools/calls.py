@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from guideway.constraints.base import Constraint
@@ -49,6 +49,27 @@ class ToolCall:
     name: str
     arguments: Any
     id: str = ""
+    _parsed: tuple[Any, Any] | None = field(default=None, repr=False, compare=False)
+    """The arguments, and the JSON values that they were parsed from; None for a call that was not parsed."""
+
+    def json_arguments(self) -> Any:
+        """Return the arguments as JSON values: those of the text, if the call was parsed from a text.
+
+        Other arguments are written as Pydantic writes their values, with serialisation aliases.
+
+        Raises:
+            ValueError: A value has no JSON text, such as infinity or bytes that are not UTF-8.
+        """
+        if self._parsed is not None and self._parsed[0] is self.arguments:
+            return self._parsed[1]
+        from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+        try:
+            values = to_jsonable_python(self.arguments, by_alias=True)
+            json.dumps(values, allow_nan=False)
+        except (PydanticSerializationError, ValueError) as error:
+            raise ValueError(f"the arguments of the call of {self.name!r} have no JSON text: {error}") from error
+        return values
 
 
 @dataclass(frozen=True)
@@ -76,10 +97,8 @@ class Reply:
             A dict with "role" and "content", and "reasoning_content" and "tool_calls" if there are any.
 
         Raises:
-            ValueError: `arguments` has another value.
+            ValueError: `arguments` has another value, or the arguments of a call have no JSON text.
         """
-        from pydantic_core import to_jsonable_python
-
         if arguments not in ("object", "json"):
             raise ValueError(f'arguments must be "object" or "json", got {arguments!r}')
         message: dict[str, Any] = {"role": "assistant", "content": self.text}
@@ -88,7 +107,7 @@ class Reply:
         if self.calls:
             message["tool_calls"] = calls = []
             for call in self.calls:
-                values = to_jsonable_python(call.arguments)
+                values = call.json_arguments()
                 function = {
                     "name": call.name,
                     "arguments": values if arguments == "object" else json.dumps(values, ensure_ascii=False),
@@ -230,7 +249,8 @@ class ToolCalls(Constraint[Reply]):
             raise InvalidTextError(
                 f"tool {name!r} may not be called; callable tools: {', '.join(self._called) or 'none'}"
             )
-        return ToolCall(name, self._called[name].read(arguments), call_id)
+        value = self._called[name].read(arguments)
+        return ToolCall(name, value, call_id, (value, arguments))
 
     def _is_text(self, name: str, key: str) -> bool:
         tool = self._called.get(name)

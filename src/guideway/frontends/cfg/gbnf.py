@@ -49,6 +49,8 @@ _ESCAPES = {
 }
 _ESCAPES_IN_CLASSES = {**_ESCAPES, **{char: char for char in "^$.*+(){}|"}}
 _TOKEN = re.compile(r"<[^<>\s]+>")
+_MACROS = frozenset({"TagDispatch", "Token", "ExcludeToken", "TokenTagDispatch", "AnyTokens"})  # of xgrammar
+_ARGUMENTS = re.compile(r"[ \t]*\(")
 _HEX = {"x": 2, "u": 4, "U": 8}
 
 
@@ -59,7 +61,8 @@ class GbnfReader(Reader):
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
         # Names with dots are read as one name only if a rule defines them: in llama.cpp a dot is any character.
-        self._dotted = {name for name in map(self._head, _lines(text)) if name is not None and "." in name}
+        self._defined = {name for name in map(self._head, _lines(text)) if name is not None}
+        self._dotted = {name for name in self._defined if "." in name}
 
     def _head(self, at: int) -> str | None:
         """Return the name of the rule whose definition begins at a position, or None."""
@@ -105,6 +108,8 @@ class GbnfReader(Reader):
             groups.bar()
             self.match(_SPACE_AND_LINES)
         elif self.skip("("):
+            if self.next == "=":
+                self.fail("a lookahead, '(= …)', is not supported; leave it out", at, UnsupportedError)
             groups.open(")", at)
         elif self.next == ")":
             if not groups.inside:
@@ -126,6 +131,9 @@ class GbnfReader(Reader):
             name = self._name()
             if name is None:
                 return False
+            if name in _MACROS and name not in self._defined and _ARGUMENTS.match(self.text, self.at):
+                hint = "" if "Dispatch" in name else "; for a token, write '<[id]>' or '<name>'"
+                self.fail(f"the function {name!r} of xgrammar is not supported{hint}", at, UnsupportedError)
             self.mentioned.setdefault(name, at)
             groups.add(Ref(name))
         return True

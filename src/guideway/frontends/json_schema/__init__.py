@@ -10,6 +10,7 @@ expand.py     conjunctions of schemas (wants) -> disjunctive normal form
 choices.py    applicators as choices; rivals.py: overlapping branches of `oneOf`; evaluated.py: `unevaluated*`
 cases.py      division of objects by the values of their keys, if the expansion has too many alternatives
 formulas.py   Boolean formulas of this division
+implications.py  implications between wants, by comparison of their keywords
 limits.py     the work limits of the expansion
 straight.py   fast path: simple schemas -> nodes
 lowering.py   alternatives -> nodes; objects.py, scalars.py, numbers.py, common.py; keys.py: key classes

@@ -194,7 +194,7 @@ class Bundle:
     @property
     def free(self) -> bool:
         """Whether the bundle asserts nothing except its types."""
-        return not (self.number or self.string or self.array or self.object) and self.boxes is None
+        return not (self.object or self.string or self.number or self.array) and self.boxes is None
 
 
 FREE = Bundle()
@@ -215,9 +215,9 @@ def join(left: Want, right: Want) -> Want:
 def merge(left: Bundle, right: Bundle) -> Bundle | None:
     """Return the conjunction of two bundles, or None if no type remains."""
     types = left.types & right.types
-    if right.free and left.types == types:
+    if left.types == types and not right.object and right.free:
         return left
-    if left.free and right.types == types:
+    if right.types == types and not left.object and left.free:
         return right
     number = string = array = object_ = None
     if types & NUMBER:

@@ -54,7 +54,7 @@ from guideway.frontends.json_schema.formulas import (
     product,
     shape_of,
 )
-from guideway.frontends.json_schema.keys import language_is_empty
+from guideway.frontends.json_schema.keys import EmptinessTest
 from guideway.frontends.json_schema.limits import (
     MAX_CASES,
     MAX_CLASSES,
@@ -124,6 +124,7 @@ class _Cases(Formulas):
         self._orders: list[tuple[str, ...]] = []  # the keys that each schema lists, in its order
         self._open: list[Group] = []  # groups with a condition on all keys that they do not name
         self._apart: dict[tuple[int, int], bool] = {}
+        self._emptiness = EmptinessTest()
         self._absent: Cube = {}
         self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
         self._tallied: dict[int, tuple[Formula, bool]] = {}  # by identity of disjunctions, whether they can be tallies
@@ -507,7 +508,7 @@ class _Cases(Formulas):
         if known is None:
             tests = [test for part in (one, other) for test in self._string(part).tests]
             try:
-                known = language_is_empty(both(*(pattern_language(text, at) for _, _, text, at in tests)))
+                known = self._emptiness(both(*(pattern_language(text, at) for _, _, text, at in tests)))
             except LimitExceededError:
                 known = False
             self._apart[one, other] = known

@@ -62,6 +62,7 @@ class Choices(Places):
         self._misses: dict[int, list[Choice]] = {}  # by literal, also in the next two
         self._rests: dict[tuple[int, bool | None], list[Choice]] = {}
         self._bares: dict[int, int] = {}
+        self._boxed: dict[str, Bundle] = {}  # by constant array or object, the conditions on its parts
 
     def alternatives(self, wanted: Want) -> list[Bundle]:
         """Return the disjunctive normal form of a want."""
@@ -331,8 +332,12 @@ class Choices(Places):
         plain = replace(bundle, types=bundle.types & ~(ARRAY | OBJECT), boxes=None, array=None, object=None)
         made = [plain] if plain.types else []
         place = self.places[0]
-        for box in (bundle.boxes or {}).values():
-            inner = bundle_of_value(box, lambda value: self.value_literal(place, {"enum": [value]}))
-            merged = merge(replace(bundle, boxes=None), inner)
+        rest = replace(bundle, boxes=None)
+        for key, box in (bundle.boxes or {}).items():
+            inner = self._boxed.get(key)
+            if inner is None:
+                inner = bundle_of_value(box, lambda value: self.value_literal(place, {"enum": [value]}))
+                self._boxed[key] = inner
+            merged = merge(rest, inner)
             made += [merged] if merged else []
         return made

@@ -7,7 +7,7 @@ immediately. Therefore discriminators and types are decided before disjunctions 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from dataclasses import dataclass
 
 from guideway.errors import InvalidConstraintError, LimitExceededError
@@ -299,16 +299,23 @@ class Expander(Choices):
         Forks that are already satisfied are removed.
         """
         best: list[Choice] | None = None
-        at = -1
-        for number, fork in reversed(list(enumerate(state.forks))):
-            live = self._live(state, fork)
-            if live is None:
-                del state.forks[number]
-                at -= 1
-            elif best is None or len(live) <= len(best):
-                best, at = live, number
-                if len(live) == 0:
-                    return []
+        at, again = -1, True
+        while again:
+            best, at, again = None, -1, False
+            for number, fork in reversed(list(enumerate(state.forks))):
+                live = self._live(state, fork, MAX_ALTERNATIVES if best is None else len(best))
+                if live is None:
+                    del state.forks[number]
+                    at -= 1
+                elif len(live) == 1 and self._is_plain(state, live[0]):
+                    state.bundle = live[0][0] or state.bundle
+                    del state.forks[number]
+                    again = True  # the options of other forks were merged with the bundle of before
+                elif best is None or len(live) <= len(best):
+                    best, at = live, number
+                    if len(live) == 0:
+                        return []
+            again = again and bool(state.forks)
         if best is None:
             return [state]
         del state.forks[at]
@@ -320,17 +327,33 @@ class Expander(Choices):
             )
         return made
 
-    def _live(self, state: _State, choices: list[Choice]) -> list[Choice] | None:
-        """The live options of a fork, each merged with the state's bundle. None if one option already holds."""
+    @staticmethod
+    def _is_plain(state: _State, choice: Choice) -> bool:
+        """Whether an option only restricts scalars and arrays, so that the order of such options does not matter."""
+        bundle, marks, evaluated = choice
+        return not marks and evaluated is None and bundle is not None and bundle.object is state.bundle.object
+
+    def _live(self, state: _State, choices: list[Choice], most: int) -> list[Choice] | None:
+        """The live options of a fork, each merged with the state's bundle. None if one option already holds.
+
+        If there are more than `most`, some are left out.
+        """
         live: list[Choice] = []
         self._spend(len(choices), self._at)
         telling = any(mark < 0 for _, marks, _ in choices for mark in marks)
+        listed = _only_keys(state.bundle)
         for bundle, marks, evaluated in choices:
+            if listed is not None and bundle is not None and bundle.types == OBJECT and bundle.object is not None:
+                required = bundle.object.required
+                if required and not required.keys() <= listed:
+                    continue
             if any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
                 continue
             held = bundle is None or says(state.bundle, bundle)
             if held and not telling and evaluated is None and all(one == 0 or one in state.done for one in marks):
                 return None
+            if len(live) > most:
+                continue
             merged = state.bundle if held or bundle is None else merge(state.bundle, bundle)
             if merged is None or not all(self._agrees(merged, mark) for mark in marks):
                 continue
@@ -378,6 +401,15 @@ class Expander(Choices):
         finally:
             self._depth, self._steps, self._limit, self._ahead = before
             self._steps += MAX_STEPS_AHEAD // 50
+
+
+def _only_keys(bundle: Bundle) -> Set[str] | None:
+    """The keys that some closed object of a bundle lists. None if there is no closed object."""
+    if bundle.object is not None:
+        for group in bundle.object.groups:
+            if group.extra is not None and 1 in group.extra and not group.patterns:
+                return group.names.keys()
+    return None
 
 
 @dataclass(slots=True, eq=False)

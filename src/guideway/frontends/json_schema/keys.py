@@ -16,9 +16,9 @@ from guideway.grammar.regular import ANY_TEXT, Chars, Complement, Concat, Litera
 from guideway.jsontext.pointer import shown
 
 if TYPE_CHECKING:
-    from guideway._kernel import Automaton
+    from guideway._kernel import Automaton, KernelVocabulary
 
-__all__ = ["MAX_CLASSES", "Test", "classes", "finite_texts", "language_is_empty", "matches"]
+__all__ = ["MAX_CLASSES", "EmptinessTest", "Test", "classes", "finite_texts", "matches", "passing"]
 
 MAX_CLASSES = 64
 """The maximum number of key classes of one object."""
@@ -62,6 +62,15 @@ class _Same:
 def matches(test: Test, text: str) -> bool:
     """Whether a key passes a test."""
     return _matches(_Same(test), text)
+
+
+def passing(test: Test, texts: Iterable[str], holds: bool) -> dict[str, None]:
+    """The texts that pass a test or, if not `holds`, fail it. A finite language is a set, so its texts are looked up."""
+    listed = finite_texts(test[1])
+    if listed is None:
+        return {text: None for text in texts if matches(test, text) is holds}
+    passed = {text for text in listed if text.isascii() or matches(test, text)}  # not a lone surrogate
+    return {text: None for text in texts if (text in passed) is holds}
 
 
 @cached(4096, characters=1 << 20, size=lambda _, text: len(text))
@@ -142,9 +151,21 @@ def _pair(apart: set[tuple[_Same, _Same]], one: _Same, other: _Same) -> bool:
     return (one, other) in apart or (other, one) in apart
 
 
-def language_is_empty(language: Regular) -> bool:
-    """Whether a language is empty. Raises `LimitExceededError` if this needs too many states."""
-    return is_empty(_leaf(language), single_bytes(MAX_STATES))
+class EmptinessTest:
+    """Tests whether languages are empty. Tests share their states as long as these are few."""
+
+    def __init__(self) -> None:
+        self._searched: KernelVocabulary | None = None
+
+    def __call__(self, language: Regular) -> bool:
+        """Whether a language is empty. Raises `LimitExceededError` if this needs too many states."""
+        if self._searched is not None:
+            try:
+                return is_empty(_leaf(language), self._searched)
+            except LimitExceededError:
+                pass
+        self._searched = single_bytes(MAX_STATES)
+        return is_empty(_leaf(language), self._searched)
 
 
 _DEEPEST = 16

@@ -300,8 +300,23 @@ _OTHER_NAMES = {
     "boolean": ("bool",),
     "object": ("dict", "map", "struct", "record", "mapping"),
     "array": ("list", "tuple", "set", "sequence"),
-    "null": ("none", "nil", "nonetype", "undefined"),
+    "null": ("none", "nil", "nonetype"),
 }
+_ADVICE = {
+    "any": "; for {0}, leave the keyword out",
+    "enum": "; got {0}: to list the values, write the keyword 'enum' without 'type'",
+    "const": "; got {0}: for one value, write the keyword 'const' without 'type'",
+    "undefined": "; got {0}: to let a property be absent, leave it out of 'required'",
+    "date": "; got {0}, did you mean 'string' with 'format': 'date'?",
+    "time": "; got {0}, did you mean 'string' with 'format': 'time'?",
+    "datetime": "; got {0}, did you mean 'string' with 'format': 'date-time'?",
+    "date-time": "; got {0}, did you mean 'string' with 'format': 'date-time'?",
+    "json_object": "; got {0}, which is a response format of an API: the schema of any object has the type 'object'",
+    "json_schema": "; got {0}, which is a response format of an API: pass the schema in it",
+}
+_SIMILAR = 0.75
+"""The least similarity of a suggestion, as `difflib` counts it: "interger" has 0.93, and "enum" to "number" 0.6."""
+
 _TYPE_OF = {other: name for name, others in _OTHER_NAMES.items() for other in (name, *others)}
 
 
@@ -316,8 +331,9 @@ def _hint(name: str, value: object) -> str:
         return ""
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str) and one not in TYPE_NAMES:
-            if one.lower() == "any":
-                return f"; for {one!r}, leave the keyword out"
-            close = _TYPE_OF.get(one.lower()) or next(iter(difflib.get_close_matches(one.lower(), TYPE_NAMES, 1)), None)
+            if one.lower() in _ADVICE:
+                return _ADVICE[one.lower()].format(repr(one))
+            near = difflib.get_close_matches(one.lower(), TYPE_NAMES, 1, _SIMILAR)
+            close = _TYPE_OF.get(one.lower()) or next(iter(near), None)
             return f"; got {one!r}" + ("" if close is None else f", did you mean {close!r}?")
     return f"; got {value!r:.60}"

@@ -9,6 +9,7 @@ from itertools import count
 from guideway.errors import LimitExceededError
 from guideway.frontends.json_schema.bundles import ANYTHING, NOTHING, STRING, Group, ObjectPart, Tally, Want, join
 from guideway.frontends.json_schema.expand import Expander
+from guideway.frontends.json_schema.implications import Implications
 from guideway.frontends.json_schema.keys import Test, classes, finite_texts, matches
 from guideway.frontends.json_schema.scalars import pattern_language, text
 from guideway.frontends.json_schema.style import Style
@@ -27,10 +28,6 @@ Tests = dict[tuple[str, object], Test]
 Needs = list[tuple[int, Want, frozenset[str], dict[str, Want], list[tuple[tuple[str, object], bool]]]]
 _SERIALS = count()
 _SILENT = Group()
-
-
-def _name_matches(name: str, test: Test) -> bool:
-    return matches(test, name)
 
 
 def check_readings(found: int, place: str) -> None:
@@ -56,8 +53,11 @@ class Objects:
 
     def __init__(self, expander: Expander, style: Style, node_of: Callable[[Want], int]) -> None:
         self._expander = expander
+        self._implications = Implications(expander)
         self._style = style
         self._node_of = node_of
+        self._met: dict[tuple[Hashable, str], bool] = {}  # by test and key
+        self._properties: dict[tuple[str, int, bool, int], Property] = {}
         self._values: dict[Hashable, Value] = {}  # by the level, the condition and the demands
         self._marks = 0  # identifies the punctuation of the current level
         self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
@@ -75,27 +75,21 @@ class Objects:
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
-        groups = [(group, group.names, group.patterns, group.extra) for group in part.groups]
-        for name in names:
-            holds = partial(_name_matches, name)
-            wanted = NOTHING if name in part.banned else ANYTHING
-            for group, inside, patterns, extra in groups:
-                inner = inside.get(name)
-                if patterns:
-                    inner = self._by_pattern(group, inner, holds, tests)
-                elif inner is None:
-                    inner = extra
-                if inner:
-                    wanted = join(wanted, inner)
+        simple = not needs and not part.tallies
+        for name, wanted in self._wanted(part, names, tests).items():
             missing = tally.missing.get(name, 0) if tally else 0
-            if 1 in wanted or (keys is not None and not matches(keys, name)):
+            if 1 in wanted or (keys is not None and not self._passes(name, keys)):
                 if name in part.required:
                     return None
                 if missing:  # the key is always absent
-                    entries.append(Property(self._style.strings((name,)), self._node_of(NOTHING), False, missing))
+                    entries.append(self._property(name, self._node_of(NOTHING), False, missing))
                 continue
-            value = self._entry(part, wanted, name, holds, tests, needs, place)
-            entries.append(Property(self._style.strings((name,)), value, name in part.required, missing))
+            value: Value
+            if simple:
+                value = self._node_of(wanted)
+            else:
+                value = self._entry(part, wanted, name, partial(self._passes, name), tests, needs, place)
+            entries.append(self._property(name, value, name in part.required, missing))
         others = self._open(part, names, tests, needs, place)
         ordered = self._style.key_order == "schema"
         limits = part.fewest, part.most
@@ -105,6 +99,24 @@ class Objects:
         count = tally.branches
         failing = max(count - tally.most, 0), count - 1
         return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
+
+    def _passes(self, name: str, test: Test) -> bool:
+        """Whether a key passes a test."""
+        key = test[0], name
+        found = self._met.get(key)
+        if found is None:
+            found = self._met[key] = matches(test, name)
+        return found
+
+    def _property(self, name: str, value: Value, required: bool, missing: int) -> Property:
+        """The entry of a key. Entries with equal fields are one object."""
+        if isinstance(value, tuple):
+            return Property(self._style.strings((name,)), value, required, missing)
+        key = name, value, required, missing
+        found = self._properties.get(key)
+        if found is None:
+            found = self._properties[key] = Property(self._style.strings((name,)), value, required, missing)
+        return found
 
     @staticmethod
     def _only_tally(part: ObjectPart, place: str) -> Tally | None:
@@ -180,20 +192,43 @@ class Objects:
                 wanted, hit = join(wanted, one), True
         return wanted if hit else group.extra or ANYTHING
 
+    def _wanted(self, part: ObjectPart, names: dict[str, None], tests: Tests) -> dict[str, Want]:
+        """The conditions of all groups on the keys that are handled individually."""
+        wants = dict.fromkeys(names, ANYTHING)
+        for group in part.groups:
+            inside, extra = group.names, group.extra
+            if group.patterns:
+                for name in names:
+                    inner = self._by_pattern(group, inside.get(name), partial(self._passes, name), tests)
+                    wants[name] = join(wants[name], inner)
+                continue
+            for name, inner in inside.items():
+                if inner:
+                    wants[name] = join(wants[name], inner)
+            if extra:
+                for name in names:
+                    if name not in inside:
+                        wants[name] = join(wants[name], extra) if wants[name] is not NOTHING else NOTHING
+        for name in part.banned:
+            wants[name] = NOTHING
+        return wants
+
     def _entry(
         self, part: ObjectPart, wanted: Want, name: str | None, holds: Holds, tests: Tests, needs: Needs, place: str
     ) -> Value:
         """The ways to read the value of a key (or of the keys of a class), by the demands and branches that it meets."""
         applied = []
         for mark, value, names, named, conditions in needs:
-            given = None if name is None else named.get(name)
+            given = named.get(name) if named and name is not None else None
             if given is not None:
                 applied.append((mark, given))
             elif name in names or 1 in value:
                 continue
             elif not conditions or all(holds(tests[key]) is should for key, should in conditions):
                 applied.append((mark, value))
-        tally = next((one.ways[name] for one in part.tallies if name in one.ways), None) if name is not None else None
+        tally = None
+        if name is not None and part.tallies:
+            tally = next((one.ways[name] for one in part.tallies if name in one.ways), None)
         if not applied and tally is None:
             return self._node_of(wanted)
         if tally is not None:
@@ -205,19 +240,43 @@ class Objects:
             found = self._values[key] = value_of(self._ways(wanted, applied, place), self._node_of)
         return found
 
-    @staticmethod
-    def _ways(wanted: Want, applied: list[tuple[int, Want]], place: str) -> Ways:
-        """The ways to read a value, by the demands that apply to its key."""
+    def _ways(self, wanted: Want, applied: list[tuple[int, Want]], place: str) -> Ways:
+        """The ways to read a value, by the demands that apply to its key.
+
+        A way with fewer marks is left out if all its values also have the marks of another way.
+        """
         ways: Ways = [(0, wanted)]
-        for mark, value in applied:
-            split = []
+        for number, (mark, value) in enumerate(applied):
+            made: dict[int, Want] = {}  # by all marks that the values of a way have
             for marks, one in ways:
                 met = join(one, value)
-                split.append((marks | mark, met))
-                split += [(marks, one)] if met != one else []
-            ways = [way for way in split if 1 not in way[1]]
+                for found, each in ((marks | mark, met), (marks, one)):
+                    if 1 in each or (found == marks and met == one) or (found != marks and self._never(one, value)):
+                        continue
+                    whole = found | self._marks_of(each, found, applied[: number + 1])
+                    known = made.get(whole)
+                    if known is None or len(each) < len(known):
+                        made[whole] = each
+            ways = list(made.items())
             check_readings(len(ways), place)
         return ways
+
+    def _marks_of(self, wanted: Want, marks: int, applied: list[tuple[int, Want]]) -> int:
+        """The marks of more demands that all values of a want meet."""
+        found = 0
+        for mark, value in applied:
+            if not mark & marks and len(value) == 1:
+                (literal,) = value
+                if literal & 1 and literal > 1 and self._implications.excludes(wanted, literal ^ 1):
+                    found |= mark
+        return found
+
+    def _never(self, wanted: Want, value: Want) -> bool:
+        """Whether no value of a want meets the value of a demand, a negated schema."""
+        if len(value) != 1:
+            return False
+        (literal,) = value
+        return bool(literal & 1) and self._implications.implies(wanted, literal ^ 1)
 
     @staticmethod
     def _needs(part: ObjectPart) -> Needs:

@@ -10,7 +10,7 @@ from guideway.caching import cached
 from guideway.errors import ConstraintError, UnsupportedError
 from guideway.frontends.formats import FORMATS, format_language
 from guideway.frontends.json_schema.bundles import FALSE, NULL, NUMBER, STRING, TRUE, NumberPart, StringPart
-from guideway.frontends.json_schema.keys import matches
+from guideway.frontends.json_schema.keys import passing
 from guideway.frontends.json_schema.numbers import Bounds, integers, numbers
 from guideway.frontends.json_schema.style import Style
 from guideway.frontends.regex import parse_pattern
@@ -219,7 +219,8 @@ def string(part: StringPart | None, style: Style) -> Regular:
 
 def tested(part: StringPart) -> StringPart | None:
     """Remove the listed strings that violate the patterns. Returns None if no string remains."""
-    given, left = part.given or {}, []
+    given: dict[str, None] = part.given or {}
+    left = []
     for test in part.tests:
         holds, kind, name, place = test
         try:
@@ -229,7 +230,7 @@ def tested(part: StringPart) -> StringPart | None:
         if known is None:
             left.append(test)
         else:
-            given = {one: None for one in given if matches(known, one) is holds}
+            given = passing(known, given, holds)
     return StringPart(tests=tuple(left), given=given) if given else None
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from guideway.errors import UnsupportedError
 from guideway.frontends.python_types.texts import FORMATS
 
-__all__ = ["accepts", "length_bound", "read_from_json", "special"]
+__all__ = ["accepts", "length_bound", "other_bound", "read_from_json", "special"]
 
 _OF_THE_MACHINE = "depends on the files of the machine, so it is not supported; use Path or str"
 _REFUSED = {
@@ -21,6 +21,7 @@ _REFUSED = {
     "PathType.validate_socket": f"a path that must be a socket {_OF_THE_MACHINE}",
     "import_string": "ImportString imports the text, so it is not supported; use str",
 }
+_BOUNDS = frozenset({"gt", "ge", "lt", "le", "multiple_of", "max_digits", "decimal_places"})
 _LENGTHS = frozenset({"max_length_validator", "min_length_validator"})
 
 
@@ -34,11 +35,11 @@ def special(schema: Any, json_bytes: str) -> dict[str, Any] | None:
     Raises:
         UnsupportedError: The function depends on more than the text.
     """
-    function = schema.get("function", {}).get("function") if isinstance(schema, dict) else None
+    function = _function(schema)
     if function is None:
         return None
     plain = function.func if isinstance(function, functools.partial) else function
-    if not getattr(plain, "__module__", "").startswith("pydantic."):
+    if not _is_of_pydantic(plain):
         return None
     name = getattr(plain, "__qualname__", "")
     if name in _REFUSED:
@@ -59,10 +60,37 @@ def special(schema: Any, json_bytes: str) -> dict[str, Any] | None:
 
 def length_bound(schema: Any) -> tuple[str, int] | None:
     """Return the name ("min" or "max") and the value of a length bound that Pydantic checks by a function."""
-    function = schema.get("function", {}).get("function") if isinstance(schema, dict) else None
+    function = _function(schema)
     if not isinstance(function, functools.partial) or getattr(function.func, "__name__", "") not in _LENGTHS:
         return None
     return next(((name[:3], value) for name, value in function.keywords.items() if name.endswith("_length")), None)
+
+
+def other_bound(schema: Any) -> str | None:
+    """Return the name of a bound of numbers that Pydantic checks by a function, because the type is none of numbers.
+
+    None if there is none, or if the bound holds for the result of a validator of the user.
+    """
+    function = _function(schema)
+    name = getattr(getattr(function, "func", None), "__name__", "")
+    if not isinstance(function, functools.partial) or name in _LENGTHS or not _is_of_pydantic(function.func):
+        return None
+    bounds = [key for key in function.keywords if key in _BOUNDS]
+    while (inner := _function(schema)) is not None:
+        if not _is_of_pydantic(inner.func if isinstance(inner, functools.partial) else inner):
+            return None
+        schema = schema.get("schema")
+    return bounds[0] if bounds else None
+
+
+def _function(schema: Any) -> Any:
+    """Return the function of a core schema; None if it has none."""
+    found = schema.get("function") if isinstance(schema, dict) else None
+    return found.get("function") if isinstance(found, dict) else None
+
+
+def _is_of_pydantic(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("pydantic.")
 
 
 def _is_bytes(schema: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.python_types.json_strings import json_pattern
-from guideway.frontends.python_types.probes import accepts, length_bound, read_from_json, special
+from guideway.frontends.python_types.probes import accepts, length_bound, other_bound, read_from_json, special
 from guideway.frontends.python_types.texts import (
     FORMATS,
     NOT_PYTHON,
@@ -76,6 +76,10 @@ def schema_generator() -> type[GenerateJsonSchema]:
                     return found
                 # The bounds that a model sets for all strings hold for these strings, too.
                 return {"allOf": [found, {"if": {"type": "string"}, "then": self.str_schema({"type": "str"})}]}
+            if (name := other_bound(schema)) is not None:
+                raise UnsupportedError(
+                    f"{name} is not supported for this type; in a union, write it on each type, or check it in a validator"
+                )
             if (bound := length_bound(schema)) is not None:
                 return _with_length(self.generate_inner(schema["schema"]), *bound)
             return super().generate_inner(schema)
@@ -330,7 +334,8 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
         both.append(_digits(places, None))
     if digits is not None:  # digits after the point count too, so each one leaves one fewer before it
         ways = [_digits(n, digits - n) for n in range(digits + 1)]
-        both.append(_digits(places, digits - places) if places is not None else {"anyOf": ways})
+        with_places = None if places is None else _digits(min(places, digits), max(digits - places, 0))
+        both.append({"anyOf": ways} if with_places is None else with_places)
     return _limited(made, both)
 
 
@@ -349,7 +354,7 @@ def _limited(made: dict[str, Any], more: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def _without_bounds(schema: Any, what: str) -> None:
-    if any(schema.get(name) is not None for name in ("ge", "gt", "le", "lt")):
+    if any(schema.get(name) is not None for name in ("ge", "gt", "le", "lt", "multiple_of")):
         raise UnsupportedError(
             f"{what} with bounds is not supported; use it without bounds and check them in a validator"
         )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from guideway.caching import cached
 from guideway.constraints import Choice, Gbnf, JsonSchema, Lark, Regex
-from guideway.errors import InvalidConstraintError
+from guideway.errors import GuidewayError, InvalidConstraintError, LimitExceededError
 from guideway.integrations._common.structural_tags import structural_tag
-from guideway.jsontext.decoder import loads
+from guideway.jsontext.decoder import MAX_C_DEPTH, loads
+from guideway.jsontext.tokens import is_deeper
 
 __all__ = ["KINDS", "requested", "token_budget"]
 
@@ -59,18 +61,34 @@ def _read(kind: str, spec: str) -> object:
     if kind == "grammar":
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":
-        return structural_tag(_parsed(spec, "the structural tag"))
+        return structural_tag(_parsed(spec, "the structural tag", unique=True))
     raise InvalidConstraintError(f"unknown kind of constraint {kind!r}; known kinds: {', '.join(KINDS)}")
 
 
 _known = cached(256, characters=4 << 20, size=lambda _, spec: len(spec))(_read)
 
 
-def _parsed(text: str, what: str) -> Any:
+def _parsed(text: str, what: str, *, unique: bool = False) -> Any:
+    """Return the value of a JSON text. `unique`: a key that an object has twice is an error."""
     try:
-        return loads(text)
+        if unique and is_deeper(text, MAX_C_DEPTH):
+            raise LimitExceededError(f"{what} is nested deeper than {MAX_C_DEPTH} levels")
+        return loads(text, object_pairs_hook=_unique) if unique else loads(text)
     except ValueError as error:
+        if isinstance(error, GuidewayError):
+            raise
         raise InvalidConstraintError(f"{what} is not valid JSON: {error}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs as a dict. Raises `InvalidConstraintError` for a repeated key: readers disagree on its value."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InvalidConstraintError(
+            f"the key {twice!r} is repeated in an object with the keys {', '.join(map(repr, made))}"
+        )
+    return made
 
 
 def token_budget(name: str, given: object) -> int | None:

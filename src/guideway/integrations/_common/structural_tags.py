@@ -28,6 +28,9 @@ _ANY = "(?s:.*)"
 _REQUIRED = object()
 
 
+_OUTER = ("type", "format", "structures", "triggers")
+
+
 def structural_tag(spec: object) -> Constraint[Any]:
     """Return the constraint of a structural tag: `{"format": …}`, or the older `{"structures": […], "triggers": […]}`.
 
@@ -41,6 +44,8 @@ def structural_tag(spec: object) -> Constraint[Any]:
         _refuse(f"a structural tag must be an object, got {type(spec).__name__}", "")
     if spec.get("type", "structural_tag") != "structural_tag":
         _refuse(f'the type of a structural tag must be "structural_tag", got {spec["type"]!r}', "/type")
+    if unknown := [name for name in spec if name not in _OUTER]:
+        _refuse(f"unknown field {unknown[0]!r}; known fields: {', '.join(_OUTER)}", "")
     given = {name: value for name, value in spec.items() if value is not None and name != "type"}
     if given.keys() == {"format"}:
         return _format(given["format"], _Place("/format"))

@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel, ConfigDict, Field
 
 import guideway as gw
 from guideway.constraints import Reply, ToolCall
@@ -406,6 +407,37 @@ def test_a_reply_as_a_message() -> None:
     assert Reply("Hi").as_message() == {"role": "assistant", "content": "Hi"}
     with pytest.raises(ValueError, match='arguments must be "object" or "json"'):
         reply.as_message(arguments="text")  # type: ignore[arg-type]  # refused
+
+
+class Aliased(BaseModel):
+    """A model of which the names in JSON are other ones."""
+
+    model_config = ConfigDict(populate_by_name=True)
+    city: str = Field(validation_alias="town")
+    days: int = Field(default=3, alias="for")
+    rate: float = 0.0
+    data: bytes = b""
+
+
+def test_a_parsed_reply_as_a_message_has_the_arguments_of_its_text() -> None:
+    tools = gw.ToolCalls([gw.Tool("weather", Aliased)], family="hermes")
+    given = {"town": "Oslo", "for": 2, "rate": 1.5, "data": "é"}
+    reply = tools.parse(hermes("Look: ", [("weather", given)]))
+    assert reply.calls[0].arguments.city == "Oslo"
+    (call,) = reply.as_message()["tool_calls"]
+    assert call["function"]["arguments"] == given
+    (call,) = reply.as_message(arguments="json")["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == given
+    assert replace(reply.calls[0], arguments={"town": "Rome"}).json_arguments() == {"town": "Rome"}
+    assert reply.calls[0] == ToolCall("weather", reply.calls[0].arguments)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), b"\xff", object(), [{"a": -float("inf")}]])
+def test_arguments_without_a_json_text_are_refused(value: object) -> None:
+    reply = Reply("", (ToolCall("forecast", {"at": value}),))
+    for form in ("object", "json"):
+        with pytest.raises(ValueError, match="the arguments of the call of 'forecast' have no JSON text"):
+            reply.as_message(arguments=form)  # type: ignore[arg-type]  # of a loop
 
 
 def test_a_message_goes_through_a_chat_template() -> None:

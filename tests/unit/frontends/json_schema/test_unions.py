@@ -213,3 +213,63 @@ def test_a_large_number_of_keys_is_refused_before_it_is_planned() -> None:
         compiled({**union(9, 2, closed=False), "minProperties": 10**9})
     automaton = compiled({**union(9, 2, closed=False), "maxProperties": 10**9})
     assert not accepts(automaton, b"{}")
+
+
+def settings(rng: random.Random, count: int) -> list[dict[str, Any]]:
+    """Closed objects that share some keys, mostly with equal conditions."""
+    pool = {f"s{i}": rng.choice(TYPES) for i in range(6)}
+    made = []
+    for i in range(count):
+        entries = {f"o{i}_{j}": rng.choice(TYPES) for j in range(rng.randrange(1, 3))}
+        entries |= {name: pool[name] for name in rng.sample(sorted(pool), rng.randrange(4))}
+        if rng.random() < 0.3:
+            entries[rng.choice(sorted(entries))] = rng.choice(TYPES)
+        one: dict[str, Any] = {"properties": entries, "additionalProperties": False}
+        made.append(one if rng.random() < 0.2 else {"type": "object", **one})
+    return made
+
+
+def nested(options: list[dict[str, Any]]) -> dict[str, Any]:
+    """Branches that differ in a nested object, in a map of such objects, and in an optional discriminator."""
+    branches = []
+    for i in range(len(options)):
+        one = {"$ref": f"#/$defs/d{i}"}
+        rest = {"type": "object", "additionalProperties": one}
+        entries = {"kind": {"const": f"k{i}"}, "options": one, "others": rest}
+        branches.append({"type": "object", "properties": entries})
+    return {"oneOf": branches, "$defs": {f"d{i}": one for i, one in enumerate(options)}}
+
+
+def test_nested_objects_that_share_keys() -> None:
+    rng, valid, compared = random.Random(11), 0, 0
+    for _ in range(8):
+        options = settings(rng, rng.choice((3, 5, 8)))
+        schema = nested(options)
+        automaton, judge = compiled(schema), jsonschema.Draft202012Validator(schema)
+
+        def drawn_options(known: list[dict[str, Any]] = options) -> dict[str, object]:
+            entries = {k: v for one in rng.sample(known, rng.choice((1, 1, 2))) for k, v in one["properties"].items()}
+            names = rng.sample(sorted(entries), rng.randrange(min(4, len(entries) + 1)))
+            return {name: value(rng, entries[name]) for name in names}
+
+        for _ in range(40):
+            data: dict[str, object] = {}
+            if rng.random() < 0.2:
+                data["kind"] = rng.choice(("k0", "k1", "k9"))
+            if rng.random() < 0.8:
+                data["options"] = drawn_options()
+            if rng.random() < 0.6:
+                data["others"] = {name: drawn_options() for name in "ab"[: rng.randrange(3)]}
+            accepted = accepts(automaton, json.dumps(data).encode())
+            compared += 1
+            valid += accepted
+            assert accepted == judge.is_valid(data), (schema, data)
+    assert compared == 320
+    assert valid > 60
+
+
+def test_negations_that_follow_from_others_are_not_combined() -> None:
+    entries = [{f"o{i}_{j}": TYPES[j % 3] for j in range(6)} | {"s": TYPES[0]} for i in range(8)]
+    options = [{"type": "object", "properties": one, "additionalProperties": False} for one in entries]
+    grammar = gw.JsonSchema(nested(options), profile="exact").grammar()
+    assert sum(isinstance(node, Object) for node in grammar.nodes) < 300  # 2,521 without implications

@@ -8,7 +8,7 @@ import ipaddress
 import json
 import re
 import zoneinfo
-from datetime import timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import (
     MISSING,
+    AfterValidator,
     Base64Str,
     Base64UrlStr,
     BaseModel,
@@ -31,6 +32,7 @@ from pydantic import (
     SecretBytes,
     StringConstraints,
     TypeAdapter,
+    create_model,
 )
 from pydantic.experimental.pipeline import validate_as
 from pydantic.networks import IPvAnyAddress, IPvAnyInterface, IPvAnyNetwork
@@ -99,6 +101,8 @@ def text_of(value: object) -> str:
         (Annotated[str, StringConstraints(ascii_only=True)], ['"az"'], ['"é"']),
         (Annotated[Decimal, Field(max_digits=2, decimal_places=2)], ["0.5", "-0.25"], ["0", "1", "0.125"]),
         (Annotated[Decimal, Field(max_digits=2, decimal_places=1)], ["0", "1.5", "9"], ["10", "0.25"]),
+        (Annotated[Decimal, Field(max_digits=2, decimal_places=3)], ["0.5", "-0.25"], ["0", "1", "0.125", "0.001"]),
+        (Annotated[Decimal, Field(max_digits=1, decimal_places=4, ge=0)], ["0.5"], ["0", "1", "0.25", "0.0001"]),
         (collections.Counter[int], ['{"1": 2, "-3": 4}'], ['{"a": 1}', '{"1": "x"}']),
         (collections.OrderedDict[int, str], ['{"1": "a"}'], ['{"a": "a"}']),
         (Annotated[collections.defaultdict[str, int], Field(min_length=1, max_length=2)], ['{"a": 1}'], ["{}"]),
@@ -152,6 +156,15 @@ def test_texts(annotation: Any, good: list[str], bad: list[str]) -> None:
         (MISSING, "MISSING has no JSON text"),
         (list[MISSING], "MISSING has no JSON text"),  # type: ignore[valid-type]  # a sentinel
         (Annotated[Fraction, Field(gt=1)], "Fraction with bounds"),
+        (Annotated[timedelta, Field(multiple_of=timedelta(seconds=5))], "a timedelta with bounds"),
+        (Annotated[date, Field(multiple_of=3)], "multiple_of is not supported for this type; .* a validator"),
+        (Annotated[datetime, Field(multiple_of=3)], "multiple_of is not supported"),
+        (Annotated[str, Field(multiple_of=3)], "multiple_of is not supported"),
+        (Annotated[bytes, Field(multiple_of=3)], "multiple_of is not supported"),
+        (Annotated[bool, Field(multiple_of=3)], "multiple_of is not supported"),
+        (Annotated[str, Field(gt=3)], "gt is not supported"),
+        (Annotated[list[int], Field(le=3)], "le is not supported"),
+        (Annotated[int | float, Field(gt=3)], "gt is not supported .* in a union, write it on each type"),
         (collections.Counter[float], "dict keys of type 'float'"),
         (Json[Annotated[str, Field(pattern="^a$")]], "it has pattern"),
         (Json[Any | None], "any type|pattern"),
@@ -160,3 +173,15 @@ def test_texts(annotation: Any, good: list[str], bad: list[str]) -> None:
 def test_refusals(annotation: Any, says: str) -> None:
     with pytest.raises(UnsupportedError, match=says):
         PythonType(annotation)
+    with pytest.raises(UnsupportedError, match=f"^/inner/x: .*{says}") as found:
+        PythonType(_within(annotation))
+    assert found.value.place == "/inner/x"
+
+
+def _within(annotation: Any) -> Any:
+    inner = create_model("Part", x=(annotation, ...))
+    return create_model("Whole", inner=(inner, ...))
+
+
+def test_bounds_after_a_validator_of_the_user_are_left_to_it() -> None:
+    assert PythonType(Annotated[str, AfterValidator(len), Field(gt=3)]).parse('"abcd"') == 4

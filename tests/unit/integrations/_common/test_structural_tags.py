@@ -234,6 +234,37 @@ def test_outer_fields(spec: object, place: str) -> None:
     assert caught.value.place == place
 
 
+@pytest.mark.parametrize("value", [None, 1, {}])
+@pytest.mark.parametrize(
+    "others", [{"format": ANY}, {"structures": [{"begin": "<f=", "schema": {}}], "triggers": ["<f="]}]
+)
+def test_unknown_outer_fields_are_refused_even_if_they_are_null(others: dict[str, Any], value: object) -> None:
+    spec = {"type": "structural_tag", **others}
+    of(requested("structural_tag", json.dumps(spec)))
+    of(requested("structural_tag", json.dumps({"format": None, "structures": None, "triggers": None} | spec)))
+    with pytest.raises(InvalidConstraintError, match="unknown field 'formats'") as found:
+        requested("structural_tag", json.dumps({**spec, "formats": value}))
+    assert found.value.place == ""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        '{"format": {"type": "any_text"}, "format": {"type": "const_string", "value": "a"}}',
+        '{"format": {"type": "const_string", "value": "a", "value": "b"}}',
+        '{"format": {"type": "json_schema", "json_schema": {"type": "object", "type": "array"}}}',
+    ],
+)
+def test_repeated_keys_are_refused(given: str) -> None:
+    with pytest.raises(InvalidConstraintError, match=r"the key '(format|value|type)' is repeated"):
+        requested("structural_tag", given)
+
+
+def test_deep_texts_are_refused() -> None:
+    with pytest.raises(LimitExceededError, match="nested deeper than"):
+        requested("structural_tag", '{"format":' * 10_000 + "0" + "}" * 10_000)
+
+
 def test_older_form() -> None:
     structures = [{"begin": "<f=a>", "schema": {"type": "integer"}, "end": "</f>"}]
     spec = {"type": "structural_tag", "structures": structures, "triggers": ["<f="]}

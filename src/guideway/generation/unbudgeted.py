@@ -1,0 +1,65 @@
+"""`UnbudgetedRun`: what a row with banned strings would be without its token budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from guideway.sessions.batch_step import feed_all
+from guideway.sessions.divergence import Divergence
+from guideway.sessions.prefix_cache import common_length
+
+if TYPE_CHECKING:
+    from guideway.generation.scheduler import Row
+
+__all__ = ["SETTLED", "UnbudgetedRun"]
+
+SETTLED = 16
+"""The number of tokens after a token, none of them possibly in a banned string, after which the token counts as final.
+Later, only a sequence of this many positions at which every token is excluded could remove it."""
+
+
+class UnbudgetedRun:
+    """The continuation of a row without its token budget, with the same random numbers.
+
+    A banned string removes tokens in both runs, so the runs can differ at one position and agree there later. The
+    difference between the texts is therefore known only from the continued run.
+
+    Args:
+        row: A copy of the row without the budget, at the position where the budget changed a token.
+        ids: The tokens that it takes there; none: it draws one.
+    """
+
+    def __init__(self, row: Row, ids: Sequence[int]) -> None:
+        self._row = row
+        if ids:
+            row.take(ids)
+
+    def difference(self, tokens: Sequence[int], start: int) -> Divergence | None:
+        """Return the first token of this run that differs from the row's; None: all tokens of the row are equal.
+
+        The model runs until this token stays.
+
+        Args:
+            tokens: The output of the row.
+            start: The number of the session's tokens before the output.
+        """
+        row = self._row
+        while True:
+            found = row.tokens
+            at = common_length(tokens, found)
+            if at == len(tokens):
+                return None
+            if row.is_over or row.watch.settled > at + SETTLED:
+                return Divergence(start + at, found[at]) if at < len(found) else None
+            self._advance()
+
+    def _advance(self) -> None:
+        row = self._row
+        try:
+            row.take_forced()
+            if not row.is_over:
+                feed_all([row.session])
+                row.draw()
+        except Exception as error:
+            row.error = error
