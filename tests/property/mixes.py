@@ -63,7 +63,7 @@ def request(rng: random.Random) -> tuple[str, object, dict[str, Any]]:
 
 def _outcome(found: Any) -> tuple[object, ...]:
     if isinstance(found, Exception):
-        return type(found).__name__, str(found)
+        return type(found).__name__, str(found).partition(": ")[2]  # without the number of the prompt
     return found.tokens, found.text, found.finish_reason
 
 
