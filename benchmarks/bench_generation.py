@@ -12,6 +12,9 @@ own `Llama.generate` and ours over llama.cpp, batch 1, and 16 prompts one after 
 for all; nothing of one run is kept for the next; all write the same number of tokens. "overhead": what a
 constraint that allows any text adds to a step, CPU time of the calling thread, over an engine that takes no time; a
 percent of a step is one of the quickest step of batch 1 with that vocabulary, in the same run.
+"different prompts": 16 and 64 prompts of 10 to 400 tokens, batch 16, so that rows join and leave; for transformers, in
+batches of 16 with left padding and mixed limits of length, each batch until its longest text is complete, and tokens
+beyond a text's limit are not counted. "filled": rows per call of the model, as a part of the active rows.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained at least 1.0x; overhead at most 1 % of a step or 10 us; records above 1.5x.
 """
@@ -164,6 +167,54 @@ def against_transformers(folder: Path, place: str, tokens: int, batch: int, give
         return in_pairs(way, ours(model, [prompt] * batch, tokens), given.seconds, given.rounds)
 
 
+def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str, given: Given) -> list[str]:
+    """A cell of different prompts: free text against transformers.generate, records against their own free text."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(count)
+    lengths = np.linspace(10, 400, count).astype(int)
+    rng.shuffle(lengths)
+    prompts = [rng.integers(300, 4000, length).tolist() for length in lengths]
+    limits = [int(n) for n in rng.integers(12, 49, count)]
+    options = {"temperature": 1.0} if sampled else {}
+    fields = ["identifier", "profession"]
+    kinds = {name: {"enum": ["yes", "no", None]} for name in fields}
+    shape = {"type": "object", "properties": kinds, "required": fields, "additionalProperties": False}
+    output = gw.JsonSchema(shape) if constrained else None
+    endless = Tokenizer.of(TINY, eos_ids=[])
+    held = {"tokenizer": None if constrained else endless, **({"dtype": "float32"} if spec.startswith("hf") else {})}
+    theirs = AutoModelForCausalLM.from_pretrained(TINY, dtype=torch.float32).eval()
+    theirs.generation_config.eos_token_id, theirs.generation_config.pad_token_id = None, 0
+    with gw.load(spec, **held) as model:
+        requests = [
+            gw.GenerationRequest(prompt, output, max_tokens=200 if constrained else most, seed=i, **options)
+            for i, (prompt, most) in enumerate(zip(prompts, limits, strict=True))
+        ]
+        if constrained:  # their free texts have the same lengths
+            limits = [len(one.tokens) for one in complete(model, requests, batch_size=16)]
+
+        def ours() -> int:
+            model.prefixes.clear()
+            return sum(len(one.tokens) for one in complete(model, requests, batch_size=16))
+
+        def padded() -> int:
+            for start in range(0, count, 16):
+                some, width = prompts[start : start + 16], max(map(len, prompts[start : start + 16]))
+                ids = torch.tensor([[0] * (width - len(one)) + one for one in some])
+                mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in some])
+                with torch.inference_mode():
+                    most = max(limits[start : start + 16])
+                    theirs.generate(ids, attention_mask=mask, do_sample=sampled, max_new_tokens=most)
+            return sum(limits)
+
+        found = in_pairs(padded, ours, given.seconds, given.rounds)
+        filled = model.engine.counts.filled
+    kind = ("records" if constrained else "free") + (", sampled" if sampled else ", greedy")
+    return [spec.partition(":")[0], kind, str(count), *found.row(), f"{filled:.0%}"]
+
+
 def against_llama_cpp(folder: Path, place: str, tokens: int, batch: int, given: Given) -> Pairs:
     import llama_cpp
 
@@ -254,6 +305,19 @@ def main() -> None:
                     print(*rows[-1], file=sys.stderr, flush=True)  # it takes minutes
     heads = ["peer", "model", "batch", "theirs", "ours", "ratio", "quartiles"]
     report.table("unconstrained, tokens per second", heads, rows)
+    if importlib.util.find_spec("transformers") is not None:
+        cells = []
+        for spec in (f"hf:{TINY}", "tiny"):
+            for count, constrained, sampled in (
+                (16, False, False),
+                (16, True, False),
+                (64, False, True),
+                (64, True, True),
+            ):
+                cells.append(different_prompts(count, constrained=constrained, sampled=sampled, spec=spec, given=given))
+                print(*cells[-1], file=sys.stderr, flush=True)
+        heads = ["engine", "text", "prompts", "transformers", "ours", "ratio", "quartiles", "filled"]
+        report.table("different prompts, tokens per second", heads, cells)
     for name, size in (("tiny", 4_096), ("131k", WIDE)):
         free, held = overhead(size, 300, given.rounds)
         percent = 1e4 / quickest[name] if quickest[name] else 0

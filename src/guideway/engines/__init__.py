@@ -2,7 +2,7 @@
 
 base.py       `StepEngine`: the protocol; `Cache`
 kv_cache.py   caches as values: rows of a batch, states of recurrent models
-batching.py   rows of different lengths
+batching.py   which rows run together, and counts of them
 config.py     the configuration files of models
 onnx/         ONNX Runtime
 transformers/ transformers on PyTorch

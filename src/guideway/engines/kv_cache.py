@@ -35,6 +35,7 @@ __all__ = [
     "own_cache",
     "own_rows",
     "own_state",
+    "padded_batch",
     "restore_rows",
     "restore_state",
     "row_caches",
@@ -99,10 +100,17 @@ B = TypeVar("B", bound=RowBatch)
 
 @dataclass(frozen=True, eq=False)
 class ArrayBatch:
-    """A batch that is never modified: each run makes new arrays."""
+    """A batch that is never modified: each run makes new arrays.
+
+    Attributes:
+        ops: As in `RowBatch`.
+        arrays: As in `RowBatch`. All rows end at the last token of the arrays.
+        starts: The place of the first token of each row; None: all rows begin at 0.
+    """
 
     ops: ArrayOps
     arrays: tuple[Any, ...]
+    starts: tuple[int, ...] | None = None
 
     @property
     def tip(self) -> int:
@@ -114,12 +122,12 @@ class ArrayBatch:
 
 
 class RowCache(Generic[B]):
-    """The first `length` tokens of one row of a batch."""
+    """The first `length` tokens of one row of a batch. `start`: the place of the first one in the arrays."""
 
-    __slots__ = ("batch", "length", "row")
+    __slots__ = ("batch", "length", "row", "start")
 
-    def __init__(self, batch: B, row: int, length: int) -> None:
-        self.batch, self.row, self.length = batch, row, length
+    def __init__(self, batch: B, row: int, length: int, start: int = 0) -> None:
+        self.batch, self.row, self.length, self.start = batch, row, length, start
 
     @property
     def ops(self) -> ArrayOps:
@@ -131,11 +139,12 @@ class RowCache(Generic[B]):
 
     def truncated(self, length: int) -> RowCache[B]:
         check_truncation(self, length)
-        return RowCache(self.batch, self.row, length)
+        return RowCache(self.batch, self.row, length, self.start)
 
     def used(self) -> list[Any]:
         """Return the used parts of the arrays: views of shape [1, head, token, channel]."""
-        return [array[self.row : self.row + 1, :, : self.length] for array in self.batch.arrays]
+        start, end = self.start, self.start + self.length
+        return [array[self.row : self.row + 1, :, start:end] for array in self.batch.arrays]
 
 
 class StateCache:
@@ -169,6 +178,18 @@ def whole_batch(rows: Sequence[RowCache[B]], length: int) -> B | None:
     if first.tip != length or first.arrays[0].shape[0] != len(rows):
         return None
     return first if all(one.batch is first and one.row == index for index, one in enumerate(rows)) else None
+
+
+def padded_batch(rows: Sequence[RowCache[ArrayBatch]]) -> ArrayBatch | None:
+    """Return the batch whose rows these are, all of them, in order, with all their tokens; else None."""
+    first = rows[0].batch
+    if first.arrays[0].shape[0] != len(rows):
+        return None
+    whole = all(
+        one.batch is first and one.row == index and one.start + one.length == first.tip
+        for index, one in enumerate(rows)
+    )
+    return first if whole else None
 
 
 def join_rows(rows: Sequence[RowCache[B]]) -> tuple[Any, ...]:

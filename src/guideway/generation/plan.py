@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codecs import getincrementaldecoder
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -37,6 +36,7 @@ from guideway.generation.results import Generation, GenerationState, TokenLimit,
 from guideway.generation.scheduler import Row
 from guideway.jsontext.pointer import pointer_at
 from guideway.sessions import LOGITS_BYTES, ModelBase, Session, feed_all
+from guideway.tokenizers import TextStream
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs, Unpack
@@ -167,7 +167,8 @@ class Plan:
         if row.error is not None:
             raise row.error
         tokens, session = row.tokens, row.session
-        text = row.watch.data.decode("utf-8", "replace")
+        stream = TextStream()
+        text = stream.push(row.watch.data)
         truncation = self._truncation(row, tokens)
         value: Any = text
         if self.source is not None:
@@ -186,6 +187,7 @@ class Plan:
             row.watch.stopped_by,
             tuple(row.steps),
             truncation,
+            stream.pending,
         )
         if truncation is not None and self._refuses(row, truncation):
             raise TruncatedError(_truncated(truncation, self.settings.limits.max_tokens, session, row.begun), found)
@@ -215,7 +217,7 @@ class Plan:
             skipped = len(row.watch.healed.encode())
             data = table.bytes_of(tokens[:index], special=self.source is not None)[skipped:]
             following = table.bytes_of([token_id]).decode("utf-8", "replace")
-        text = getincrementaldecoder("utf-8")("replace").decode(data)
+        text = TextStream().push(data)
         is_json = isinstance(self.source, (JsonSchema, PythonType))
         place = pointer_at(text, following) if is_json else None
         return Truncation("cut" if is_cut else "completed_early", by, index, token_id, place, len(text))

@@ -126,8 +126,7 @@ class Truncation(NamedTuple):
         token_id: The token without the limit; None for a text that was cut.
         place: The JSON Pointer of the value in which the token would be ("" is the whole text); None if the text is not
             JSON.
-        characters: The number of whole characters before the token. U+FFFD after them in a text that was cut is the
-            beginning of another one.
+        characters: The number of whole characters before the token.
     """
 
     kind: Literal["cut", "completed_early"]
@@ -144,7 +143,7 @@ class Generation(Generic[T_co]):
 
     Attributes:
         value: What the output type reads from the text; None if `allow_truncation=True` let the text be cut.
-        text: The text.
+        text: The text, without an incomplete character at its end.
         tokens: The generated ids, EOS included.
         prompt_tokens: The number of tokens of the prompt.
         forced: How many of the tokens had no alternative, and were not drawn.
@@ -154,6 +153,7 @@ class Generation(Generic[T_co]):
         stopped_by: The stop string that ended the text; it is not in the text.
         steps: The log-probabilities of each token, if `logprobs` was given.
         truncation: How `max_tokens` or the context cut or shortened the text; None if they did not.
+        incomplete_bytes: The bytes of an incomplete character at the end of the text; often none.
     """
 
     value: T_co
@@ -167,6 +167,7 @@ class Generation(Generic[T_co]):
     stopped_by: str | None = None
     steps: tuple[TokenLogprobs, ...] = ()
     truncation: Truncation | None = None
+    incomplete_bytes: bytes = b""
 
     def __repr__(self) -> str:
         name, shown = ("text", repr(self.text)) if self.value is None else ("value", repr(self.value))

@@ -30,6 +30,10 @@ MOST_TAKEN_BACK = 512
 """The maximum number of backtracking attempts (banned strings, budget) without progress."""
 
 
+PREFILL_TOKENS = 256
+"""The maximum number of tokens of long prompts that run in one round while other rows generate."""
+
+
 @dataclass(frozen=True)
 class Timings:
     """Where the time was spent, in seconds. Sequences that run together share the time of the model.
@@ -556,8 +560,12 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
     if strides and going and all(row.strides for row in going):
         stride(going)
         return
-    feed_all([row.session for row in going])
+    # Rows that already generate do not wait for the whole of a long prompt.
+    is_chunked = any(row.has_drawn for row in going)
+    feed_all([row.session for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)
     for row in going:
+        if is_chunked and not row.session.has_logits:
+            continue  # the rest of its prompt runs in the next rounds
         if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
             continue  # its logits are kept
         kept = len(row.steps)

@@ -100,7 +100,7 @@ class Watch:
     def show(self, finished: bool) -> str:
         """Return the new text that may be shown.
 
-        It has no possible part of a stop or banned string, and no partial character.
+        It has no possible part of a stop or banned string, and no partial character, also at the end of the text.
 
         `finished`: no more text follows, so everything up to a stop string may be shown.
         """
@@ -111,7 +111,7 @@ class Watch:
                 end = min(end, (0, *self._ends)[self.hidden_from])
         piece = bytes(self._data[self._shown : max(end, self._shown)])
         self._shown = max(end, self._shown)
-        return self._stream.push(piece) + (self._stream.finish() if finished else "")
+        return self._stream.push(piece)
 
     def _safe_tokens(self) -> int:
         """Return the index of the token in which a banned string may begin. It and later ones could be removed."""

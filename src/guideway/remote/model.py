@@ -167,6 +167,7 @@ class RemoteModel(GeneratingModel):
             None,
             (),
             cut,
+            b"",
             usage,
             tuple(dialogue.attempts),
             dialogue.plan,

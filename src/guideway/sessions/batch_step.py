@@ -21,11 +21,17 @@ CHECKPOINT_EVERY = 64
 """The maximum number of tokens per pass if states cannot be truncated, so that there are checkpoints to rewind to."""
 
 
-def feed_all(sessions: Sequence[Session]) -> None:
+FEW_TOKENS = 32
+"""Sessions with at most this number of pending tokens are not affected by `prefill_tokens`."""
+
+
+def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) -> None:
     """Run the model over the pending tokens of several sessions, in as few passes as the engine can.
 
     Args:
         sessions: Sessions of one model.
+        prefill_tokens: The maximum number of tokens of all sessions with many pending tokens (chunked prefill). The
+            rest stays pending, and these sessions get no logits (`Session.has_logits`). None: run all tokens.
 
     Raises:
         EmptySequenceError: A session is empty.
@@ -37,7 +43,20 @@ def feed_all(sessions: Sequence[Session]) -> None:
         cache, ids = session._plan()
         if ids:
             work.append((session, cache, ids))
-    _run(work)
+    _run(work if prefill_tokens is None else _chunked(work, prefill_tokens))
+
+
+def _chunked(work: list[Work], most: int) -> list[Work]:
+    """Return the work without the tokens of long prompts beyond `most` of them."""
+    found: list[Work] = []
+    for session, cache, ids in work:
+        taken = ids
+        if len(ids) > FEW_TOKENS:
+            taken = ids[:most]
+            most -= len(taken)
+        if taken:
+            found.append((session, cache, taken))
+    return found
 
 
 def catch_up(session: Session) -> Cache:

@@ -686,6 +686,11 @@ class Session:
             self.keep_prefix()
 
     @property
+    def has_logits(self) -> bool:
+        """Whether the logits of the next token are known."""
+        return self._ring.at(len(self._tokens)) is not None
+
+    @property
     def is_waiting(self) -> bool:
         """Whether the model must run tokens to get logits, and its caches can be truncated."""
         return self._checkpoints is None and self._ring.at(len(self._tokens)) is None and bool(self._tokens)

@@ -23,6 +23,11 @@ class TextStream:
         """Add bytes and return the text that is complete."""
         return self._decoder.decode(data)
 
+    @property
+    def pending(self) -> bytes:
+        """The bytes of the buffered incomplete character; often none."""
+        return self._decoder.getstate()[0]
+
     def finish(self) -> str:
         """Return U+FFFD for a buffered incomplete character, and reset the decoder."""
         text = self._decoder.decode(b"", final=True)

@@ -13,7 +13,7 @@ import guideway as gw
 from guideway.generation import Generation, Model, complete
 from guideway.generation.stop_checker import Watch
 from guideway.testing import ConstantModel
-from guideway.tokenizers import Vocabulary
+from guideway.tokenizers import TextStream, Vocabulary
 from tests.helpers.toy_models import toy_model
 
 BYTES = [
@@ -80,7 +80,9 @@ def test_a_banned_string_never_stands_in_the_text(model: Model, banned: list[str
         found = details(model, seed=seed, bad_words=banned, logprobs=1 if seed % 2 else None, **HOT)
         assert not any(one in found.text for one in banned)
         assert len(found.tokens) == 40
-        assert model.vocabulary.bytes_of(found.tokens).decode("utf-8", "replace") == found.text
+        stream = TextStream()
+        assert stream.push(model.vocabulary.bytes_of(found.tokens)) == found.text
+        assert stream.pending == found.incomplete_bytes
         assert len(found.steps) in (0, 40)
         assert [step.token_id for step in found.steps] in ([], list(found.tokens))
 
@@ -149,7 +151,7 @@ def test_incremental_stop_search_equals_full_search(ids: list[int], stops: list[
         assert watch.cut is not None
         assert data[: watch.cut + len((watch.stopped_by or "").encode())].endswith((watch.stopped_by or "").encode())
         assert not any(one.encode() in watch.data for one in stops)
-        assert shown == watch.data.decode("utf-8", "replace")
+        assert shown == TextStream().push(watch.data)
 
 
 def test_min_tokens(model: Model) -> None:
@@ -197,3 +199,15 @@ def test_contradictory_stop_options_are_refused_by_name(model: Model, options: d
         gw.GenerationRequest("a", heat=3)  # type: ignore[call-arg]  # the mistake under test
     with pytest.raises(ValueError, match="progress is an option of the whole call"):
         gw.GenerationRequest("a", progress=True)
+
+
+def test_a_character_that_the_limit_cuts_is_not_shown() -> None:
+    """Streams and results end before an incomplete character, whose bytes are available."""
+    vocabulary = Vocabulary([b"x", b"\xe2\x82", b""], eos_ids=[2], special_ids=[2])
+    model = ConstantModel(vocabulary, [0.0, 5.0, -9.0])
+    stream = model.stream("x", max_tokens=1)
+    assert "".join(stream) == ""
+    assert stream.results.text == ""
+    assert stream.results.incomplete_bytes == b"\xe2\x82"
+    broken = complete(model, "x", max_tokens=2)  # the first bytes are invalid, not incomplete
+    assert (broken.text, broken.incomplete_bytes) == ("\ufffd", b"\xe2\x82")

@@ -31,6 +31,31 @@ class Graph:
     cache_type: np.dtype[Any]
     has_branch: bool
 
+    @property
+    def takes_padding(self) -> bool:
+        """Whether the inputs can describe rows of different lengths."""
+        return "attention_mask" in self.integers and "position_ids" in self.integers
+
+    def padded_feeds(
+        self, ids: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64], cached: int
+    ) -> dict[str, NDArray[Any]]:
+        """Return the inputs except the cache, for rows of different lengths.
+
+        Args:
+            ids: The new ids, [rows, new], at the end of each row.
+            starts: The place of the first cached token of each row, [rows].
+            lengths: The numbers of new tokens, [rows].
+            cached: The number of cached places; the cached tokens of each row end there.
+        """
+        feeds = self.feeds(ids, cached)
+        new, kinds = ids.shape[1], self.integers
+        places = np.arange(cached + new)
+        seen = (places >= starts[:, None]) & ((places < cached) | (places >= cached + new - lengths[:, None]))
+        feeds["attention_mask"] = seen.astype(kinds["attention_mask"])
+        positions = np.arange(new) - (new - lengths)[:, None] + (cached - starts)[:, None]
+        feeds["position_ids"] = np.maximum(positions, 0).astype(kinds["position_ids"])
+        return feeds
+
     def feeds(self, ids: NDArray[np.int64], cached: int) -> dict[str, NDArray[Any]]:
         """Return the inputs except the cache, for ids of shape [rows, new] after `cached` tokens."""
         (count, new), kinds = ids.shape, self.integers

@@ -6,7 +6,7 @@ vocabulary 4096, on 2 cores), so it is used. For small models one thread is fast
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
-from guideway.engines.batching import by_length
-from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows, row_caches
-from guideway.engines.onnx.cache import NUMPY, gather
+from guideway.engines.batching import CallCounts, by_length, by_padding, in_groups
+from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows
+from guideway.engines.onnx.cache import NUMPY, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
 from guideway.engines.onnx.runtime import open_session
@@ -35,6 +35,9 @@ class OnnxEngine:
 
     The inputs are `input_ids`, `past_key_values.N.key/value`, and optionally `attention_mask`, `position_ids`,
     `use_cache_branch`, `num_logits_to_keep`. The outputs are `logits` and `present.N.key/value`.
+
+    Rows of different lengths run together with padding if the graph supports it (`pads_rows`). The logits of a row in a
+    batch and alone differ by rounding: at most 1e-4 in float32.
 
     Args:
         path: The folder or the model file.
@@ -67,7 +70,10 @@ class OnnxEngine:
         self._graph: Graph = read_graph(self._session.get_inputs(), self._session.get_outputs(), config)
         self._outputs = ["logits", *self._graph.presents]
         self.context_size = configs.context_size(config, context_size)
-        logits, arrays = self._run(np.zeros((1, 1), dtype=np.int64), gather(self._graph, [None], 0), 0)
+        self.counts = CallCounts()
+        """The calls of the model so far."""
+        ids = np.zeros((1, 1), dtype=np.int64)
+        logits, arrays = self._run(ids, gather(self._graph, [None]).arrays, self._graph.feeds(ids, 0))
         self.vocab_size = check_probe(self._graph, logits, arrays)
         self._like = RowCache(ArrayBatch(NUMPY, arrays), 0, 1)
 
@@ -76,18 +82,73 @@ class OnnxEngine:
         return fingerprint(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows of equal cached and new lengths run as one batch."""
+        """See `StepEngine`. Rows run together with padding; a prompt runs apart from rows with few new tokens."""
         check_rows(self, rows, caches)
-        return by_length(rows, caches, self._batch)
+
+        def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+            self.counts.add(len(some), len(rows), sum(map(len, some)))
+            return self._batch(some, held)
+
+        if len(rows) == 1 or not self.pads_rows:
+            return by_length(rows, caches, run)
+        lengths = [0 if cache is None else cache.length for cache in caches]
+        if max(lengths) + max(map(len, rows)) > self.context_size:  # padded rows would exceed the context
+            return by_length(rows, caches, run)
+        return in_groups(by_padding([len(row) for row in rows], lengths), rows, caches, run)
+
+    @cached_property
+    def pads_rows(self) -> bool:
+        """Whether rows of different lengths run together.
+
+        They do if the graph has the inputs `attention_mask` and `position_ids`, and padded rows have the logits of
+        single rows. Some exports accept both inputs, but only support padding at the end of rows.
+        """
+        if not self._graph.takes_padding or self.context_size < 8:
+            return False
+        ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]
+        rows = [ids[:6], ids[6:7], ids[2:5]]
+        try:
+            expected = np.concatenate([self._batch([row], [None])[0] for row in rows])
+            _, caches = self._batch([row[:2] for row in rows[::2]], [None, None])
+            found, caches = self._batch([rows[0][2:5], rows[1], rows[2][2:]], [caches[0], None, caches[1]])
+            found[:1], _ = self._batch([rows[0][5:]], [caches[0]])
+        except EngineError:
+            return False
+        scale = max(1.0, float(np.abs(expected).max()))
+        tolerance = 1e-3 if self._graph.cache_type == np.float32 else 5e-2
+        return bool(np.abs(found - expected).max() <= scale * tolerance)
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run rows of equal cached and new lengths."""
-        cached, new = caches[0].length if caches[0] is not None else 0, len(rows[0])
-        ids = np.array(rows, dtype=np.int64)
-        past = gather(self._graph, caches, cached)
-        for start in range(0, new, _PREFILL):
-            logits, past = self._run(ids[:, start : start + _PREFILL], past, cached + start)
-        return logits, row_caches(ArrayBatch(NUMPY, past), cached + new)
+        """Run rows as one batch. New tokens are at the end of each row, behind padding."""
+        counts = [len(row) for row in rows]
+        new, least = max(counts), min(counts)
+        past = gather(self._graph, caches)
+        cached, starts = past.tip, past.starts or (0,) * len(rows)
+        is_padded = least < new or any(starts)
+        arrays = past.arrays
+        if not is_padded:
+            ids = np.array(rows, dtype=np.int64)
+            for start in range(0, new, _PREFILL):
+                part = ids[:, start : start + _PREFILL]
+                logits, arrays = self._run(part, arrays, self._graph.feeds(part, cached + start))
+        else:
+            ids = np.zeros((len(rows), new), dtype=np.int64)
+            for index, row in enumerate(rows):
+                ids[index, new - len(row) :] = row
+            begun, left = np.array(starts), np.array(counts)
+            for start in range(0, new, _PREFILL):
+                part = ids[:, start : start + _PREFILL]
+                width = part.shape[1]
+                here = np.clip(left - (new - start - width), 0, width)
+                feeds = self._graph.padded_feeds(part, begun, here, cached + start)
+                logits, arrays = self._run(part, arrays, feeds)
+                if here.min() < width:
+                    arrays = without_gaps(arrays, cached + start, here.tolist())
+                begun = begun + width - here
+            starts = tuple(begun.tolist())
+        batch = ArrayBatch(NUMPY, arrays, starts if is_padded else None)
+        lengths = (cached + new - start for start in starts)
+        return logits, [RowCache(batch, i, length, starts[i]) for i, length in enumerate(lengths)]
 
     def export(self, cache: Cache) -> Arrays:
         return export_cache(cache, NUMPY, self._graph.pasts)
@@ -100,16 +161,16 @@ class OnnxEngine:
         self._session = None
 
     def _run(
-        self, ids: NDArray[np.int64], past: tuple[NDArray[Any], ...], cached: int
+        self, ids: NDArray[np.int64], past: tuple[NDArray[Any], ...], inputs: Mapping[str, NDArray[Any]]
     ) -> tuple[Logits, tuple[NDArray[Any], ...]]:
-        """Run ids of shape [rows, new] after `cached` tokens. Returns the last logits and the new arrays."""
+        """Run ids of shape [rows, new]. Returns the last logits and the new arrays. `inputs`: of `Graph.feeds`."""
         if self._session is None:
             raise closed_model()
-        feeds = {**self._graph.feeds(ids, cached), **dict(zip(self._graph.pasts, past, strict=True))}
+        feeds = {**inputs, **dict(zip(self._graph.pasts, past, strict=True))}
         try:
             logits, *presents = self._session.run(self._outputs, feeds)
         except Exception as error:  # the exception classes of the runtime have no other common base
-            shape = f"{ids.shape[0]} rows of {ids.shape[1]} tokens after {cached} cached tokens"
+            shape = f"{ids.shape[0]} rows of {ids.shape[1]} tokens after {past[0].shape[2]} cached tokens"
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
         last = logits[:, -1, :].astype(
             np.float32, copy=logits.shape[1] > 1

@@ -3,7 +3,8 @@
 model.py    `TransformersEngine`
 loading.py  loading models and tokenizers
 cache.py    transformers' caches as values
-batch.py    rows that run together
+batch.py    rows of equal lengths that run together
+packed.py   rows of different lengths in one call
 logits.py   the logits of the last positions
 """
 

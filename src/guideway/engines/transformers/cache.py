@@ -26,6 +26,7 @@ from guideway.engines.kv_cache import (
     whole_batch,
 )
 from guideway.engines.transformers.batch import BatchCache
+from guideway.engines.transformers.packed import StoredRow, stored
 
 __all__ = ["TORCH", "gather", "made_caches", "restore"]
 
@@ -51,11 +52,13 @@ def made_caches(cache: Any, length: int, *, supports_rollback: bool) -> list[Cac
     return row_caches(cache, length)
 
 
-def restore(arrays: Arrays, like: RowCache[BatchCache] | StateCache) -> Cache:
+def restore(arrays: Arrays, like: RowCache[BatchCache] | RowCache[StoredRow] | StateCache) -> Cache:
     """Return the cache of arrays. `like`: a cache of the same model. Raises `EngineError` for mismatches."""
     if isinstance(like, StateCache):
         return restore_state(arrays, like)
     made, length = restore_rows(arrays, like)
+    if isinstance(like.batch, StoredRow):
+        return RowCache(stored(TORCH, made, length), 0, length)
     return RowCache(BatchCache(TORCH, made, length), 0, length)
 
 
@@ -77,7 +80,7 @@ def _replace(whole: Any, tensors: Mapping[str, Any]) -> None:
 
 
 def _to_numpy(tensor: Any) -> NDArray[Any]:
-    plain = tensor.detach().cpu().contiguous()
+    plain = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)  # a stored row may move
     found: NDArray[Any] = (plain.view(torch.uint16) if plain.dtype == torch.bfloat16 else plain).numpy()
     return found
 

@@ -1,0 +1,355 @@
+"""Rows of different lengths in one call: the new tokens of all rows are one packed sequence.
+
+Linear layers run over the packed tokens without padding. `attend` replaces the attention of the model: it computes the
+attention of each row over the keys and values of that row, which are in a `Store` at the positions of their tokens.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface, DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+from guideway.engines.kv_cache import ArrayOps, RowCache
+from guideway.errors import EngineError
+
+__all__ = ["PackedBatch", "StoredRow", "arranged", "packed_attention", "stored"]
+
+_ROOM = 64
+"""Minimum spare capacity in tokens; an eighth of the length if that is more."""
+_SHORT = 32
+"""Rows with at most this number of new tokens share one attention call, padded; others have their own."""
+_NAME = "guideway_packed"
+
+
+class Store:
+    """Keys and values of several rows: tensors [row, head, token, channel], written at the positions of tokens."""
+
+    def __init__(self, ops: ArrayOps, arrays: list[Any]) -> None:
+        self.ops = ops
+        self.arrays = arrays
+        self.owners: list[weakref.ref[StoredRow] | None] = [None] * arrays[0].shape[0]
+
+    @property
+    def capacity(self) -> int:
+        """Tokens per row."""
+        return int(self.arrays[0].shape[2])
+
+    def owner(self, row: int) -> StoredRow | None:
+        """Return the row that is stored here; None: nobody uses it."""
+        reference = self.owners[row]
+        return None if reference is None else reference()
+
+    def own(self, row: int, owner: StoredRow | None) -> None:
+        self.owners[row] = None if owner is None else weakref.ref(owner)
+        if owner is not None:
+            owner.store, owner.row = self, row
+
+    def resize(self, rows: int, capacity: int) -> None:
+        """Replace the tensors by larger ones."""
+        kept, held = len(self.owners), self.capacity
+        for index, old in enumerate(self.arrays):
+            new = old.new_zeros((rows, old.shape[1], capacity, old.shape[3]))
+            new[:kept, :, :held] = old
+            self.arrays[index] = new
+        self.owners += [None] * (rows - kept)
+
+    def write(self, row: int, parts: Sequence[Any], length: int) -> None:
+        """Copy the first `length` tokens of tensors [1, head, token, channel] to a row."""
+        for array, part in zip(self.arrays, parts, strict=True):
+            array[row, :, :length] = part[0, :, :length]
+
+    def swap(self, one: int, other: int) -> None:
+        """Exchange two rows; the second may be unused."""
+        first, second = self.owner(one), self.owner(other)
+        length = 0 if second is None else second.tip
+        kept = [array[other : other + 1, :, :length].clone() for array in self.arrays] if length else []
+        if first is not None:
+            self.write(other, first.arrays, first.tip)
+        if length:
+            self.write(one, kept, length)
+        self.own(one, second)
+        self.own(other, first)
+
+
+class StoredRow:
+    """One row of a store, a `RowBatch`. It may move to another place or store; its tokens stay equal.
+
+    Attributes:
+        tip: Number of tokens that have run successfully.
+    """
+
+    __slots__ = ("__weakref__", "row", "store", "tip")
+
+    def __init__(self, store: Store, row: int, tip: int) -> None:
+        self.tip = tip
+        self.store, self.row = store, row
+        store.own(row, self)
+
+    @property
+    def ops(self) -> ArrayOps:
+        return self.store.ops
+
+    @property
+    def arrays(self) -> list[Any]:
+        return [array[self.row : self.row + 1] for array in self.store.arrays]
+
+    @property
+    def row_bytes(self) -> int:
+        """Size of the row, including spare capacity, in bytes."""
+        return sum(array.nbytes // array.shape[0] for array in self.store.arrays)
+
+
+def stored(ops: ArrayOps, arrays: Sequence[Any], length: int) -> StoredRow:
+    """Return a store of one row from tensors [1, head, token, channel]."""
+    return StoredRow(Store(ops, list(arrays)), 0, length)
+
+
+def arranged(caches: Sequence[RowCache[StoredRow] | None], counts: Sequence[int], like: StoredRow) -> list[StoredRow]:
+    """Return a row for each cache, all in adjacent places of one store, with room for `counts` new tokens.
+
+    A row is extended in place if no later token was written to it. Other caches are copied.
+
+    Args:
+        caches: The caches of the rows; None: no tokens.
+        counts: The number of new tokens of each row.
+        like: A row of the same model.
+    """
+    claimed: dict[StoredRow, None] = {}
+    for cache in caches:
+        if cache is not None and cache.length and cache.batch.tip == cache.length:
+            claimed.setdefault(cache.batch)
+    need = max((0 if c is None else c.length) + n for c, n in zip(caches, counts, strict=True))
+    store = _store_for(list(claimed), len(caches), need, like)
+    here = [row for row in claimed if row.store is store]
+    places = _adjacent(store, here, len(caches))
+    free = [place for place in places if (owner := store.owner(place)) is None or owner not in claimed]
+    made: list[StoredRow] = []
+    left = set(here)
+    for cache in caches:
+        if cache is not None and cache.batch in left and cache.length == cache.batch.tip:
+            left.discard(cache.batch)
+            made.append(cache.batch)
+            continue
+        place = free.pop()
+        _evict(store, place)
+        length = 0 if cache is None else cache.length
+        if cache is not None and length:
+            store.write(place, cache.batch.arrays, length)
+        made.append(StoredRow(store, place, length))
+    return made
+
+
+def _store_for(claimed: list[StoredRow], count: int, need: int, like: StoredRow) -> Store:
+    """Return the store for a call of `count` rows: the one that holds most of them, or a new one; large enough."""
+    held: dict[Store, int] = {}
+    for row in claimed:
+        held[row.store] = held.get(row.store, 0) + 1
+    store = max(held, key=lambda one: held[one], default=None)
+    capacity = need + max(_ROOM, need // 8)
+    if store is not None and 2 * max(count, _alive(store)) <= len(store.owners):
+        store = None  # mostly unused
+    if store is None:
+        arrays = [array.new_zeros((count, array.shape[1], capacity, array.shape[3])) for array in like.arrays]
+        return Store(like.ops, arrays)
+    if store.capacity < need or len(store.owners) < count:
+        store.resize(max(count, len(store.owners)), capacity if store.capacity < need else store.capacity)
+    return store
+
+
+def _alive(store: Store) -> int:
+    return sum(store.owner(row) is not None for row in range(len(store.owners)))
+
+
+def _adjacent(store: Store, rows: list[StoredRow], count: int) -> range:
+    """Move rows so that they are within `count` adjacent places. Returns the places."""
+    taken = sorted(row.row for row in rows)
+    start = min(taken[0], len(store.owners) - count) if taken else 0
+    places = range(start, start + count)
+    if taken and taken[-1] not in places:
+        places = range(count)
+    outside = [row for row in rows if row.row not in places]
+    inside = {row.row for row in rows}
+    gaps = [place for place in places if place not in inside]
+    gaps.sort(key=lambda place: store.owner(place) is not None)  # unused ones first
+    for row, place in zip(outside, gaps, strict=False):
+        store.swap(row.row, place)
+    return places
+
+
+def _evict(store: Store, place: int) -> None:
+    """Move the row at this place, if any, to its own store without spare capacity."""
+    owner = store.owner(place)
+    if owner is not None:
+        parts = [part[:, :, : owner.tip].clone() for part in owner.arrays]
+        store.own(place, None)
+        Store(owner.ops, parts).own(0, owner)
+
+
+class _StoreLayer(DynamicLayer):  # type: ignore[misc]  # the library has no types
+    is_initialized = True
+
+    def __init__(self, batch: PackedBatch, index: int) -> None:
+        super().__init__()
+        self.batch, self.index = batch, index
+
+    def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
+        keys, values = self.batch.store.arrays[2 * self.index : 2 * self.index + 2]
+        rows, positions = self.batch.rows, self.batch.positions
+        keys[rows, :, positions] = key_states[0].transpose(0, 1)
+        values[rows, :, positions] = value_states[0].transpose(0, 1)
+        return key_states, value_states
+
+    def get_seq_length(self) -> int:
+        return 0
+
+
+class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no types
+    """The packed new tokens of a call, and which attention they need.
+
+    Attributes:
+        ids: The new ids of all rows, [1, token].
+        positions: The position of each token in its row, [token].
+        last: The index of the last token of each row, [row].
+    """
+
+    def __init__(self, rows: Sequence[StoredRow], new: Sequence[Sequence[int]], device: Any) -> None:
+        super().__init__()
+        self.store = rows[0].store
+        self.layers = [_StoreLayer(self, index) for index in range(len(self.store.arrays) // 2)]
+        first = min(row.row for row in rows)
+        starts, ids, places, positions, last = [], list[int](), list[int](), list[int](), list[int]()
+        for row, more in zip(rows, new, strict=True):
+            starts.append(len(ids))
+            ids += more
+            places += [row.row] * len(more)
+            positions += range(row.tip, row.tip + len(more))
+            last.append(len(ids) - 1)
+        self.ids = torch.tensor([ids], device=device)
+        place, self.positions = torch.tensor([places, positions], device=device)
+        self.rows, self.last = place, torch.tensor(last, device=device)
+        self.long = [
+            (row.row, start, row.tip, len(more))
+            for row, start, more in zip(rows, starts, new, strict=True)
+            if len(more) > _SHORT
+        ]
+        """Rows with their own attention: place, first packed token, cached tokens, new tokens."""
+        self.span = first, first + len(rows)
+        short = [i for i, more in enumerate(new) if len(more) <= _SHORT]
+        self.has_short = bool(short)
+        if not short:
+            return
+        width = max(len(new[i]) for i in short)
+        reach = max(rows[i].tip + len(new[i]) for i in short)
+        # For each place of the span and each column, the packed token; rows without one repeat another token.
+        source = [[0] * width for _ in rows]
+        ends = [[0] * width for _ in rows]
+        target_from, target_to = list[int](), list[int]()
+        for i in short:
+            place_in_span, count = rows[i].row - first, len(new[i])
+            for column in range(count):
+                source[place_in_span][column] = starts[i] + column
+                ends[place_in_span][column] = rows[i].tip + column
+                target_from.append(place_in_span * width + column)
+                target_to.append(starts[i] + column)
+        self.width, self.reach = width, reach
+        self.is_plain = width == 1 and len(short) == len(rows) and all(end[0] == reach - 1 for end in ends)
+        self.in_order = width == 1 and not self.long and target_from == target_to
+        self.source = torch.tensor(source, device=device).flatten()
+        self.target_from = torch.tensor(target_from, device=device)
+        self.target_to = torch.tensor(target_to, device=device)
+        until = torch.tensor(ends, device=device)[:, None, :, None]  # [row, 1, column, 1]
+        self.mask: Any = None
+        if not self.is_plain:  # an additive mask is faster than a boolean one on CPUs
+            hidden = torch.arange(reach, device=device) > until
+            self.mask = self.store.arrays[0].new_zeros(hidden.shape).masked_fill_(hidden, float("-inf"))
+        self._masks: dict[int, Any] = {}
+
+    def mask_for(self, groups: int) -> Any:
+        """Return the mask [row, 1, groups x column, key] for queries of which `groups` heads share a key head."""
+        if self.mask is None or groups == 1:
+            return self.mask
+        if groups not in self._masks:
+            self._masks[groups] = self.mask.repeat(1, 1, groups, 1)
+        return self._masks[groups]
+
+
+_running = threading.local()
+
+
+@contextmanager
+def packed_attention(model: Any, batch: PackedBatch) -> Iterator[None]:
+    """Let `attend` compute the attention of a model, for one call."""
+    config = model.config.get_text_config()
+    before = config._attn_implementation
+    config._attn_implementation, _running.batch = _NAME, batch
+    try:
+        yield
+    finally:
+        config._attn_implementation, _running.batch = before, None
+
+
+_HARMLESS = frozenset({"dropout", "scaling", "position_ids", "use_cache", "cache_position", "is_causal"})
+
+
+def attend(module: Any, query: Any, key: Any, value: Any, mask: Any, **more: Any) -> tuple[Any, None]:
+    """The attention of packed tokens: query [1, head, token, channel] -> [1, token, head, channel]."""
+    batch = _running.batch
+    if (
+        unknown := [
+            name for name, one in more.items() if name not in _HARMLESS and one is not None and one is not False
+        ]
+    ) or (mask is not None):
+        raise EngineError(f"the attention of {type(module).__name__} has unsupported arguments: {unknown or 'a mask'}")
+    scale, (first, end) = more.get("scaling"), batch.span
+    keys, values = batch.store.arrays[2 * module.layer_idx : 2 * module.layer_idx + 2]
+    heads, kv_heads = query.shape[1], keys.shape[1]
+    groups, channels = heads // kv_heads, values.shape[3]
+    packed = query[0].transpose(0, 1)  # [token, head, channel]
+    made = None
+    if batch.has_short:
+        count, width = end - first, batch.width
+        asked = packed if batch.in_order else packed[batch.source]
+        # Heads that share a key head are further queries of that head.
+        asked = asked.reshape(count, width, kv_heads, groups, -1).permute(0, 2, 3, 1, 4)
+        found = scaled_dot_product_attention(
+            asked.reshape(count, kv_heads, groups * width, -1),
+            keys[first:end, :, : batch.reach],
+            values[first:end, :, : batch.reach],
+            attn_mask=batch.mask_for(groups),
+            scale=scale,
+        )
+        found = found.reshape(count, kv_heads, groups, width, channels).permute(0, 3, 1, 2, 4)
+        found = found.reshape(count * width, heads, channels)
+        if batch.in_order:
+            return found[None], None
+        made = query.new_empty((packed.shape[0], heads, channels))
+        made[batch.target_to] = found[batch.target_from]
+    if made is None:
+        made = query.new_empty((packed.shape[0], heads, channels))
+    for row, start, cached, count in batch.long:
+        until = cached + count
+        allowed = None
+        if cached:
+            columns = torch.arange(until, device=query.device)
+            allowed = columns <= columns[cached:, None]
+        made[start : start + count] = scaled_dot_product_attention(
+            query[:, :, start : start + count],
+            keys[row : row + 1, :, :until],
+            values[row : row + 1, :, :until],
+            attn_mask=allowed,
+            is_causal=not cached,
+            scale=scale,
+            enable_gqa=groups > 1,
+        )[0].transpose(0, 1)
+    return made[None], None
+
+
+AttentionInterface.register(_NAME, attend)

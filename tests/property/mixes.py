@@ -1,0 +1,130 @@
+"""Random mixes of requests: every result equals the result of the same request run alone.
+
+    python -m tests.property.mixes [--count 2000] [--seed 0] [--model tiny]
+
+`--model` is a name for `guideway.load`. A mix has 2 to 12 requests with different prompts, constraints, samplers, stop
+strings, banned strings and limits, at a random batch size. Texts may differ only where the two most probable tokens of
+the single run differ by less than the tolerance of the engine; such results are counted as near-ties.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from typing import Any
+
+import numpy as np
+
+import guideway as gw
+from guideway.generation import Model, complete
+from guideway.sampling import Sampler
+
+TOLERANCE = 1e-3
+"""The difference of logits of equal rows in different batches is below this number."""
+
+_WORDS = ["Ada", "Lovelace", "mathematician", "from", "London", "met", "the", "crab", "and", "36", "été", "naïve"]
+_OUTPUTS: list[object] = [
+    None,
+    None,
+    gw.Choice(["yes", "no", "perhaps"]),
+    gw.Regex(r"[a-z]{3,12}( [a-z]{2,8}){0,3}"),
+    int,
+    gw.JsonSchema(
+        {
+            "type": "object",
+            "properties": {"name": {"type": "string", "maxLength": 12}, "known": {"enum": ["yes", "no", None]}},
+            "required": ["name", "known"],
+            "additionalProperties": False,
+        }
+    ),
+]
+
+
+def request(rng: random.Random) -> tuple[str, object, dict[str, Any]]:
+    """Return a prompt, an output and options."""
+    prompt = " ".join(rng.choices(_WORDS, k=rng.choice([1, 2, 5, 12, 40, 90])))
+    output = rng.choice(_OUTPUTS)
+    options: dict[str, Any] = {"max_tokens": rng.choice([24, 30, 40]), "seed": rng.randrange(1000)}
+    if rng.random() < 0.5:
+        options["sampler"] = rng.choice(
+            [Sampler(1.0), Sampler(0.7, top_k=20), Sampler(1.2, top_p=0.8), Sampler(1.0, repetition_penalty=1.2)]
+        )
+    if rng.random() < 0.3:  # rows are rewound for banned strings
+        options["bad_words"] = rng.sample(["e", "the", "an", "in", "o"], 2)
+    if output is None and rng.random() < 0.4:
+        options["stop"] = rng.sample([".", "a", "the ", "\n"], 2)
+    if rng.random() < 0.2:
+        options["logprobs"] = 2
+    if output is None and rng.random() < 0.3:
+        options["min_tokens"] = 5
+    return prompt, output, options
+
+
+def _outcome(found: Any) -> tuple[object, ...]:
+    if isinstance(found, Exception):
+        return type(found).__name__, str(found).partition(": ")[2]  # without the number of the prompt
+    return found.tokens, found.text, found.finish_reason
+
+
+def _is_near_tie(model: Model, prompt: str, single: Any, mixed: Any) -> bool:
+    """Return whether the first different greedy token is one of several with nearly equal logits."""
+    if isinstance(single, Exception) or isinstance(mixed, Exception):
+        return False
+    pairs = zip(single.tokens, mixed.tokens, strict=False)
+    at = next((i for i, (one, other) in enumerate(pairs) if one != other), None)
+    if at is None:
+        return False
+    session = model.session()
+    session.feed(prompt)
+    session.feed(list(single.tokens[:at]))
+    logits = session.logits()
+    return bool(abs(logits[single.tokens[at]] - logits[mixed.tokens[at]]) < TOLERANCE)
+
+
+def check_mix(model: Model, seed: int) -> tuple[int, int]:
+    """Run one mix. Returns the numbers of results and of near-ties. Raises `AssertionError` for a difference."""
+    rng = random.Random(seed)
+    given = [request(rng) for _ in range(rng.randint(2, 12))]
+    requests = [gw.GenerationRequest(prompt, output, **options) for prompt, output, options in given]
+    model.prefixes.clear()
+    mixed = complete(model, requests, batch_size=rng.choice([2, 3, 5, 16]), return_exceptions=True)
+    ties = 0
+    for (prompt, output, options), together in zip(given, mixed, strict=True):
+        model.prefixes.clear()
+        (alone,) = complete(model, [gw.GenerationRequest(prompt, output, **options)], return_exceptions=True)
+        if _outcome(alone) != _outcome(together):
+            assert "sampler" not in options, f"seed {seed}: {prompt!r}, {output!r}, {options}: sampled tokens differ"
+            assert _is_near_tie(model, prompt, alone, together), (
+                f"seed {seed}: {prompt!r}, {output!r}, {options}: {_outcome(alone)} alone, {_outcome(together)} in a mix"
+            )
+            ties += 1
+        elif not isinstance(alone, Exception) and options.get("logprobs"):
+            ours = [step.logprob for step in together.steps]
+            np.testing.assert_allclose(ours, [step.logprob for step in alone.steps], atol=TOLERANCE)
+    return len(given), ties
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--model", default="tiny")
+    given = parser.parse_args()
+    results = ties = 0
+    with gw.load(given.model) as model:
+        for seed in range(given.seed, given.seed + given.count):
+            some, near = check_mix(model, seed)
+            results, ties = results + some, ties + near
+            if (seed + 1) % 100 == 0:
+                print(
+                    f"{seed + 1 - given.seed} mixes, {results} results, {ties} near-ties", file=sys.stderr, flush=True
+                )
+        counts = model.engine.counts if hasattr(model.engine, "counts") else None
+    print(f"{given.count} mixes, {results} results equal to single runs, {ties} near-ties")
+    if counts is not None:
+        print(f"rows per call of the model: {counts.filled:.0%} of the active rows, {counts.calls} calls")
+
+
+if __name__ == "__main__":
+    main()
