@@ -191,6 +191,7 @@ def exit_code(error: gw.GuidewayError) -> int:
     wrong_input: tuple[type[gw.GuidewayError], ...] = (
         *(errors.ConstraintError, errors.InvalidConstraintError, errors.UnsupportedError, errors.UnsatisfiableError),
         *(errors.InvalidTextError, errors.InvalidTokenError, errors.InvalidFileError, errors.ContextOverflowError),
+        errors.InvalidRequestError,
         *(errors.EmptySequenceError, errors.ChatTemplateError, errors.SnapshotError, errors.CacheError),
     )
     wrong_setup: tuple[type[gw.GuidewayError], ...] = (

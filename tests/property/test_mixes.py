@@ -1,4 +1,4 @@
-"""Every result of a batch equals the result of the same request run alone (a sample; `tests.property.mixes` runs more)."""
+"""Every result of a batch equals the result of the same request run alone (a sample; `tests.campaigns.mixes` runs more)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import guideway as gw
 from guideway.generation import Model
 from guideway.testing import tiny_model
-from tests.property.mixes import check_mix
+from tests.campaigns.mixes import check_mix
 
 
 def _all_equal(model: Model, count: int) -> None:

@@ -22,7 +22,7 @@ from guideway import disk
 from guideway.compiler import cache_keys as memo, compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
 from guideway.tokenizers import Tokenizer, Vocabulary
-from guideway.tokenizers.huggingface import HuggingFace
+from guideway.tokenizers.huggingface import Private
 from tests.helpers.byte_tokens import accepts
 
 TOKENS = [*(bytes([b]) for b in range(256)), b"ab", b"", b"</s>"]
@@ -188,7 +188,7 @@ MUTATIONS: dict[str, tuple[object, str, object]] = {
     "tokenizer: equal to all": (Tokenizer, "__eq__", lambda self, other: True),
     "tokenizer: by identity": (Tokenizer, "__eq__", lambda self, other: self is other),
     "tokenizer: pickles without its backend": (
-        HuggingFace, "__getstate__", lambda self: {"serialized": hub_tokenizer().to_str(), "specials": self.specials}
+        Private, "__reduce__", lambda self: (Private.of_text, (hub_tokenizer().to_str(),))
     ),
     "key: without the vocabulary": (AutomatonCache, "get", lambda self, key: next(
         (found for known, (found, _) in self._entries.items() if known[0] == key[0]), None)),

@@ -119,7 +119,7 @@ class OnnxEngine:
         return bool(np.abs(found - expected).max() <= scale * tolerance)
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run rows as one batch. New tokens are at the end of each row, behind padding."""
+        """Run rows as one batch. New tokens are at the end of each row, after the padding."""
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
         past = gather(self._graph, caches)

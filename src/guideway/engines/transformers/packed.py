@@ -43,7 +43,7 @@ class Store:
         return int(self.arrays[0].shape[2])
 
     def owner(self, row: int) -> StoredRow | None:
-        """Return the row that is stored here; None: nobody uses it."""
+        """Return the row that is stored here; None: no row uses it."""
         reference = self.owners[row]
         return None if reference is None else reference()
 

@@ -119,7 +119,7 @@ class Adapter(ABC):
         return [getattr(self.client, "_client", None)]
 
     def here(self) -> Any:
-        """Return the client to use now: in a second event loop, a copy with connections of its own."""
+        """Return the client to use now: in a second event loop, a copy with separate connections."""
         return self._clients.here() if self.runs_async else self.client
 
     @property

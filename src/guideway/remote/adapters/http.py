@@ -1,6 +1,6 @@
 """The HTTP clients inside the SDKs.
 
-A redirect to another host is refused, an answer has a maximum size, and each event loop has connections of its own.
+A redirect to another host is refused, an answer has a maximum size, and each event loop has separate connections.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _inner(client: Any) -> Iterator[Any]:
 class LoopClients:
     """One client for each event loop, since connections belong to the loop that opened them.
 
-    The first loop has the client of the caller, other loops have copies of it with HTTP clients of their own.
+    The first loop has the client of the caller, other loops have copies of it with separate HTTP clients.
 
     Args:
         client: The client of the caller.
@@ -196,7 +196,7 @@ class LoopClients:
 
 
 def with_own_connections(client: Any) -> Any:
-    """Return a copy of an asynchronous client of openai or anthropic that has an HTTP client of its own."""
+    """Return a copy of an asynchronous client of openai or anthropic that has a separate HTTP client."""
     made = type(client._client)
     if made.__name__ != "AsyncHttpxClientWrapper":  # the SDK makes this class if the caller passes no http_client
         raise own_http_client()

@@ -25,7 +25,7 @@ class MistralAdapter(Adapter):
         self._chats = LoopClients(client.chat, self._chat)
 
     def _chat(self) -> Any:
-        """Return a copy of the chat of the client with connections of its own."""
+        """Return a copy of the chat of the client with separate connections."""
         known = self.client.sdk_configuration
         if known.async_client_supplied:
             raise own_http_client()

@@ -1,6 +1,6 @@
 """Random mixes of requests: every result equals the result of the same request run alone.
 
-    python -m tests.property.mixes [--count 2000] [--seed 0] [--model tiny]
+    python -m tests.campaigns.mixes [--count 2000] [--seed 0] [--model tiny]
 
 `--model` is a name for `guideway.load`. A mix has 2 to 12 requests with different prompts, constraints, samplers, stop
 strings, banned strings and limits, at a random batch size. Texts may differ only where the two most probable tokens of
