@@ -57,7 +57,7 @@ def of_python(source: str) -> Iterator[tuple[int, str, str]]:
             run, start = [text], token.start[0]
         last, alone_before = token.start[0], alone
     if run:
-        yield start, " ".join(run), lines[min(last, len(lines) - 1)].strip()
+        yield start, " ".join(run), lines[min(last, len(lines) - 1) if alone_before else last - 1].strip()
 
 
 def of_cpp(source: str) -> Iterator[tuple[int, str, str]]:

@@ -62,7 +62,7 @@ class FailureSettings:
     max_cost: float | None = None
 
     def steps(self) -> tuple[str, ...]:
-        """Return the steps in words, for a plan."""
+        """Describe what is tried in turn when an answer does not fit: resume, repair, ask again, formatter. For a plan."""
         more = self.attempts - 1
         found = []
         if self.resume and more > 0:

@@ -524,7 +524,7 @@ class _SchemaRewriter:
         return made[0] if len(made) == 1 else self._union(made, place)
 
     def _untyped(self, schema: dict[str, Any], place: str) -> Result:
-        """Return a schema without `type`: the type of its keywords, or any other value as JSON text."""
+        """Return a schema without `type`: an object or array if keywords say so, or any other value as JSON text."""
         if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
             return self._anything(place)
         if any(name in schema for name in ("properties", "required", "additionalProperties", "patternProperties")):

@@ -117,7 +117,7 @@ class Vocabulary:
         return table
 
     def kernel_within(self, max_states: int, max_work: int) -> KernelVocabulary:
-        """As `kernel`, but what is compiled for it has these limits. The last four are kept."""
+        """As `kernel`, with these limits for automata compiled for it. The four most recently built tables are kept."""
         known = self._kernels.get((max_states, max_work))
         if known is None:
             with _KERNEL_LOCK:

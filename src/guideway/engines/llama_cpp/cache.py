@@ -1,8 +1,9 @@
 """Sequences of llama.cpp as immutable values, with copy on write.
 
-A `CellSequence` owns a sequence number in llama.cpp's memory, and releases it when it is garbage-collected. A `Held` is a
-cache value: the first `length` tokens of a sequence. Running more tokens after a `Held` extends the sequence in place
-if no other `Held` has more of its tokens. Otherwise a new sequence is made that shares the cells of the prefix.
+A `CellSequence` owns a sequence number in llama.cpp's memory, and releases it when it is garbage-collected. A
+`CachedPrefix` is a cache value: the first `length` tokens of a sequence. Running more tokens after a `CachedPrefix`
+extends the sequence in place if no other `CachedPrefix` has more of its tokens. Otherwise a new sequence is made that
+shares the cells of the prefix.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from guideway.engines.base import check_truncation
 from guideway.engines.llama_cpp.context import Context
 from guideway.errors import KVCacheFullError
 
-__all__ = ["Held", "Pool"]
+__all__ = ["CachedPrefix", "Pool"]
 
 
 class Pool:
@@ -56,7 +57,7 @@ class CellSequence:
 
     def __init__(self, pool: Pool, number: int) -> None:
         self.pool, self.number, self.tip = pool, number, 0
-        self.held = deque[ref[Held]]()
+        self.held = deque[ref[CachedPrefix]]()
         self.crowd = 64
 
     def longest(self) -> int:
@@ -81,7 +82,7 @@ class CellSequence:
         self.pool.dropped.append(self.number)
 
 
-class Held:
+class CachedPrefix:
     """A cache value: the first `length` tokens of a sequence."""
 
     __slots__ = ("__weakref__", "length", "sequence")
@@ -94,9 +95,9 @@ class Held:
     def nbytes(self) -> int:
         return self.length * self.sequence.pool.context.cell_bytes
 
-    def truncated(self, length: int) -> Held:
+    def truncated(self, length: int) -> CachedPrefix:
         check_truncation(self, length)
-        return Held(self.sequence, length)
+        return CachedPrefix(self.sequence, length)
 
     def to_go_on(self) -> CellSequence:
         """Return a sequence of exactly these tokens that may be extended."""

@@ -11,7 +11,7 @@ import numpy as np
 from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
 from guideway.engines.kv_cache import StateCache, closed_model, export_cache, foreign_cache
-from guideway.engines.llama_cpp.cache import CellSequence, Held, Pool
+from guideway.engines.llama_cpp.cache import CachedPrefix, CellSequence, Pool
 from guideway.engines.llama_cpp.context import Context
 from guideway.engines.llama_cpp.state import LLAMA, run_state
 from guideway.errors import EngineError
@@ -99,7 +99,7 @@ class LlamaCppEngine:
         except BaseException:
             self._cut(taken.values())
             raise
-        return [Held(sequence, sequence.tip) for sequence in taken.values()]
+        return [CachedPrefix(sequence, sequence.tip) for sequence in taken.values()]
 
     def export(self, cache: Cache) -> Arrays:
         self._check_open()
@@ -117,7 +117,7 @@ class LlamaCppEngine:
         self._context.put_state(sequence.number, arrays["state"], length)
         sequence.tip = length
         if self.supports_rollback:
-            return Held(sequence, length)
+            return CachedPrefix(sequence, length)
         return StateCache(LLAMA, np.array(arrays["state"], dtype=np.uint8), length)
 
     def close(self) -> None:
@@ -127,8 +127,8 @@ class LlamaCppEngine:
         for sequence in sequences:  # remove the cells that a failed pass left after the tip
             self._context.remove(sequence.number, sequence.tip)
 
-    def _own(self, cache: Cache) -> Held:
-        if not isinstance(cache, Held) or cache.sequence.pool is not self._pool:
+    def _own(self, cache: Cache) -> CachedPrefix:
+        if not isinstance(cache, CachedPrefix) or cache.sequence.pool is not self._pool:
             raise foreign_cache(cache)
         return cache
 

@@ -6,7 +6,7 @@ is discarded immediately. Therefore discriminators and types are decided before 
 
 An applicator is a disjunction of choices, as are negations and `unevaluated*`. A choice has three fields: assertions or
 None, literals that must also hold, and the evaluated keys and items if they are already known. A literal whose
-evaluations are tracked is written as its bitwise complement. A literal in this form is called a mark.
+evaluations are tracked is written as its bitwise complement. The literals of a choice in this form are its conjuncts.
 
 The work limits are counts, so a schema is accepted or refused equally on every machine.
 """
@@ -55,7 +55,7 @@ from guideway.frontends.json_schema.unevaluated import (
 )
 from guideway.jsontext.pointer import shown
 
-__all__ = ["MAX_WIDE", "Choice", "Expander", "Marks", "marks_of"]
+__all__ = ["MAX_WIDE", "Choice", "Conjuncts", "Expander", "tagged_conjuncts"]
 
 MAX_ALTERNATIVES = 10_000
 """The maximum number of alternatives of one node."""
@@ -87,13 +87,13 @@ MAX_STEPS_FIRST = 3_000
 MAX_WORK_FIRST = 20_000
 """The maximum total work of the first search, before objects are divided by cases."""
 
-Marks = tuple[int, ...]
-Choice = tuple[TypeAssertions | None, Marks, Evaluated | None]
+Conjuncts = tuple[int, ...]
+Choice = tuple[TypeAssertions | None, Conjuncts, Evaluated | None]
 
 _NO_OBJECT = TypeAssertions(ALL & ~OBJECT)
 
 
-def marks_of(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
+def tagged_conjuncts(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
     """Replace positive literals by their complement if their evaluations are tracked."""
     if not tracked:
         return literals
@@ -380,15 +380,15 @@ class Expander(SchemaGraph):
     def _settle(self, state: _State, exactly: bool | None) -> bool:
         """Read the waiting literals. Returns False if they contradict each other."""
         while state.waiting:
-            mark = state.waiting.pop()
-            if mark in state.done:
+            conjunct = state.waiting.pop()
+            if conjunct in state.done:
                 continue
-            literal = ~mark if mark < 0 else mark
+            literal = ~conjunct if conjunct < 0 else conjunct
             if literal == 0:
                 continue
             if literal == 1 or (literal ^ 1) in state.done or ~(literal ^ 1) in state.done:
                 return False
-            state.done.add(mark)
+            state.done.add(conjunct)
             place = self.places[literal >> 1]
             if literal & 1:
                 violations = self.negation(place)
@@ -398,21 +398,21 @@ class Expander(SchemaGraph):
                 continue
             analysis = self.analysis(place)
             if analysis.unevaluated is not None:
-                rest = self.with_unevaluated(place, analysis, exactly if mark < 0 else None)
+                rest = self.with_unevaluated(place, analysis, exactly if conjunct < 0 else None)
                 if not rest:
                     return False
                 state.disjunctions.insert(
-                    0, rest if mark < 0 else [(assertions, marks, None) for assertions, marks, _ in rest]
+                    0, rest if conjunct < 0 else [(assertions, conjuncts, None) for assertions, conjuncts, _ in rest]
                 )
                 continue
             merged = merge(state.assertions, analysis.own) if analysis.own is not UNCONSTRAINED else state.assertions
             if merged is None:
                 return False
             state.assertions = merged
-            tracked = mark < 0
+            tracked = conjunct < 0
             if tracked:
                 state.evaluated |= analysis.evaluates
-            state.waiting += marks_of(analysis.conjuncts, tracked)
+            state.waiting += tagged_conjuncts(analysis.conjuncts, tracked)
             for applicator in analysis.applicators:
                 choices = self.choices(applicator, exactly if tracked else None)
                 if choices is not None:
@@ -446,13 +446,13 @@ class Expander(SchemaGraph):
             return [state]
         del state.disjunctions[at]
         made = []
-        for assertions, marks, evaluated in best:
+        for assertions, conjuncts, evaluated in best:
             seen = state.evaluated if evaluated is None else state.evaluated | evaluated
             made.append(
                 _State(
                     assertions or state.assertions,
                     seen,
-                    [*state.waiting, *marks],
+                    [*state.waiting, *conjuncts],
                     list(state.disjunctions),
                     set(state.done),
                 )
@@ -462,9 +462,12 @@ class Expander(SchemaGraph):
     @staticmethod
     def _is_plain(state: _State, choice: Choice) -> bool:
         """Whether a choice only restricts scalars and arrays, so that the order of such choices does not matter."""
-        assertions, marks, evaluated = choice
+        assertions, conjuncts, evaluated = choice
         return (
-            not marks and evaluated is None and assertions is not None and assertions.object is state.assertions.object
+            not conjuncts
+            and evaluated is None
+            and assertions is not None
+            and assertions.object is state.assertions.object
         )
 
     def _live(self, state: _State, choices: list[Choice], maximum: int) -> list[Choice] | None:
@@ -475,7 +478,7 @@ class Expander(SchemaGraph):
         live: list[Choice] = []
         self._spend(len(choices), self._at)
         listed = _only_keys(state.assertions)
-        for assertions, marks, evaluated in choices:
+        for assertions, conjuncts, evaluated in choices:
             if (
                 listed is not None
                 and assertions is not None
@@ -485,17 +488,23 @@ class Expander(SchemaGraph):
                 required = assertions.object.required
                 if required and not required.keys() <= listed:
                     continue
-            if marks and any(mark == 1 or (mark >= 0 and mark ^ 1 in state.done) for mark in marks):
+            if conjuncts and any(
+                conjunct == 1 or (conjunct >= 0 and conjunct ^ 1 in state.done) for conjunct in conjuncts
+            ):
                 continue
             held = assertions is None or implies(state.assertions, assertions)
-            if held and evaluated is None and (not marks or all(one == 0 or one in state.done for one in marks)):
-                evaluating = any(mark < 0 for _, others, _ in choices for mark in others)
+            if (
+                held
+                and evaluated is None
+                and (not conjuncts or all(one == 0 or one in state.done for one in conjuncts))
+            ):
+                evaluating = any(conjunct < 0 for _, others, _ in choices for conjunct in others)
                 if not evaluating:
                     return None
             if len(live) > maximum:
                 continue
             merged = state.assertions if held or assertions is None else merge(state.assertions, assertions)
-            if merged is None or (marks and not all(self._agrees(merged, mark) for mark in marks)):
+            if merged is None or (conjuncts and not all(self._agrees(merged, conjunct) for conjunct in conjuncts)):
                 continue
             if (
                 assertions is not None
@@ -504,12 +513,12 @@ class Expander(SchemaGraph):
                 and self._has_unsatisfiable_key(merged, assertions.object)
             ):
                 continue
-            live.append((merged, marks, evaluated))
+            live.append((merged, conjuncts, evaluated))
         return live
 
-    def _agrees(self, assertions: TypeAssertions, mark: int) -> bool:
+    def _agrees(self, assertions: TypeAssertions, conjunct: int) -> bool:
         """Whether the own assertions of a positive literal leave any type."""
-        literal = ~mark if mark < 0 else mark
+        literal = ~conjunct if conjunct < 0 else conjunct
         if literal & 1 or not literal:
             return True
         analysis = self.analysis(self.places[literal >> 1])
@@ -569,8 +578,8 @@ class Expander(SchemaGraph):
             if not (then or other or tracked):
                 return None
             return [
-                (None, marks_of((condition, then), tracked), None),
-                (None, marks_of((condition ^ 1, other), tracked), None),
+                (None, tagged_conjuncts((condition, then), tracked), None),
+                (None, tagged_conjuncts((condition ^ 1, other), tracked), None),
             ]
         if applicator.kind == "oneOf":
             return self._one_of(applicator, tracked)
@@ -586,7 +595,7 @@ class Expander(SchemaGraph):
         if len(required) == 1 and not any(applicator.literals):
             return None
         has = TypeAssertions(OBJECT, object=ObjectAssertions(required=required))
-        return [(without, (), None), (has, marks_of(applicator.literals, tracked), None)]
+        return [(without, (), None), (has, tagged_conjuncts(applicator.literals, tracked), None)]
 
     def _one_of(self, applicator: Applicator, tracked: bool) -> list[Choice]:
         literals = applicator.literals
@@ -598,8 +607,8 @@ class Expander(SchemaGraph):
         made: list[Choice] = []
         tags = tags_of(expansions, self._analysis_of) if any(len(row) > 2 for row in overlaps) else {}
         for i, one in enumerate(literals):
-            marks = marks_of((one,), tracked)
-            made += self._none_of(overlaps[i], literals, tags, UNCONSTRAINED, marks)
+            conjuncts = tagged_conjuncts((one,), tracked)
+            made += self._none_of(overlaps[i], literals, tags, UNCONSTRAINED, conjuncts)
         return made if tracked else self._values_joined(made)
 
     def _values_joined(self, choices: list[Choice]) -> list[Choice]:
@@ -609,9 +618,13 @@ class Expander(SchemaGraph):
         types = 0
         others: list[Choice] = []
         for choice in choices:
-            assertions, marks, _ = choice
-            own = self._analysis_of(marks[0]).own if len(marks) == 1 and marks[0] > 1 and not marks[0] & 1 else None
-            if assertions is not None or own is None or not self._lists_scalars(marks[0]):
+            assertions, conjuncts, _ = choice
+            own = (
+                self._analysis_of(conjuncts[0]).own
+                if len(conjuncts) == 1 and conjuncts[0] > 1 and not conjuncts[0] & 1
+                else None
+            )
+            if assertions is not None or own is None or not self._lists_scalars(conjuncts[0]):
                 others.append(choice)
                 continue
             types |= own.types
@@ -640,22 +653,22 @@ class Expander(SchemaGraph):
         return not own.types & STRING or (string is not None and string.enum is not None and not string.tests)
 
     def _none_of(
-        self, among: Sequence[int], literals: Sequence[int], tags: Tags, beside: TypeAssertions, marks: Marks
+        self, among: Sequence[int], literals: Sequence[int], tags: Tags, beside: TypeAssertions, conjuncts: Conjuncts
     ) -> list[Choice]:
-        """The choices for the marks and the negation of some branches.
+        """The choices for the conjuncts and the negation of some branches.
 
         If a discriminator separates these branches, then its value leaves at most one branch to negate.
         """
         name, separated = discriminator(among, tags) if len(among) > 2 else ("", {})
-        marks = (*marks, *(literals[j] ^ 1 for j in among if j not in separated))
+        conjuncts = (*conjuncts, *(literals[j] ^ 1 for j in among if j not in separated))
         assertions = None if beside is UNCONSTRAINED else beside
         if len(separated) < 2:
-            return [(assertions, (*marks, *(literals[j] ^ 1 for j in separated)), None)]
+            return [(assertions, (*conjuncts, *(literals[j] ^ 1 for j in separated)), None)]
         absent = tuple(literals[j] ^ 1 for j, (_, needed) in separated.items() if not needed)
         without = TypeAssertions(OBJECT, object=ObjectAssertions(forbidden=frozenset((name,))))
-        cases = [(_NO_OBJECT, marks), (without, (*marks, *absent))]
-        cases += ((self._tagged(name, tags, 0), (*marks, literals[j] ^ 1)) for j, (tags, _) in separated.items())
-        cases.append((self._tagged(name, {tag for tags, _ in separated.values() for tag in tags}, 1), marks))
+        cases = [(_NO_OBJECT, conjuncts), (without, (*conjuncts, *absent))]
+        cases += ((self._tagged(name, tags, 0), (*conjuncts, literals[j] ^ 1)) for j, (tags, _) in separated.items())
+        cases.append((self._tagged(name, {tag for tags, _ in separated.values() for tag in tags}, 1), conjuncts))
         both = ((merge(beside, case), here) for case, here in cases)
         return [(one, here, None) for one, here in both if one is not None]
 
@@ -699,11 +712,11 @@ class Expander(SchemaGraph):
         for bits in range(1 << len(evaluating)):
             held = tuple(one for i, one in enumerate(evaluating) if bits >> i & 1)
             missed_ones = tuple(one ^ 1 for i, one in enumerate(evaluating) if not bits >> i & 1) if exactly else ()
-            marks = (*marks_of(held, True), *missed_ones)
+            conjuncts = (*tagged_conjuncts(held, True), *missed_ones)
             if held:
-                made.append((None, marks, None))
+                made.append((None, conjuncts, None))
             else:
-                made += ((None, (*marks, one), None) for one in others)
+                made += ((None, (*conjuncts, one), None) for one in others)
         return made
 
     def _evaluates(self, literal: int) -> bool:
@@ -724,7 +737,7 @@ class Expander(SchemaGraph):
         if place.literal not in self._negations:
             analysis = self.analysis(place)
             options = negated(analysis, lambda schema: self.value_literal(place, schema))
-            choices: list[Choice] = [(assertions, marks, None) for assertions, marks in options]
+            choices: list[Choice] = [(assertions, conjuncts, None) for assertions, conjuncts in options]
             for applicator in analysis.applicators:
                 if applicator.kind in ("anyOf", "oneOf"):
                     choices += self._not_chosen(applicator)
@@ -844,14 +857,15 @@ def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
 class _State:
     """A search state.
 
-    `waiting` and `done` hold marks: literals, written as their complement if their evaluations are tracked.
+    `waiting` and `done` hold literals: n, or its bitwise complement ~n if the keys and items that n evaluates must be known
+    for `unevaluated*`.
 
     Attributes:
         assertions: The assertions so far.
         evaluated: What was evaluated so far.
-        waiting: The marks to read.
+        waiting: The literals that were not read yet.
         disjunctions: The disjunctions to branch on, each as a list of choices.
-        done: The marks that were read.
+        done: The literals that were read.
     """
 
     assertions: TypeAssertions

@@ -314,13 +314,13 @@ class ObjectLowering:
         return found
 
     def _readings(self, conjunction: Conjunction, applied: list[tuple[int, Conjunction]], place: str) -> Readings:
-        """The ways to read a value, by the demands that apply to its key.
+        """The readings of a value: which of the demands on its key it meets, and its conditions then.
 
-        A way with fewer marks is left out if all its values also have the marks of another way.
+        A reading with fewer marks is left out if all its values also meet the demands of another reading.
         """
         readings: Readings = [(0, conjunction)]
         for n, (mark, value) in enumerate(applied):
-            made: dict[int, Conjunction] = {}  # by all marks that the values of a way have
+            made: dict[int, Conjunction] = {}  # by the marks of all demands that the values of a reading meet
             for marks, one in readings:
                 met = join(one, value)
                 for found, each in ((marks | mark, met), (marks, one)):

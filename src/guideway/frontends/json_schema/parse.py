@@ -254,7 +254,11 @@ def _unevaluated(place: SchemaNode, child: Child, found: dict[str, Any]) -> tupl
 
 
 def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found: dict[str, Any]) -> TypeAssertions:
-    """Read `enum` and `const`. Constant arrays and objects become a separate schema if there are other assertions."""
+    """Read `enum` and `const`.
+
+    If the values include arrays or objects and there are other assertions, the keyword becomes a separate schema that must
+    also hold.
+    """
     values = found[name] if name == "enum" else [found[name]]
     if nests_deeper(values, MAX_VALUE_DEPTH):  # the keys of all nested values have a quadratic length
         message = f"at {shown(r.place.pointer)}: the values of {name} are nested deeper than {MAX_VALUE_DEPTH} levels"

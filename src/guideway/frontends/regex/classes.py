@@ -190,7 +190,10 @@ def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges
 
 
 def _range(scanner: Scanner, ascii_only: bool, start: int) -> list[Item]:
-    """Parse one atom, or `low-high`, or an atom followed by the `-` that ends the class."""
+    """Parse one atom or a range `low-high`. A `-` directly before `]` is left for the next call, where it is an atom.
+
+    In ECMA-262 a `-` next to a class such as `\\d` is literal: the result is the atom, the dash and the class.
+    """
     at = scanner.at
     low = _class_atom(scanner, ascii_only)
     if scanner.next != "-" or scanner.pattern[scanner.at + 1 : scanner.at + 2] == "]":

@@ -76,7 +76,7 @@ class Except:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedded:
-    """An embedded grammar, such as that of a JSON Schema. `source`: as for `Text`."""
+    """An embedded grammar, such as that of a JSON Schema. `source`: the constraint it was made from, for captures."""
 
     grammar: Grammar
     source: object = None

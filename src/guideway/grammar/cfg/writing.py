@@ -13,7 +13,7 @@ __all__ = ["Writer"]
 
 
 class Writer:
-    """Writes the variables that are reachable from a root."""
+    """Writes the productions of the variables that are reachable from a root as nodes of a grammar."""
 
     def __init__(
         self, productions: dict[int, list[Production]], expressions: Expressions, place: Callable[[int], str | None]
