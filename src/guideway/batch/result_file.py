@@ -33,7 +33,7 @@ class ResultFile:
 
     Raises:
         InvalidFileError: The file cannot be read or written, another process has it open, or it has a line that is not
-            a result.
+            a result, or no complete line.
 
     Attributes:
         kept: The number of results that stay.
@@ -116,6 +116,9 @@ class ResultFile:
                     end = line.end
             if part < 0:
                 if os.fstat(self._descriptor).st_size != end:
+                    if not end:  # perhaps a document of another kind
+                        message = "has no complete line, so it is no file of results; remove it, or give another file"
+                        raise InvalidFileError(f"{self.path} {message}")
                     os.ftruncate(self._descriptor, end)
                 return end
             os.fchmod(part, stat.S_IMODE(os.fstat(self._descriptor).st_mode))

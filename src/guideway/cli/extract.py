@@ -90,7 +90,7 @@ def extract(
     failed = 0
     with (
         load_model(model, device, dtype, context_size) as loaded,
-        ResultLines(resume, ("text", *CARRIED)) as results,
+        ResultLines(resume, ("text", *CARRIED), "record") as results,
     ):
         left = results.left(given.lines)
         texts = [given.lines[number]["text"] for number in left]

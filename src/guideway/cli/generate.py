@@ -137,7 +137,8 @@ def generate(
             return
         shown: dict[tuple[int, int], Generation[Any]] = {}
         count = failed = 0
-        with ResultLines(resume, ("prompt", MESSAGES, *CONSTRAINTS, *OPTIONS_OF_LINES, *CARRIED), n or 1) as results:
+        fields = ("prompt", MESSAGES, *CONSTRAINTS, *OPTIONS_OF_LINES, *CARRIED)
+        with ResultLines(resume, fields, "finish_reason", n or 1) as results:
             left = results.left(lines)
             for number, sample, one in _results(loaded, lines, left, output, n, options):
                 count += 1

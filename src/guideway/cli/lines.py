@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 import typer
 
 from guideway.batch.result_file import ResultFile, entries_of, json_line
+from guideway.cli.inputs import MESSAGES
+from guideway.errors import InvalidFileError
 
 __all__ = ["ResultLines", "described", "interrupted", "without_number"]
 
@@ -27,13 +29,18 @@ class ResultLines:
     Args:
         path: The file to continue or to create; None: standard output.
         fields: The fields of an input line, which its results repeat.
+        result: The field that each result without an error has.
         samples: The number of results of each row.
+
+    Raises:
+        InvalidFileError: The file has lines that are no results of this command. It is not changed.
     """
 
-    def __init__(self, path: Path | None, fields: Sequence[str], samples: int = 1) -> None:
-        self._path, self._fields, self._samples = path, frozenset(fields), samples
+    def __init__(self, path: Path | None, fields: Sequence[str], result: str, samples: int = 1) -> None:
+        self._path, self._fields, self._result, self._samples = path, frozenset(fields), result, samples
+        self._inputs = self._fields & {"text", "prompt", MESSAGES}
         self._done: Counter[str] = Counter()
-        self.written = 0
+        self._echoed = 0
         self._file = None if path is None else self._kept(path)
 
     def __enter__(self) -> ResultLines:
@@ -49,6 +56,11 @@ class ResultLines:
             if self._path is not None:
                 message += f"; the same command with --resume {self._path} continues"
             interrupted(message)
+
+    @property
+    def written(self) -> int:
+        """The number of lines that this call has written."""
+        return self._echoed if self._file is None else self._file.written
 
     def left(self, lines: Sequence[dict[str, Any]]) -> list[int]:
         """Return the numbers of the input lines that have no result yet."""
@@ -67,9 +79,9 @@ class ResultLines:
         text = json_line({**line, **result})
         if self._file is None:
             typer.echo(text)
+            self._echoed += 1
         else:
             self._file.write(text)
-        self.written += 1
 
     def _key(self, line: dict[str, Any]) -> str:
         return json.dumps({name: line[name] for name in line if name in self._fields}, sort_keys=True)
@@ -83,6 +95,11 @@ class ResultLines:
                     found[self._key(entry)] += 1
 
         def accept(entry: dict[str, Any]) -> bool:
+            if not ({"error", self._result} & entry.keys() and self._inputs & entry.keys()):
+                message = (
+                    f'{path} has a line that is no result of this command: expected "{self._result}" or "error" in it'
+                )
+                raise InvalidFileError(f"{message}, and the fields of the input. Give another file to --resume")
             if "error" in entry:
                 return False
             key = self._key(entry)

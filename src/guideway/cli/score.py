@@ -39,7 +39,7 @@ def score(
     console = Console(stderr=True)
     with (
         load_model(model, device, dtype, context_size) as loaded,
-        ResultLines(resume, ("prompt", MESSAGES, "options", *CARRIED)) as results,
+        ResultLines(resume, ("prompt", MESSAGES, "options", *CARRIED), "scores") as results,
     ):
         failed = 0
         left = results.left(lines)

@@ -154,15 +154,58 @@ def test_a_lone_surrogate_in_a_row(run: Run, folder: Path) -> None:
     assert run(*command, "--json")[0] == 2
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"prompt": "Hello", "text": "x", "value": "x", "finish_reason": "stop"}\n',  # a result of `generate`
+        '{"customer": "precious"}\n',
+        '{"id": 1, "text": "Ada Lovelace, 36"}\n',  # an input line
+        '{"type": "object"}',  # a document without the end of a line
+        "precious",
+    ],
+)
+def test_files_that_are_no_results_of_the_command_are_refused_and_kept(folder: Path, text: str) -> None:
+    write(folder / "notes.jsonl", [{"text": "Ada Lovelace, 36"}])
+    path = folder / "other.jsonl"
+    path.write_text(text, "utf-8")
+    command = [
+        sys.executable,
+        "-m",
+        "guideway",
+        "extract",
+        "notes.jsonl",
+        "--schema",
+        "schema.json",
+        "--resume",
+        path.name,
+    ]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 2
+    assert "other.jsonl" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert path.read_text("utf-8") == text
+
+
+SLOW = """
+import time
+from guideway.batch.result_file import ResultFile
+from guideway.cli.app import main
+write = ResultFile.write
+ResultFile.write = lambda self, text: (write(self, text), time.sleep(0.2))
+main()
+"""
+"""The command line with a pause after each line, so that a test can interrupt it between two lines."""
+
+
 def test_a_process_that_is_interrupted_continues_and_names_the_row_that_failed(folder: Path) -> None:
-    """A user's steps: extract 150 rows, press Ctrl-C, give the same command again, read why one row failed."""
-    texts = [{"id": number, "text": f"Ada Lovelace, {30 + number % 60}"} for number in range(150)]
+    """A user's steps: extract 40 rows, press Ctrl-C, give the same command again, read why one row failed."""
+    texts = [{"id": number, "text": f"Ada Lovelace, {30 + number}"} for number in range(40)]
     texts[17]["text"] = "word " * 5000
     write(folder / "notes.jsonl", texts)
     out = folder / "people.jsonl"
-    command = [sys.executable, "-m", "guideway", "extract", "notes.jsonl", "--schema", "schema.json"]
-    command += ["--batch-size", "1", "--resume", out.name]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    arguments = ["extract", "notes.jsonl", "--schema", "schema.json", "--batch-size", "1", "--resume", out.name]
+    command = [sys.executable, "-m", "guideway", *arguments]
+    process = subprocess.Popen([sys.executable, "-c", SLOW, *arguments], cwd=folder, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while process.poll() is None and time.monotonic() < until and not (out.exists() and len(read(out)) >= 3):
         time.sleep(0.002)
@@ -173,12 +216,12 @@ def test_a_process_that_is_interrupted_continues_and_names_the_row_that_failed(f
     assert (
         f"interrupted; {len(before)} lines were written; the same command with --resume people.jsonl continues" in err
     )
-    assert 3 <= len(before) < 150
+    assert 3 <= len(before) < 40
     again = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert again.returncode == 2
     assert 'texts have no record: see "error" in their lines of people.jsonl' in again.stderr
     rows = read(out)
-    assert sorted(row["id"] for row in rows) == list(range(150))
+    assert sorted(row["id"] for row in rows) == list(range(40))
     assert all(row in rows for row in before if "record" in row)
     (failed,) = (row for row in rows if "error" in row)
     assert failed["id"] == 17

@@ -132,7 +132,7 @@ _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pat
 MAX_PLAIN = 4
 """The maximum number of members of a schema that is checked for being a single type."""
 
-MAX_VALUE_DEPTH = 4000
+MAX_VALUE_DEPTH = 400
 """The maximum nesting depth of the values of `enum` and `const`."""
 
 Child = Callable[[SchemaNode, object, tuple["str | int", ...]], int]

@@ -286,10 +286,12 @@ def test_depth_and_size_use_no_stack() -> None:
     assert JsonSchema(text) == JsonSchema(nested)
     assert JsonSchema(True).parse("[" * 5000 + "]" * 5000)
     value: Any = 1
-    for _ in range(depth):
+    for _ in range(400 - 1):
         value = [value]
     assert len(JsonSchema({"const": value}).grammar().nodes) == 1
     JsonSchema({"const": value}, key_order="any")
+    with pytest.raises(LimitExceededError, match="nested deeper than 400 levels"):
+        JsonSchema({"const": [[value]]})
     circle: dict[str, Any] = {}
     circle["not"] = circle
     with pytest.raises(LimitExceededError):
