@@ -39,6 +39,7 @@ __all__ = [
     "StringAssertions",
     "TypeAssertions",
     "assertions_of_constant",
+    "can_merge",
     "conjunction_of",
     "constant_key",
     "implies",
@@ -261,6 +262,21 @@ def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
     return TypeAssertions(types, number, string, array, object_, composites) if types else None
 
 
+def can_merge(left: TypeAssertions, right: TypeAssertions) -> bool:
+    """Return whether `merge` finds a type that remains. Assertions about objects are compared without merging them."""
+    types = left.types & right.types
+    if left.composites is not None or right.composites is not None:
+        return merge(left, right) is not None
+    if types & NULL or types & TRUE or types & FALSE:
+        return True
+    return bool(
+        (types & OBJECT and (not left.object or not right.object or _can_merge_objects(left.object, right.object)))
+        or (types & STRING and (not left.string or not right.string or _strings(left.string, right.string)))
+        or (types & NUMBER and (not left.number or not right.number or _numbers(left.number, right.number)))
+        or (types & ARRAY and (not left.array or not right.array or _arrays(left.array, right.array)))
+    )
+
+
 def implies(assertions: TypeAssertions, other: TypeAssertions) -> bool:
     """Whether the first assertions imply the second by syntax alone. The second are few."""
     if assertions.types & ~other.types or other.composites is not None:
@@ -448,6 +464,21 @@ def _objects(left: ObjectAssertions, right: ObjectAssertions) -> ObjectAssertion
     keys = join(left.keys, right.keys)
     demands, counted_disjunctions = left.demands + right.demands, left.counted_disjunctions + right.counted_disjunctions
     return ObjectAssertions(rule_sets, required, forbidden, minimum, maximum, keys, demands, counted_disjunctions)
+
+
+def _can_merge_objects(left: ObjectAssertions, right: ObjectAssertions) -> bool:
+    """Return whether `_objects` returns assertions."""
+    if not left.forbidden.isdisjoint(right.required):
+        return False
+    # Names that one side both forbids and requires count as well if the other side forbids names.
+    if right.forbidden and not (
+        right.forbidden.isdisjoint(left.required) and right.forbidden.isdisjoint(right.required)
+    ):
+        return False
+    maximum = _highest(left.maximum, right.maximum)
+    if maximum is None:
+        return True
+    return max(left.minimum, right.minimum, len(left.required.keys() | right.required.keys())) <= maximum
 
 
 def constant_key(value: object) -> str:

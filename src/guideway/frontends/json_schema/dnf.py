@@ -35,6 +35,7 @@ from guideway.frontends.json_schema.assertions import (
     StringAssertions,
     TypeAssertions,
     assertions_of_constant,
+    can_merge,
     conjunction_of,
     constant_key,
     implies,
@@ -522,11 +523,7 @@ class Expander(SchemaGraph):
         if literal & 1 or not literal:
             return True
         analysis = self.analysis(self.places[literal >> 1])
-        return (
-            analysis.unevaluated is not None
-            or analysis.own is UNCONSTRAINED
-            or merge(assertions, analysis.own) is not None
-        )
+        return analysis.unevaluated is not None or analysis.own is UNCONSTRAINED or can_merge(assertions, analysis.own)
 
     def _has_unsatisfiable_key(self, assertions: TypeAssertions, added: ObjectAssertions) -> bool:
         """Whether a newly required key can have no value."""
