@@ -46,10 +46,15 @@ MESSAGES = "messages"
 
 def read_file(path: Path) -> str:
     """Return the text of a file without a byte order mark; "-" is standard input. Raises `InvalidFileError`."""
+    if str(path) == "-" and sys.stdin is None:
+        raise InvalidFileError("cannot read -: standard input is closed")
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
         return text.removeprefix("\ufeff")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise InvalidFileError(f"cannot read {path}: line {line} is not UTF-8: {error}") from error
+    except OSError as error:
         raise InvalidFileError(f"cannot read {path}: {error}") from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +34,8 @@ class ResultLines:
         samples: The number of results of each row.
 
     Raises:
-        InvalidFileError: The file has lines that are no results of this command. It is not changed.
+        InvalidFileError: The file has lines that are no results of this command. It is not changed. Or there is no file,
+            and standard output is closed.
     """
 
     def __init__(self, path: Path | None, fields: Sequence[str], result: str, samples: int = 1) -> None:
@@ -41,6 +43,8 @@ class ResultLines:
         self._inputs = self._fields & {"text", "prompt", MESSAGES}
         self._done: Counter[str] = Counter()
         self._echoed = 0
+        if path is None and sys.stdout is None:
+            raise InvalidFileError("standard output is closed, so results would be lost; give a file with --resume")
         self._file = None if path is None else self._kept(path)
 
     def __enter__(self) -> ResultLines:
@@ -56,6 +60,9 @@ class ResultLines:
             if self._path is not None:
                 message += f"; the same command with --resume {self._path} continues"
             interrupted(message)
+        if kind is None and self._path is not None:
+            lines = self._done.total() + self.written
+            typer.echo(f"guideway: {self._path} has {lines} lines, {self.written} of them new", err=True)
 
     @property
     def written(self) -> int:

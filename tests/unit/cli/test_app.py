@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,26 @@ def test_a_byte_order_mark_is_no_text(folder: Path, run: Run) -> None:
     code, out, err = run("extract", "marked.jsonl", "--schema", "marked.json", "--json", "--no-compare", *MODEL)
     assert code == 0, err
     assert json.loads(out)["text"] == "Ada is 36."
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(folder: Path, run: Run) -> None:
+    (folder / "latin.txt").write_bytes("Ada is 36.\nZo\u00eb is not.\n".encode("latin-1"))
+    code, _, err = run("extract", "latin.txt", "--schema", "schema.json", *MODEL)
+    assert code == 2
+    assert "cannot read latin.txt: line 2 is not UTF-8" in err
+
+
+@pytest.mark.parametrize(
+    ("closed", "text", "message"),
+    [("stdin", "-", "standard input is closed"), ("stdout", "texts.txt", "standard output is closed")],
+)
+def test_closed_streams_are_errors(
+    run: Run, monkeypatch: pytest.MonkeyPatch, closed: str, text: str, message: str
+) -> None:
+    monkeypatch.setattr(sys, closed, None)
+    code, _, err = run("extract", text, "--schema", "schema.json", "--json", *MODEL)
+    assert code == 2
+    assert message in err
 
 
 def test_a_mistyped_file_is_no_text(run: Run) -> None:

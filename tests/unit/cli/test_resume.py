@@ -60,7 +60,7 @@ def test_extract_continues(run: Run, folder: Path, monkeypatch: pytest.MonkeyPat
     before = read(out)
     assert len(before) == 3
     code, shown, err = run(*command)
-    assert (code, shown, err) == (0, "", "")
+    assert (code, shown, err) == (0, "", "guideway: records.jsonl has 6 lines, 3 of them new\n")
     assert read(out)[:3] == before
     assert sorted(row["id"] for row in read(out)) == list(range(6))
     assert all(set(row) >= {"id", "text", "record"} for row in read(out))
@@ -87,7 +87,9 @@ def test_failed_rows_and_half_lines_run_again(run: Run, folder: Path) -> None:
     name, out = write(folder / "rows.jsonl", TEXTS[:3]), folder / "half.jsonl"
     done = {**TEXTS[0], "record": {"ok": True}}
     out.write_text(json.dumps(done) + "\n" + json.dumps({**TEXTS[1], "error": "x"}) + '\n{"id": 2, "te', "utf-8")
-    assert run("extract", name, "--schema", "schema.json", "--resume", out.name, *MODEL)[0] == 0
+    code, _, err = run("extract", name, "--schema", "schema.json", "--resume", out.name, *MODEL)
+    assert code == 0
+    assert "half.jsonl has 3 lines, 2 of them new" in err
     rows = read(out)
     assert rows[0] == done
     assert sorted(row["id"] for row in rows) == [0, 1, 2]
