@@ -20,6 +20,7 @@ LEVELS = {
     11: ["remote", "search", "types"],
     12: ["loading", "testing"],
     13: ["batch"],
+    14: ["server"],
     15: ["cli"],
 }
 LEVEL_OF = {name: level for level, names in LEVELS.items() for name in names}

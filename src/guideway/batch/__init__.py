@@ -8,6 +8,7 @@ survey.py       `survey`: what a run would do
 requests.py     `BatchRequest`, and lines in the format of this library
 bodies.py       lines in OpenAI's batch format
 answers.py      results as lines
+jobs.py         the job of a request: prompts, constraint, options
 ordering.py     the order of requests: by constraint and by the beginning of the prompt
 reading.py      lines of a file
 result_file.py  the file of results

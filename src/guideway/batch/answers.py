@@ -18,9 +18,11 @@ from guideway.errors import (
     ConnectionLostError,
     ConstraintError,
     ContextOverflowError,
+    EmptySequenceError,
     GuidewayError,
     InvalidRequestError,
     InvalidTextError,
+    InvalidTokenError,
     OverloadedError,
     RateLimitError,
     RemoteError,
@@ -30,10 +32,21 @@ from guideway.generation.protocol import AnyModel
 from guideway.sampling import TokenLogprobs
 from guideway.sessions import ModelBase
 
-__all__ = ["answer_line", "error_line", "error_object", "is_answer"]
+__all__ = [
+    "answer_body",
+    "answer_line",
+    "error_line",
+    "error_object",
+    "identifier",
+    "is_answer",
+    "logprob_object",
+    "usage_object",
+]
 
 _STATUS: list[tuple[type[Exception], int, str, str]] = [
     (ContextOverflowError, 400, "invalid_request_error", "context_length_exceeded"),
+    (InvalidTokenError, 400, "invalid_request_error", "invalid_token"),
+    (EmptySequenceError, 400, "invalid_request_error", "empty_prompt"),
     (AuthenticationError, 401, "authentication_error", "authentication"),
     (RateLimitError, 429, "rate_limit_error", "rate_limit_exceeded"),
     (OverloadedError, 503, "server_error", "overloaded"),
@@ -77,8 +90,13 @@ def error_line(
     status, found = error_object(error)
     endpoint = request.endpoint if request is not None else url
     if endpoint:
-        answer = {"status_code": status, "request_id": _id("req", custom_id, place), "body": {"error": found}}
-        return {"id": _id("batch_req", custom_id, place), "custom_id": custom_id, "response": answer, "error": None}
+        answer = {"status_code": status, "request_id": identifier("req", custom_id, place), "body": {"error": found}}
+        return {
+            "id": identifier("batch_req", custom_id, place),
+            "custom_id": custom_id,
+            "response": answer,
+            "error": None,
+        }
     found["message"] = f"{place}: {found['message']}" if custom_id is None else found["message"]
     line = {"custom_id": custom_id, "error": found}
     if request is not None and "meta" in request.details:
@@ -98,17 +116,23 @@ def answer_line(model: AnyModel, request: BatchRequest, found: Sequence[Sequence
     """Return the line of a request that succeeded. `found`: the samples of each prompt."""
     if not request.endpoint:
         return _own(request, [one for group in found for one in group])
-    body = _BODIES[request.endpoint](model, request, found)
-    answer = {"status_code": 200, "request_id": _id("req", request.custom_id), "body": body}
+    body = answer_body(model, request, found)
+    answer = {"status_code": 200, "request_id": identifier("req", request.custom_id), "body": body}
     return {
-        "id": _id("batch_req", request.custom_id),
+        "id": identifier("batch_req", request.custom_id),
         "custom_id": request.custom_id,
         "response": answer,
         "error": None,
     }
 
 
-def _id(prefix: str, custom_id: str | None, place: str = "") -> str:
+def answer_body(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
+    """Return the body of an answer in OpenAI's format. `found`: the samples of each prompt."""
+    return _BODIES[request.endpoint](model, request, found)
+
+
+def identifier(prefix: str, custom_id: str | None, place: str = "") -> str:
+    """Return the identifier of an object that belongs to a request: equal for equal arguments."""
     text = f"{custom_id}\0{place if custom_id is None else ''}"
     return f"{prefix}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
@@ -141,7 +165,8 @@ def _tokens(one: Generation[Any]) -> tuple[int, int]:
     return (one.prompt_tokens, len(one.tokens)) if usage is None else (usage.input, usage.output)
 
 
-def _usage(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]) -> dict[str, int]:
+def usage_object(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]) -> dict[str, int]:
+    """Return the usage of a request. `names`: of the tokens of prompts, and of those of texts."""
     remote = any(getattr(one, "usage", None) is not None for group in found for one in group)
     prompt = sum(_tokens(one)[0] for group in found for one in (group if remote else group[:1]))
     completion = sum(_tokens(one)[1] for group in found for one in group)
@@ -159,18 +184,18 @@ def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Gener
                 reason = "tool_calls"
                 message["content"] = message["content"] or None
                 for number, call in enumerate(message["tool_calls"]):
-                    call.setdefault("id", _id("call", request.custom_id, "") + f"_{index}_{number}")
+                    call.setdefault("id", identifier("call", request.custom_id, "") + f"_{index}_{number}")
         choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None, "finish_reason": reason}
         if "logprobs" in request.options and isinstance(model, ModelBase):
-            choice["logprobs"] = {"content": [_logprob(model, step) for step in one.steps], "refusal": None}
+            choice["logprobs"] = {"content": [logprob_object(model, step) for step in one.steps], "refusal": None}
         choices.append(choice)
     return {
-        "id": _id("chatcmpl", request.custom_id),
+        "id": identifier("chatcmpl", request.custom_id),
         "object": "chat.completion",
         "created": int(time.time()),
-        "model": model.name,
+        "model": request.details.get("model", model.name),
         "choices": choices,
-        "usage": _usage(found, ("prompt_tokens", "completion_tokens")),
+        "usage": usage_object(found, ("prompt_tokens", "completion_tokens")),
     }
 
 
@@ -179,7 +204,8 @@ def _token(model: ModelBase, token_id: int, logprob: float) -> dict[str, Any]:
     return {"token": data.decode("utf-8", "replace"), "logprob": max(logprob, -9999.0), "bytes": list(data)}
 
 
-def _logprob(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
+def logprob_object(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
+    """Return the log-probabilities of a token as chat completions have them."""
     top = [
         _token(model, other.token_id, math.log(other.probability) if other.probability else -math.inf)
         for other in step.alternatives
@@ -197,7 +223,7 @@ def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence
             "finish_reason": one.finish_reason,
         }
         if "logprobs" in request.options and isinstance(model, ModelBase):
-            steps = [_logprob(model, step) for step in one.steps]
+            steps = [logprob_object(model, step) for step in one.steps]
             offsets = [0]
             for step in steps:
                 offsets.append(offsets[-1] + len(step["token"]))
@@ -211,12 +237,12 @@ def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence
             }
         choices.append(choice)
     return {
-        "id": _id("cmpl", request.custom_id),
+        "id": identifier("cmpl", request.custom_id),
         "object": "text_completion",
         "created": int(time.time()),
-        "model": model.name,
+        "model": request.details.get("model", model.name),
         "choices": choices,
-        "usage": _usage(found, ("prompt_tokens", "completion_tokens")),
+        "usage": usage_object(found, ("prompt_tokens", "completion_tokens")),
     }
 
 
@@ -227,21 +253,21 @@ def _responses(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[
     content = {"type": "output_text", "text": one.text, "annotations": []}
     message = {
         "type": "message",
-        "id": _id("msg", request.custom_id),
+        "id": identifier("msg", request.custom_id),
         "status": status,
         "role": "assistant",
         "content": [content],
     }
     return {
-        "id": _id("resp", request.custom_id),
+        "id": identifier("resp", request.custom_id),
         "object": "response",
         "created_at": int(time.time()),
         "status": status,
         "error": None,
         "incomplete_details": None if whole else {"reason": "max_output_tokens"},
-        "model": model.name,
+        "model": request.details.get("model", model.name),
         "output": [message],
-        "usage": _usage(found, ("input_tokens", "output_tokens")),
+        "usage": usage_object(found, ("input_tokens", "output_tokens")),
     }
 
 

@@ -22,7 +22,7 @@ from guideway.errors import InvalidRequestError
 from guideway.integrations._common import KINDS, requested
 from guideway.jsontext.decoder import loads
 
-__all__ = ["DEFAULTS", "ENDPOINTS", "request_of"]
+__all__ = ["DEFAULTS", "ENDPOINTS", "read_body", "request_of"]
 
 _LINE = ("custom_id", "method", "url", "body")
 
@@ -58,6 +58,22 @@ def request_of(entry: object) -> BatchRequest:
     if not isinstance(line.get("body"), Mapping):
         raise InvalidRequestError('the line needs "body", an object', "body", "missing_parameter")
     return read(custom_id, _Body(line["body"]))
+
+
+def read_body(url: str, custom_id: str, body: object) -> BatchRequest:
+    """Return the request of a body that a server received. Unlike bodies of batch files, it may ask for a stream.
+
+    Args:
+        url: A key of `ENDPOINTS`.
+        custom_id: The identifier of the request.
+        body: The JSON value of the body.
+
+    Raises:
+        InvalidRequestError: A field is missing, unknown or malformed; `param` is its path.
+    """
+    if not isinstance(body, Mapping):
+        raise InvalidRequestError(f"the body must be a JSON object, got {type(body).__name__}", "", "invalid_type")
+    return ENDPOINTS[url](custom_id, _Body(body, served=True))
 
 
 # -- checks of values: each takes a value and its path, and returns the value
@@ -152,9 +168,10 @@ _SAMPLING: dict[str, Callable[[Any, str], Any]] = {
 class _Body:
     """The fields of a body. Those that no function took are unknown."""
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
+    def __init__(self, fields: Mapping[str, Any], *, served: bool = False) -> None:
         self._fields = {name: value for name, value in fields.items() if value is not None}
         self._known: list[str] = [*_NO_EFFECT, "stream"]
+        self.served = served
 
     def take(self, name: str, check: Callable[[Any, str], Any], default: Any = None) -> Any:
         """Remove a field and return its checked value. null counts as absent."""
@@ -166,6 +183,21 @@ class _Body:
         self._known.append(name)
         if name in self._fields and self._fields.pop(name) not in allowed:
             raise InvalidRequestError(f"{name!r} is not supported: {why}", name, "unsupported_parameter")
+
+    def streaming(self) -> dict[str, Any]:
+        """Take the fields of a stream. Only a server has streams."""
+        if not self.served:
+            return {}
+        stream = self.take("stream", _flag, False)
+        options = self.take("stream_options", _object)
+        if options is not None and not stream:
+            raise InvalidRequestError("'stream_options' needs 'stream': true", "stream_options", "invalid_value")
+        found = {"stream": stream}
+        for name, value in (options or {}).items():
+            if name not in ("include_usage", "include_obfuscation"):
+                raise unknown_field(name, f"stream_options.{name}", ("include_usage",))
+            found[name] = value is not None and _flag(value, f"stream_options.{name}")
+        return found
 
     def need(self, name: str) -> None:
         """Raise an error if a field is missing."""
@@ -336,6 +368,7 @@ def _chat(custom_id: str, body: _Body) -> BatchRequest:
     body.refuse("modalities", "only text is written", ["text"])
     for name in ("audio", "prediction", "web_search_options", "functions", "function_call", "reasoning_effort"):
         body.refuse(name, "it has no effect here")
+    details |= body.streaming()
     body.finish()
     return BatchRequest(custom_id, messages, output, options, n, "/v1/chat/completions", details)
 
@@ -360,8 +393,9 @@ def _completion(custom_id: str, body: _Body) -> BatchRequest:
     body.refuse("best_of", "the texts are not ranked", 1, n)
     body.refuse("echo", "the prompt is not repeated", False)
     body.refuse("suffix", "there is no text after the completion", "")
+    details = {"many": many, **body.streaming()}
     body.finish()
-    return BatchRequest(custom_id, prompt, output, options, n, "/v1/completions", {"many": many})
+    return BatchRequest(custom_id, prompt, output, options, n, "/v1/completions", details)
 
 
 def _responses(custom_id: str, body: _Body) -> BatchRequest:
@@ -397,8 +431,9 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
     body.refuse("top_logprobs", "use chat completions", 0)
     for name in ("previous_response_id", "conversation", "reasoning", "prompt", "max_tool_calls"):
         body.refuse(name, "a batch keeps no state between requests")
+    details = body.streaming()
     body.finish()
-    return BatchRequest(custom_id, messages, output, options, None, "/v1/responses")
+    return BatchRequest(custom_id, messages, output, options, None, "/v1/responses", details)
 
 
 ENDPOINTS: dict[str, Callable[[str, _Body], BatchRequest]] = {

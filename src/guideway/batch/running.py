@@ -6,33 +6,29 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from guideway.arguments import integer
 from guideway.batch.answers import answer_line, error_line
-from guideway.batch.bodies import DEFAULTS, ENDPOINTS, request_of
+from guideway.batch.bodies import ENDPOINTS, request_of
 from guideway.batch.ids import IdSet
+from guideway.batch.jobs import job_of, merged_options
 from guideway.batch.ordering import BatchItem, grouped
 from guideway.batch.progress import BatchProgress
 from guideway.batch.requests import BatchRequest, custom_id_of
-from guideway.constraints import ToolCalls, of
+from guideway.constraints import of
 from guideway.errors import EngineError, InvalidRequestError
-from guideway.generation import Generation, GenerationRequest
-from guideway.generation.options import BATCH, SAMPLING, check_model
-from guideway.generation.plan import Job
+from guideway.generation import Generation
+from guideway.generation.options import BATCH, check_model
 from guideway.generation.protocol import AnyModel, GeneratingModel
 from guideway.generation.scheduler import Row, step
-from guideway.sampling import Sampler
 from guideway.sessions import ModelBase, feed_all
 
-__all__ = ["NOTHING", "WINDOW", "BatchResult", "RunningRequest", "batch", "merged_options", "read_requests", "results"]
+__all__ = ["NOTHING", "WINDOW", "BatchResult", "RunningRequest", "batch", "read_requests", "results"]
 
 WINDOW = 1024
 """The number of requests that are read ahead and grouped."""
-
-_IN_SAMPLER = ("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias")
-"""Options of lines that are not generation options, but fields of `Sampler`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -221,32 +217,6 @@ NOTHING = BatchRequest("", "")
 """The request of an item that only makes the consumer look at `failed`."""
 
 
-def merged_options(model: AnyModel, request: BatchRequest, call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a request: its own, those of the call, and the defaults of its endpoint."""
-    names = {*SAMPLING, *_IN_SAMPLER}
-    own = {name: value for name, value in request.options.items() if name != "seed"}
-    shared = {name: value for name, value in call.items() if not (name in names and own.keys() & names)}
-    shared.pop("seed", None)
-    defaults = dict(DEFAULTS[request.endpoint])
-    if shared.keys() & names:
-        defaults.pop("temperature", None)
-    if request.endpoint and isinstance(model, ModelBase):
-        defaults.setdefault("max_tokens", model.context_size)
-    merged = {**defaults, **shared, **own}
-    given = [name for name in _IN_SAMPLER if name in merged]
-    if isinstance(model, GeneratingModel):
-        if given:
-            raise InvalidRequestError(
-                f"{given[0]!r} has no effect on a model served by an API; omit it", given[0], "unsupported_parameter"
-            )
-    elif given:
-        if request.n is not None:
-            merged.setdefault("temperature", 1.0)
-        known = {one.name for one in fields(Sampler)}
-        merged["sampler"] = Sampler(**{name: merged.pop(name) for name in [*merged] if name in known})
-    return merged
-
-
 # -- local models
 
 
@@ -264,16 +234,7 @@ class RunningRequest:
 
     def __init__(self, model: ModelBase, item: BatchItem, request: BatchRequest, call: Mapping[str, Any]) -> None:
         self.item, self.request = item, request
-        output = request.output
-        prompts = request.prompts()
-        if tools := request.details.get("tools"):
-            output = ToolCalls(tools, family=model, **request.details["tool_options"])
-            prompts = [model.tokenizer.encode(model.tokenizer.render_chat(prompts[0], tools=tools))]
-        given = [GenerationRequest(one, output, seed=request.seed(part)) for part, one in enumerate(prompts)]
-        self.options = merged_options(model, request, call)
-        options: Any = {**self.options, "return_exceptions": True}
-        self.output = output
-        self.job = Job(model, given, None, request.n, options)
+        self.job, self.output, self.options = job_of(model, request, call)
         self.waiting = self.job.rows()
         self.rows = 0
 

@@ -12,10 +12,11 @@ from typing import Any
 from guideway.batch.answers import error_object, is_answer
 from guideway.batch.files import items_of, open_input
 from guideway.batch.ids import IdSet
+from guideway.batch.jobs import merged_options
 from guideway.batch.ordering import BatchItem, grouped
 from guideway.batch.requests import BatchRequest
 from guideway.batch.result_file import entries_of
-from guideway.batch.running import NOTHING, WINDOW, BatchResult, RunningRequest, merged_options, read_requests
+from guideway.batch.running import NOTHING, WINDOW, BatchResult, RunningRequest, read_requests
 from guideway.caching import cached
 from guideway.constraints import Constraint, of, to_wire
 from guideway.errors import InvalidRequestError

@@ -18,6 +18,7 @@ from guideway.cli.extract import extract
 from guideway.cli.generate import generate
 from guideway.cli.probe import probe
 from guideway.cli.score import score
+from guideway.cli.serve import serve
 from guideway.errors import GuidewayError
 
 __all__ = ["app", "main"]
@@ -38,6 +39,7 @@ app.command()(demo)
 app.command()(explain)
 app.command()(check)
 app.command()(probe)
+app.command()(serve)
 app.add_typer(cache.app, name="cache")
 
 

@@ -151,10 +151,28 @@ class Tokenizer:
         found = self._others.get(ends)
         if found is None:
             found = Tokenizer(self._backend, eos_ids=ends)
+            if self.chat_template != found.chat_template and self.chat_template is not None:
+                found = found.with_chat_template(self.chat_template)
             while len(self._others) >= _OTHERS:
                 self._others.pop(next(iter(self._others)), None)
             self._others[ends] = found
         return found
+
+    def with_chat_template(self, template: str) -> Tokenizer:
+        """Return the same tokenizer with another chat template.
+
+        Args:
+            template: A Jinja template for messages.
+
+        Returns:
+            The tokenizer. Its vocabulary is the same object.
+        """
+        made = object.__new__(Tokenizer)
+        object.__setattr__(made, "_backend", self._backend)
+        object.__setattr__(made, "_specials", replace(self._specials, chat_template=template))
+        object.__setattr__(made, "vocabulary", self.vocabulary)
+        object.__setattr__(made, "_others", {})
+        return made
 
     @property
     def bos_id(self) -> int | None:
@@ -315,11 +333,13 @@ class Tokenizer:
         return self
 
     def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[object, ...]]:
-        return _rebuild, (self._backend, self._specials.eos_ids)
+        replaced = None if self.chat_template == self._backend.specials.chat_template else self.chat_template
+        return _rebuild, (self._backend, self._specials.eos_ids, replaced)
 
 
-def _rebuild(backend: TokenizerBackend, eos_ids: tuple[int, ...]) -> Tokenizer:
-    return Tokenizer(backend, eos_ids=eos_ids)
+def _rebuild(backend: TokenizerBackend, eos_ids: tuple[int, ...], template: str | None = None) -> Tokenizer:
+    made = Tokenizer(backend, eos_ids=eos_ids)
+    return made if template is None else made.with_chat_template(template)
 
 
 def find_backend(source: object) -> TokenizerBackend | None:

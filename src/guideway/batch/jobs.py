@@ -1,0 +1,83 @@
+"""The job of a request: its prompts, its constraint and its options, for a local model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from guideway.batch.bodies import DEFAULTS
+from guideway.batch.requests import BatchRequest
+from guideway.constraints import ToolCalls
+from guideway.errors import InvalidRequestError
+from guideway.generation import GenerationRequest
+from guideway.generation.options import SAMPLING
+from guideway.generation.plan import Job
+from guideway.generation.protocol import AnyModel, GeneratingModel
+from guideway.sampling import Sampler
+from guideway.sessions import ModelBase
+
+__all__ = ["PreparedJob", "job_of", "merged_options"]
+
+_IN_SAMPLER = ("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias")
+"""Options of requests that are not generation options, but fields of `Sampler`."""
+
+
+class PreparedJob(NamedTuple):
+    """A job, the constraint of its texts (None: free text), and its options."""
+
+    job: Job
+    output: object
+    options: dict[str, Any]
+
+
+def job_of(
+    model: ModelBase, request: BatchRequest, call: Mapping[str, Any], *, return_exceptions: bool = True
+) -> PreparedJob:
+    """Return the job of a request. Its constraint is compiled, and its prompts are encoded.
+
+    Args:
+        model: The model.
+        request: The request.
+        call: Options for requests that do not have them.
+        return_exceptions: Whether the error of a prompt is its result.
+
+    Raises:
+        GuidewayError: The constraint cannot be compiled, or, without `return_exceptions`, a prompt is too long.
+        ValueError: An option is out of range.
+    """
+    output = request.output
+    prompts = request.prompts()
+    if tools := request.details.get("tools"):
+        output = ToolCalls(tools, family=model, **request.details["tool_options"])
+        prompts = [model.tokenizer.encode(model.tokenizer.render_chat(prompts[0], tools=tools))]
+    given = [GenerationRequest(one, output, seed=request.seed(part)) for part, one in enumerate(prompts)]
+    options = merged_options(model, request, call)
+    job_options: Any = {**options, "return_exceptions": return_exceptions}
+    return PreparedJob(Job(model, given, None, request.n, job_options), output, options)
+
+
+def merged_options(model: AnyModel, request: BatchRequest, call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request: its own, those of the call, and the defaults of its endpoint."""
+    names = {*SAMPLING, *_IN_SAMPLER}
+    own = {name: value for name, value in request.options.items() if name != "seed"}
+    shared = {name: value for name, value in call.items() if not (name in names and own.keys() & names)}
+    shared.pop("seed", None)
+    defaults = dict(DEFAULTS[request.endpoint])
+    if shared.keys() & names:
+        defaults.pop("temperature", None)
+    if request.endpoint and isinstance(model, ModelBase):
+        defaults.setdefault("max_tokens", model.context_size)
+    merged = {**defaults, **shared, **own}
+    given = [name for name in _IN_SAMPLER if name in merged]
+    if isinstance(model, GeneratingModel):
+        if given:
+            raise InvalidRequestError(
+                f"{given[0]!r} has no effect on a model served by an API; omit it", given[0], "unsupported_parameter"
+            )
+    elif given:
+        if request.n is not None:
+            merged.setdefault("temperature", 1.0)
+        known = {one.name for one in fields(Sampler)}
+        merged["sampler"] = Sampler(**{name: merged.pop(name) for name in [*merged] if name in known})
+    return merged

@@ -1,0 +1,67 @@
+"""`guideway serve`: a server with the API of OpenAI."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guideway.cli.inputs import read_file
+from guideway.cli.options import MODELS, ContextOption, DeviceOption, DtypeOption
+from guideway.errors import MissingDependencyError
+
+__all__ = ["serve"]
+
+
+def serve(
+    model: Annotated[list[str], typer.Option(help=f"{MODELS}; or NAME=MODEL. Give it for each model.")],
+    host: Annotated[
+        str, typer.Option(help="The address to listen on. Others than loopback need API keys.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: a free one.")] = 8000,
+    api_key_file: Annotated[
+        Path | None, typer.Option(help="A file of API keys, one per line. Or set GUIDEWAY_API_KEY.")
+    ] = None,
+    chat_template: Annotated[
+        Path | None, typer.Option(help="A Jinja template for messages, in place of that of the models.")
+    ] = None,
+    device: DeviceOption = None,
+    dtype: DtypeOption = None,
+    context_size: ContextOption = None,
+    max_num_seqs: Annotated[int, typer.Option(min=1, help="The maximum number of sequences that run together.")] = 64,
+    max_queue: Annotated[int, typer.Option(min=1, help="The maximum number of requests that run or wait.")] = 1024,
+    drain_seconds: Annotated[float, typer.Option(min=0, help="The time for requests in flight after SIGTERM.")] = 30,
+    cors_origin: Annotated[
+        list[str] | None, typer.Option(help="An origin of web pages that may send requests.")
+    ] = None,
+    log_prompts: Annotated[bool, typer.Option("--log-prompts", help="Add prompts to the log.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests.")] = False,
+) -> None:
+    """Serve models with the API of OpenAI until SIGINT or SIGTERM."""
+    try:
+        from guideway import server
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"this command needs starlette and uvicorn: pip install 'guideway[serve]' ({error})"
+        ) from error
+    environment = os.environ.get("GUIDEWAY_API_KEY", "")
+    keys = server.read_keys(api_key_file) if api_key_file is not None else (environment,) if environment else ()
+    template = None if chat_template is None else read_file(chat_template)
+    given = {"device": device, "dtype": dtype, "context_size": context_size}
+    options = {name: value for name, value in given.items() if value is not None}
+    sources = server.parse_models(model)
+    loaders = {
+        name: partial(server.load_served, source, chat_template=template, **options) for name, source in sources.items()
+    }
+    settings = server.ServerSettings(
+        api_keys=keys,
+        max_num_seqs=max_num_seqs,
+        max_queue=max_queue,
+        drain_seconds=drain_seconds,
+        cors_origins=tuple(cors_origin or ()),
+        log_prompts=log_prompts,
+    )
+    server.serve(server.FixedModels(loaders, sources), settings, host=host, port=port, quiet=quiet)

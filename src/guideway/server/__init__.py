@@ -1,0 +1,34 @@
+"""`guideway serve`: a server with the API of OpenAI. It translates requests; it needs `guideway[serve]`.
+
+serving.py     `serve`: runs the application with uvicorn
+app.py         `create_app`: the ASGI application and its routes
+settings.py    `ServerSettings`: limits and keys
+models.py      the models that a server offers
+state.py       what the endpoints share: admission, keys, metrics
+generating.py  the endpoints that generate
+running.py     a request in the rounds of its model
+chunks.py      the chunks of streams
+sse.py         server-sent events, and clients that leave
+bodies.py      reads bodies within limits
+errors.py      errors as responses
+metrics.py     metrics in the text format of Prometheus
+"""
+
+from __future__ import annotations
+
+from guideway.server.app import create_app
+from guideway.server.models import FixedModels, ModelCard, ServedModels, load_served, parse_models
+from guideway.server.serving import serve
+from guideway.server.settings import ServerSettings, read_keys
+
+__all__ = [
+    "FixedModels",
+    "ModelCard",
+    "ServedModels",
+    "ServerSettings",
+    "create_app",
+    "load_served",
+    "parse_models",
+    "read_keys",
+    "serve",
+]

@@ -1,0 +1,157 @@
+"""`create_app`: the ASGI application of a server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+import guideway
+from guideway.server.errors import HttpError, error_response
+from guideway.server.generating import GenerationEndpoint
+from guideway.server.models import ModelCard, ServedModels, known_name
+from guideway.server.settings import ServerSettings
+from guideway.server.state import ServerState
+
+__all__ = ["create_app"]
+
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
+
+
+def create_app(models: ServedModels, settings: ServerSettings | None = None) -> Starlette:
+    """Return the ASGI application of a server. Any ASGI server can run it; `serve` uses uvicorn.
+
+    Args:
+        models: The models.
+        settings: The settings; by default those of `ServerSettings()`.
+
+    Returns:
+        The application. `app.state.server` is its `ServerState`.
+    """
+    state = ServerState(models, settings or ServerSettings())
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        loading = asyncio.ensure_future(_load(state))
+        try:
+            yield
+        finally:
+            loading.cancel()
+            state.draining = True
+            await models.stop()
+
+    routes = [
+        Route("/health", _endpoint(state, _health), methods=["GET"]),
+        Route("/ready", _endpoint(state, _ready), methods=["GET"]),
+        Route("/version", _endpoint(state, _version), methods=["GET"]),
+        Route("/metrics", _endpoint(state, _metrics), methods=["GET"]),
+        Route("/v1/models", _endpoint(state, _models, needs_key=True), methods=["GET"]),
+        Route("/v1/models/{name:path}", _endpoint(state, _model, needs_key=True), methods=["GET"]),
+        *(
+            Route(url, GenerationEndpoint(state, url), methods=["POST"])
+            for url in ("/v1/chat/completions", "/v1/completions")
+        ),
+    ]
+    middleware = [Middleware(_LoopbackOnly)] if not state.settings.api_keys else []
+    if state.settings.cors_origins:
+        middleware.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(state.settings.cors_origins),
+                allow_methods=["*"],
+                allow_headers=["*"],
+            )
+        )
+    handlers: Any = {HTTPException: _http_exception}
+    app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
+    app.state.server = state
+    return app
+
+
+async def _load(state: ServerState) -> None:
+    await state.models.start()
+    state.ready = True
+
+
+_Handler = Callable[[ServerState, Request], Any]
+
+
+def _endpoint(state: ServerState, handler: _Handler, *, needs_key: bool = False) -> Callable[[Request], Any]:
+    """Return the endpoint of a function. Its errors become responses."""
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            if needs_key:
+                state.key_of(request.headers.get("authorization"))
+            response: Response = await handler(state, request)
+        except Exception as error:
+            return error_response(error)
+        return response
+
+    return endpoint
+
+
+async def _health(state: ServerState, request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _ready(state: ServerState, request: Request) -> Response:
+    ready = state.ready and not state.draining
+    names = {card.name: card.state for card in state.models.cards()}
+    return JSONResponse({"status": "ready" if ready else "not ready", "models": names}, 200 if ready else 503)
+
+
+async def _version(state: ServerState, request: Request) -> Response:
+    return JSONResponse({"version": guideway.__version__})
+
+
+async def _metrics(state: ServerState, request: Request) -> Response:
+    return PlainTextResponse(state.metrics.export(), media_type="text/plain; version=0.0.4")
+
+
+async def _models(state: ServerState, request: Request) -> Response:
+    return JSONResponse({"object": "list", "data": [_shown(card) for card in state.models.cards()]})
+
+
+async def _model(state: ServerState, request: Request) -> Response:
+    cards = {card.name: card for card in state.models.cards()}
+    return JSONResponse(_shown(cards[known_name(request.path_params["name"], list(cards))]))
+
+
+def _shown(card: ModelCard) -> dict[str, Any]:
+    details = {"state": card.state, "source": card.source, "max_model_len": card.context_size, **card.details}
+    return {"id": card.name, "object": "model", "created": card.created, "owned_by": "guideway", **details}
+
+
+async def _http_exception(request: Request, error: HTTPException) -> Response:
+    """Return the response of a URL or a method that does not exist."""
+    code = {404: "unknown_url", 405: "method_not_allowed"}.get(error.status_code)
+    message = f"{request.method} {request.url.path} does not exist; {error.detail}"
+    return error_response(HttpError(error.status_code, message, code=code, headers=dict(error.headers or {})))
+
+
+class _LoopbackOnly:
+    """Refuses requests for other host names, if no key is needed: a web page could have rebound its name to this host."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            host = Request(scope).headers.get("host", "")
+            name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+            if name.lower() not in _LOOPBACK:
+                message = f"the host name {name!r:.80} is not that of this machine; set API keys to serve other hosts"
+                await error_response(HttpError(403, message, code="forbidden_host"))(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

@@ -1,0 +1,89 @@
+"""Reads the bodies of requests, within limits."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope
+
+from guideway import background
+from guideway.errors import InvalidRequestError
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.tokens import is_deeper
+from guideway.server.errors import HttpError
+from guideway.server.settings import ServerSettings
+from guideway.server.sse import ClientLeft
+
+__all__ = ["read_bytes", "read_json"]
+
+_LONG = 1 << 16  # bytes that are decoded in another thread
+
+
+async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        HttpError: The body is too large (413).
+        ClientLeft: The client left.
+    """
+    given = Headers(scope=scope).get("content-length", "")
+    if given.isascii() and given.isdigit() and len(given) < 20 and int(given) > most:
+        raise _too_large(most)
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientLeft
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > most:
+            raise _too_large(most)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def read_json(scope: Scope, receive: Receive, settings: ServerSettings) -> dict[str, Any]:
+    """Return the JSON object of a body.
+
+    Raises:
+        HttpError: The body is too large (413), or is not declared as JSON (415).
+        InvalidRequestError: It is not a JSON object, or is nested too deeply.
+        ClientLeft: The client left.
+    """
+    kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise HttpError(
+            415,
+            f"the content type must be application/json, got {kind or 'none'!r:.80}; send the header"
+            " 'Content-Type: application/json'",
+            code="unsupported_media_type",
+        )
+    data = await read_bytes(scope, receive, settings.max_body_bytes)
+    if len(data) > _LONG:
+        return await background.run(_decoded, data, settings.max_body_depth)
+    return _decoded(data, settings.max_body_depth)
+
+
+def _decoded(data: bytes, deepest: int) -> dict[str, Any]:
+    try:
+        text = data.decode()
+        if is_deeper(text, deepest):
+            raise InvalidRequestError(f"the body is nested deeper than {deepest} levels", "", "invalid_json")
+        found = loads(text, parse_constant=_no_number)
+    except InvalidRequestError:
+        raise
+    except ValueError as error:
+        raise InvalidRequestError(f"the body is not JSON: {error}", "", "invalid_json") from None
+    if not isinstance(found, dict):
+        raise InvalidRequestError(f"the body must be a JSON object, got {type(found).__name__}", "", "invalid_type")
+    return found
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _too_large(most: int) -> HttpError:
+    return HttpError(413, f"the body is larger than {most} bytes", code="body_too_large")

@@ -1,0 +1,222 @@
+"""The endpoints that generate: chat completions and completions."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from guideway import background
+from guideway.batch.answers import answer_body
+from guideway.batch.bodies import read_body
+from guideway.batch.jobs import job_of
+from guideway.batch.requests import BatchRequest
+from guideway.errors import InvalidRequestError
+from guideway.generation import Generation, Model
+from guideway.generation.plan import Job
+from guideway.server.bodies import read_json
+from guideway.server.chunks import ChatChunks, CompletionChunks, event
+from guideway.server.errors import error_response, status_and_object
+from guideway.server.running import RunningRequest
+from guideway.server.sse import ClientLeft, EventStream, unless_left
+from guideway.server.state import LOG, ServerState
+
+__all__ = ["GenerationEndpoint", "Prepared", "prepare"]
+
+_CHUNKS = {"/v1/chat/completions": ChatChunks, "/v1/completions": CompletionChunks}
+
+
+@dataclass
+class Prepared:
+    """A request that was read, and its job. The request is set even if the job could not be made."""
+
+    request: BatchRequest | None = None
+    job: Job | None = None
+
+
+def prepare(found: Prepared, model: Model, name: str, url: str, body: Mapping[str, Any], settings: Any) -> Job:
+    """Read a body and make its job: compile the constraint, encode the prompt. For a background thread.
+
+    Args:
+        found: Takes the request and the job.
+        model: The model.
+        name: Its name for clients.
+        url: The endpoint.
+        body: The body.
+        settings: The settings of the server.
+
+    Returns:
+        The job.
+
+    Raises:
+        GuidewayError: The body is not valid, or its constraint cannot be compiled.
+        ValueError: An option is out of range.
+    """
+    request = read_body(url, uuid.uuid4().hex, body)
+    found.request = request = replace(request, details={**request.details, "model": name})
+    options = {**settings.options, "batch_size": settings.max_num_seqs}
+    found.job = job_of(model, request, options, return_exceptions=False).job
+    return found.job
+
+
+def tokens_of(job: Job) -> int:
+    """Return the maximum number of tokens that a job may need."""
+    samples = job.n or 1
+    total = 0
+    for session, plan in zip(job.sessions, job.plans, strict=False):
+        room = session.context_size - len(session)
+        total += len(session) + samples * (min(plan.limits.max_tokens, room) if plan is not None else 0)
+    return total
+
+
+class GenerationEndpoint:
+    """An endpoint that generates. An ASGI application.
+
+    Args:
+        state: The state of the server.
+        url: The endpoint, a key of `guideway.batch.bodies.ENDPOINTS`.
+    """
+
+    def __init__(self, state: ServerState, url: str) -> None:
+        self._state, self._url = state, url
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        state, begun, found = self._state, time.perf_counter(), Prepared()
+        status, sent = 499, False
+
+        async def sending(message: Any) -> None:
+            nonlocal sent, status
+            if message["type"] == "http.response.start":
+                sent, status = True, message["status"]
+            await send(message)
+
+        try:
+            with state.admitted(state.key_of(Headers(scope=scope).get("authorization"))) as admission:
+                body = await read_json(scope, receive, state.settings)
+                name = model_name(body)
+                async with state.models.lease(name) as model:
+                    shown = name or state.models.cards()[0].name
+                    making = background.run(prepare, found, model, shown, self._url, body, state.settings)
+                    job = await unless_left(receive, making)
+                    state.metrics.observe("request_prepare_seconds", time.perf_counter() - begun, model=shown)
+                    admission.reserve(tokens_of(job))
+                    await self._generate(model, found, job, scope, receive, sending)
+        except ClientLeft:
+            state.metrics.count("requests_cancelled_total")
+        except Exception as error:
+            if not sent:
+                await error_response(error, found.request)(scope, receive, sending)
+            if status >= 500:
+                LOG.exception("%s failed", self._url)
+        finally:
+            self._record(found, status, time.perf_counter() - begun)
+
+    async def _generate(
+        self, model: Model, found: Prepared, job: Job, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        request = found.request
+        assert request is not None  # noqa: S101  # `prepare` has set it
+        streams = bool(request.details.get("stream"))
+        running = RunningRequest(job, streams=streams)
+        try:
+            if not streams:
+                results = await unless_left(receive, running.results())
+                self._observe(request, results, running)
+                await JSONResponse(answer_body(model, request, results))(scope, receive, send)
+                return
+            events = self._events(model, request, running)
+            first = await unless_left(receive, _first(events))
+            settings = self._state.settings
+            response = EventStream(
+                first,
+                events,
+                running.poke,
+                headers={"x-request-id": request.custom_id},
+                keep_alive_seconds=settings.keep_alive_seconds,
+                send_seconds=settings.send_seconds,
+            )
+            await response(scope, receive, send)
+        finally:
+            running.cancel()
+
+    async def _events(
+        self, model: Model, request: BatchRequest, running: RunningRequest
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the events of a stream. An error after the first event is an event."""
+        chunks = _CHUNKS[self._url](model, request)
+        begun = False
+        try:
+            async for parts in running.parts():
+                data = chunks.events(parts)
+                begun = begun or bool(parts)
+                yield data
+        except Exception as error:
+            if not begun:
+                raise
+            status, found = status_and_object(error, request)
+            if status >= 500:
+                LOG.exception("%s failed", self._url)
+            yield event({"error": found})
+            return
+        results: list[list[Generation[Any]]] = running.job.results  # type: ignore[assignment]  # there is no exception
+        self._observe(request, results, running)
+        yield chunks.closing(results)
+
+    def _observe(self, request: BatchRequest, results: list[list[Generation[Any]]], running: RunningRequest) -> None:
+        """Add a request that succeeded to the metrics."""
+        metrics, model = self._state.metrics, str(request.details["model"])
+        texts = [one for group in results for one in group]
+        count = sum(len(one.tokens) for one in texts)
+        prompt = sum(group[0].prompt_tokens for group in results)
+        metrics.count("prompt_tokens_total", prompt, model=model)
+        metrics.count("generation_tokens_total", count, model=model)
+        metrics.count("forced_tokens_total", sum(one.forced for one in texts), model=model)
+        metrics.observe("request_prompt_tokens", prompt, model=model)
+        metrics.observe("request_generation_tokens", count, model=model)
+        for one in texts:
+            metrics.count("request_success_total", model=model, finished_reason=one.finish_reason)
+        seconds = time.perf_counter() - running.begun
+        if running.first is not None:
+            metrics.observe("time_to_first_token_seconds", running.first, model=model)
+            if count > len(texts):
+                each = (seconds - running.first) / (count - len(texts)) * len(texts)
+                metrics.observe("time_per_output_token_seconds", each, model=model)
+
+    def _record(self, found: Prepared, status: int, seconds: float) -> None:
+        """Log a request, without its texts, and add it to the metrics."""
+        model = "" if found.request is None else str(found.request.details["model"])
+        self._state.metrics.count("http_requests_total", handler=self._url, status=str(status))
+        self._state.metrics.observe("e2e_request_latency_seconds", seconds, model=model)
+        extra: dict[str, Any] = {"route": self._url, "status": status, "model": model, "seconds": round(seconds, 4)}
+        if found.request is not None:
+            extra["request_id"] = found.request.custom_id
+            if self._state.settings.log_prompts:
+                extra["prompt"] = found.request.prompt
+        LOG.info("request", extra={"fields": extra})
+
+
+async def _first(events: AsyncGenerator[bytes, None]) -> bytes:
+    """Return the first event that is not empty."""
+    async for data in events:
+        if data:
+            return data
+    return b""
+
+
+def model_name(body: Mapping[str, Any]) -> str | None:
+    """Return the name of the model of a body; None: the body has none.
+
+    Raises:
+        InvalidRequestError: It is not a string.
+    """
+    name = body.get("model")
+    if name is not None and not isinstance(name, str):
+        raise InvalidRequestError(f"'model' must be a string, got {name!r:.80}", "model", "invalid_type")
+    return name

@@ -1,0 +1,182 @@
+"""The models that a server offers. Each request takes a lease of one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from guideway.errors import InvalidRequestError
+from guideway.generation import Model
+from guideway.loading import load
+
+__all__ = ["PLAIN_TEMPLATE", "FixedModels", "ModelCard", "ServedModels", "load_served", "parse_models"]
+
+PLAIN_TEMPLATE = (
+    "{% if tools %}Tools:\n"
+    "{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}"
+    'Write a call as <tool_call>\n{"name": name, "arguments": arguments}\n</tool_call>\n{% endif %}'
+    "{% for message in messages %}"
+    "{{ message.role | capitalize }}: {{ message.content or '' }}"
+    "{% for call in message.tool_calls or [] %}"
+    '<tool_call>\n{"name": {{ call.function.name | tojson }}, "arguments": {{ call.function.arguments | tojson }}}\n</tool_call>'
+    "{% endfor %}\n"
+    "{% endfor %}"
+    "Assistant:"
+)
+"""The chat template of models that have none. Tool calls are in the notation of Hermes."""
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What a server says of a model.
+
+    Attributes:
+        name: The name for requests.
+        state: "cold", "loading", "ready" or "draining".
+        source: The argument of `guideway.load`, such as "gguf:FILE".
+        context_size: The maximum number of tokens of a sequence; None: not known before the model is loaded.
+        created: The time at which the server started to offer it, in seconds since 1970.
+        details: More facts for `/v1/models`.
+    """
+
+    name: str
+    state: Literal["cold", "loading", "ready", "draining"]
+    source: str
+    context_size: int | None = None
+    created: int = field(default_factory=lambda: int(time.time()))
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ServedModels(Protocol):
+    """The models of a server. The implementation decides when models are loaded and unloaded."""
+
+    async def start(self) -> None:
+        """Load what is to be ready before the first request."""
+
+    async def stop(self) -> None:
+        """Close the models. No lease is left."""
+
+    def cards(self) -> list[ModelCard]:
+        """Return the card of each model, in the order in which they were given."""
+
+    def lease(self, name: str | None) -> Any:
+        """Return an async context manager that gives a loaded `Model`. It stays loaded until the context ends.
+
+        Args:
+            name: The name of a request; None: the request names no model, which is possible if there is only one.
+
+        Raises:
+            InvalidRequestError: There is no such model (code "model_not_found").
+        """
+
+
+class FixedModels:
+    """Models that are loaded at the start and stay loaded.
+
+    Args:
+        models: Models by name; or functions that load them.
+        sources: The arguments of `guideway.load` by name, for `/v1/models`.
+    """
+
+    def __init__(
+        self, models: Mapping[str, Model | Callable[[], Model]], sources: Mapping[str, str] | None = None
+    ) -> None:
+        if not models:
+            raise ValueError("a server needs at least one model")
+        self._given = dict(models)
+        self._sources = dict(sources or {})
+        self._loaded: dict[str, Model] = {}
+        self._created = int(time.time())
+
+    async def start(self) -> None:
+        """Load the models, one after the other."""
+        from guideway.background import run
+
+        for name, given in self._given.items():
+            if name not in self._loaded:
+                self._loaded[name] = given if isinstance(given, Model) else await run(given)
+
+    async def stop(self) -> None:
+        """Close the models that this object loaded."""
+        for name, model in self._loaded.items():
+            if not isinstance(self._given[name], Model):
+                model.__exit__(None, None, None)
+        self._loaded.clear()
+
+    def cards(self) -> list[ModelCard]:
+        """Return the card of each model."""
+        found = []
+        for name in self._given:
+            model = self._loaded.get(name)
+            source = self._sources.get(name, name if model is None else model.name)
+            if model is None:
+                found.append(ModelCard(name, "loading", source, created=self._created))
+            else:
+                found.append(ModelCard(name, "ready", source, model.context_size, self._created))
+        return found
+
+    @asynccontextmanager
+    async def lease(self, name: str | None) -> AsyncIterator[Model]:
+        """Give the model of a name."""
+        yield self._loaded[known_name(name, list(self._loaded))]
+
+
+def known_name(name: str | None, names: list[str]) -> str:
+    """Return the name of a request's model, or that of the only model.
+
+    Raises:
+        InvalidRequestError: There is no such model, or no name and several models.
+    """
+    if name is None and len(names) == 1:
+        return names[0]
+    if name is None:
+        raise InvalidRequestError(f"the body needs 'model', one of {', '.join(names)}", "model", "missing_parameter")
+    if name not in names:
+        raise InvalidRequestError(
+            f"the model {name!r:.120} does not exist; this server has {', '.join(names)}", "model", "model_not_found"
+        )
+    return name
+
+
+def load_served(source: str, *, chat_template: str | None = None, **options: Any) -> Model:
+    """Load a model for a server. A model without a chat template gets `PLAIN_TEMPLATE`.
+
+    Args:
+        source: The argument of `guideway.load`.
+        chat_template: A Jinja template, in place of that of the model.
+        **options: Other arguments of `guideway.load`.
+
+    Raises:
+        ModelNotFoundError: There is no such name or file.
+        ValueError: The model is served by an API.
+    """
+    model: Any = load(source, **options)
+    if not isinstance(model, Model):
+        raise ValueError(  # noqa: TRY004  # the argument has the right type
+            f"{source!r} is a model served by an API; a server runs local models"
+        )
+    if chat_template is not None or not model.tokenizer.has_chat_template:
+        model.tokenizer = model.tokenizer.with_chat_template(chat_template or PLAIN_TEMPLATE)
+    return model
+
+
+def parse_models(given: Iterable[str]) -> dict[str, str]:
+    """Return the arguments of `guideway.load` by name, from texts such as "tiny" and "name=gguf:FILE".
+
+    Raises:
+        ValueError: A name occurs twice or is empty.
+    """
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, source = one.partition("=")
+        if not equals or ":" in name:  # a file name may contain "="
+            name = source = one
+        if not name or not source:
+            raise ValueError(f"a model must be SOURCE or NAME=SOURCE, got {one!r}")
+        if name in found:
+            raise ValueError(f"the name {name!r} is given to two models; write NAME=SOURCE")
+        found[name] = source
+    return found

@@ -1,0 +1,147 @@
+"""A request in the rounds of its model, as an event loop sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator
+from typing import Any, NamedTuple
+
+from guideway.generation import Generation
+from guideway.generation.async_loop import Call, loop_of
+from guideway.generation.plan import Job
+from guideway.generation.scheduler import Row
+from guideway.sampling import TokenLogprobs
+
+__all__ = ["Part", "RunningRequest"]
+
+
+class Part(NamedTuple):
+    """What a round added to one text of a request.
+
+    Attributes:
+        choice: The number of the text: those of the first prompt, then those of the second, and so on.
+        text: The new text.
+        steps: The log-probabilities of the new tokens, if they were requested.
+        result: The result, if the text is complete.
+    """
+
+    choice: int
+    text: str
+    steps: tuple[TokenLogprobs, ...] = ()
+    result: Generation[Any] | None = None
+
+
+class RunningRequest:
+    """A job in the loop of its model. Its rows join the running batch.
+
+    Create it in an event loop. `cancel` removes the rows at the next round.
+
+    Args:
+        job: The job.
+        streams: Whether parts are given as they are generated; else only results.
+    """
+
+    def __init__(self, job: Job, *, streams: bool) -> None:
+        self.job = job
+        self.begun = time.perf_counter()
+        self.first: float | None = None
+        """The time of the first token, in seconds after `begun`; None: there is none yet."""
+        self._streams = streams
+        self._here = asyncio.get_running_loop()
+        self._parts: deque[Part] = deque()
+        self._woken = asyncio.Event()
+        self._signalled = self._poked = False
+        self._over = False
+        self._error: BaseException | None = None
+        self._sent_steps: dict[int, int] = {}
+        self._call = Call(job, self._moved, self._done)
+        loop_of(job.model).add(self._call)
+
+    def cancel(self) -> None:
+        """End the request. Its rows leave the batch at the next round."""
+        self._call.cancelled = True
+
+    def poke(self) -> None:
+        """Let `parts` yield an empty list."""
+        self._poked = True
+        self._woken.set()
+
+    async def parts(self) -> AsyncGenerator[list[Part], None]:
+        """Yield the parts since the last time, as soon as there are some.
+
+        Raises:
+            Exception: The error of a text, or of the engine.
+        """
+        try:
+            while True:
+                await self._woken.wait()
+                self._woken.clear()
+                self._signalled = False
+                found = []
+                while self._parts:
+                    found.append(self._parts.popleft())
+                if found or self._poked:
+                    self._poked = False
+                    yield found
+                if self._over and not self._parts:
+                    if self._error is not None:
+                        raise self._error
+                    return
+        finally:
+            self.cancel()
+
+    async def results(self) -> list[list[Generation[Any]]]:
+        """Return the results of each prompt."""
+        async for _ in self.parts():
+            pass
+        found: list[list[Generation[Any]]] = self.job.results  # type: ignore[assignment]  # all are complete
+        return found
+
+    # In the thread of the model's loop.
+
+    def _moved(self, rows: list[Row]) -> None:
+        if self.first is None and any(row.has_drawn for row in rows):
+            self.first = time.perf_counter() - self.begun
+        if not self._streams:
+            self.job.finish_all(rows)
+            return
+        n = self.job.n or 1
+        for row in rows:
+            number, sample = self.job.place[row]
+            index = number * n + sample
+            result = None
+            if row.error is not None:
+                self.job.finish(row)  # raises the error
+            text = row.watch.show(finished=row.is_over)
+            steps = self._new_steps(row, index) if row.limits.logprobs is not None else ()
+            if row.is_over:
+                self.job.finish(row)
+                found = self.job.results[number][sample]
+                result = found if isinstance(found, Generation) else None
+            if text or result is not None:
+                self._parts.append(Part(index, text, steps, result))
+        if self._parts:
+            self._signal()
+
+    def _new_steps(self, row: Row, index: int) -> tuple[TokenLogprobs, ...]:
+        """Return the steps of tokens that cannot be removed, and that were not returned before."""
+        sent = self._sent_steps.get(index, 0)
+        end = len(row.steps) if row.is_over or not row.limits.bad_words else row.watch.shown_tokens
+        self._sent_steps[index] = max(sent, end)
+        return tuple(row.steps[sent:end])
+
+    def _done(self, error: BaseException | None) -> None:
+        self._error = error
+        self._over = True
+        self._signal()
+
+    def _signal(self) -> None:
+        if self._signalled and not self._over:
+            return
+        self._signalled = True
+        try:
+            self._here.call_soon_threadsafe(self._woken.set)
+        except RuntimeError:  # the event loop is closed
+            self._call.cancelled = True

@@ -1,0 +1,111 @@
+"""`serve`: runs the application with uvicorn until a signal ends it."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import socket
+import sys
+from types import FrameType
+
+import uvicorn
+
+from guideway.server.app import create_app
+from guideway.server.models import ServedModels
+from guideway.server.settings import ServerSettings
+from guideway.server.state import LOG
+
+__all__ = ["serve"]
+
+
+class _Server(uvicorn.Server):
+    """Refuses new requests as soon as a signal arrives, and ends when those in flight are answered."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.config.loaded_app_state.draining = True  # type: ignore[attr-defined]  # set in `serve`
+        super().handle_exit(sig, frame)
+
+
+class _JsonLines(logging.Formatter):
+    """Log records as JSON, one per line. The fields of `extra={"fields": ...}` are entries."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        made = {
+            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
+            "level": record.levelname.lower(),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            made["error"] = self.formatException(record.exc_info)
+        return json.dumps(made, ensure_ascii=False, default=str)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(
+    models: ServedModels,
+    settings: ServerSettings | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    quiet: bool = False,
+) -> None:
+    """Serve models until SIGINT or SIGTERM. Requests in flight are answered before the function returns.
+
+    Args:
+        models: The models.
+        settings: The settings.
+        host: The address to listen on. Other addresses than loopback need API keys.
+        port: The port; 0: a free one.
+        quiet: Do not log requests.
+
+    Raises:
+        ValueError: The address is not loopback, and there are no API keys.
+        OSError: The address is in use.
+    """
+    settings = settings or ServerSettings()
+    if not settings.api_keys and not is_loopback(host):
+        raise ValueError(
+            f"without API keys a server listens on loopback only, not on {host!r}; set --api-key-file or GUIDEWAY_API_KEY"
+        )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    LOG.addHandler(handler)
+    LOG.setLevel(logging.WARNING if quiet else logging.INFO)
+    LOG.propagate = False
+    app = create_app(models, settings)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host.strip("[]"), port))
+    listener.listen(2048)
+    port = listener.getsockname()[1]
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=int(settings.drain_seconds),
+        server_header=False,
+        date_header=False,
+    )
+    config.loaded_app_state = app.state.server  # type: ignore[attr-defined]  # read by `_Server`
+    shown = f"[{host.strip('[]')}]" if family == socket.AF_INET6 else host
+    LOG.info(
+        "listening", extra={"fields": {"url": f"http://{shown}:{port}", "models": [c.name for c in models.cards()]}}
+    )
+    try:
+        _Server(config).run(sockets=[listener])
+    finally:
+        listener.close()
+        LOG.removeHandler(handler)

@@ -1,0 +1,71 @@
+"""`ServerSettings`: limits, keys and other settings of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from guideway.errors import InvalidFileError
+
+__all__ = ["ServerSettings", "read_keys"]
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The settings of a server.
+
+    Attributes:
+        api_keys: The keys that clients may send; none: no key is needed, and the server listens on loopback only.
+        max_num_seqs: The maximum number of sequences that run together in one model.
+        max_queue: The maximum number of requests that run or wait.
+        max_queue_per_key: As `max_queue`, for the requests of one key.
+        max_tokens_in_flight: The maximum number of tokens that the requests that run or wait may need, prompts included;
+            None: no maximum.
+        max_body_bytes: The maximum number of bytes of a body.
+        max_body_depth: The maximum nesting of the JSON of a body.
+        max_file_bytes: The maximum number of bytes of a file for batches.
+        max_stored_bytes: The maximum number of bytes of stored responses, files and sessions, for each kind.
+        send_seconds: A client that takes no data for this time is disconnected.
+        keep_alive_seconds: A stream without data for this time gets a comment.
+        drain_seconds: The time that running requests have after a termination signal.
+        lenient: Ignore unknown fields, and list them in a header of the response.
+        log_prompts: Add prompts and texts to the log.
+        cors_origins: Origins of web pages that may send requests.
+        options: Generation options for requests that do not have them.
+    """
+
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
+    max_num_seqs: int = 64
+    max_queue: int = 1024
+    max_queue_per_key: int = 1024
+    max_tokens_in_flight: int | None = None
+    max_body_bytes: int = 4 * MIB
+    max_body_depth: int = 256
+    max_file_bytes: int = 128 * MIB
+    max_stored_bytes: int = 64 * MIB
+    send_seconds: float = 30.0
+    keep_alive_seconds: float = 15.0
+    drain_seconds: float = 30.0
+    lenient: bool = False
+    log_prompts: bool = False
+    cors_origins: tuple[str, ...] = ()
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+def read_keys(path: Path) -> tuple[str, ...]:
+    """Return the API keys of a file: one per line. Empty lines and lines that begin with "#" are skipped.
+
+    Raises:
+        InvalidFileError: The file cannot be read, or has no key.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidFileError(f"cannot read the API keys of {path}: {error}") from None
+    keys = tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    if not keys:
+        raise InvalidFileError(f"{path} has no API key; write one key per line")
+    return keys

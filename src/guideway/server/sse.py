@@ -1,0 +1,114 @@
+"""Server-sent events: a response whose events come from a generator, and whose end is noticed when the client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import aclosing, suppress
+from typing import Any, TypeVar
+
+from starlette.types import Receive, Scope, Send
+
+__all__ = ["ClientLeft", "EventStream", "unless_left"]
+
+T = TypeVar("T")
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class ClientLeft(Exception):  # it is no error: the server stops the work
+    """The client closed the connection before the response was complete."""
+
+
+async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine. The coroutine is cancelled if the client leaves.
+
+    Raises:
+        ClientLeft: The client left.
+    """
+    task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise ClientLeft
+    finally:
+        for one in (task, gone):
+            if not one.done():
+                one.cancel()
+                with suppress(asyncio.CancelledError):
+                    await one
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class EventStream:
+    """A response of events. An ASGI application.
+
+    The caller has taken the first item already, so that an error before it has its own status.
+
+    Args:
+        first: The bytes of the first events.
+        rest: The bytes of later events; empty bytes are sent as a comment.
+        idle: Called when there was no event for some time. It makes `rest` yield empty bytes.
+        headers: More headers.
+        keep_alive_seconds: The time without an event after which `idle` is called.
+        send_seconds: A client that takes no data for this time is disconnected.
+    """
+
+    def __init__(
+        self,
+        first: bytes,
+        rest: AsyncGenerator[bytes, None],
+        idle: Callable[[], None],
+        *,
+        headers: Mapping[str, str],
+        keep_alive_seconds: float,
+        send_seconds: float,
+    ) -> None:
+        self._first, self._rest, self._idle = first, rest, idle
+        self._headers = [*_HEADERS, *((name.lower().encode(), value.encode()) for name, value in headers.items())]
+        self._keep_alive_seconds, self._send_seconds = keep_alive_seconds, send_seconds
+        self._changed = time.monotonic()  # when a send began or ended
+        self._sending = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        async with aclosing(self._rest):
+            with suppress(ClientLeft, OSError):
+                await unless_left(receive, self._run(send))
+
+    async def _run(self, send: Send) -> None:
+        watch = asyncio.ensure_future(self._watch(asyncio.current_task()))
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+            await self._send(send, self._first)
+            async for data in self._rest:
+                await self._send(send, data or b": keep-alive\n\n")
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            watch.cancel()
+
+    async def _send(self, send: Send, data: bytes) -> None:
+        self._sending, self._changed = True, time.monotonic()
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+        self._sending, self._changed = False, time.monotonic()
+
+    async def _watch(self, task: asyncio.Task[Any] | None) -> None:
+        """Cancel the task if the client takes no data, and call `idle` if there is no event."""
+        while True:
+            await asyncio.sleep(min(self._send_seconds, self._keep_alive_seconds) / 2)
+            waited = time.monotonic() - self._changed
+            if self._sending and waited > self._send_seconds and task is not None:
+                task.cancel()
+                return
+            if not self._sending and waited > self._keep_alive_seconds:
+                self._idle()

@@ -1,0 +1,127 @@
+"""The state of a running server: its models, settings, metrics, and the requests in flight."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from guideway.server.errors import HttpError
+from guideway.server.metrics import Metrics
+from guideway.server.models import ServedModels
+from guideway.server.settings import ServerSettings
+
+__all__ = ["LOG", "ServerState"]
+
+LOG = logging.getLogger("guideway.server")
+
+
+class ServerState:
+    """What the endpoints share. Use it in the thread of the event loop.
+
+    Args:
+        models: The models.
+        settings: The settings.
+
+    Attributes:
+        ready: Whether the models are loaded.
+        draining: Whether the server stops, and takes no new requests.
+    """
+
+    def __init__(self, models: ServedModels, settings: ServerSettings) -> None:
+        self.models, self.settings = models, settings
+        self.ready = self.draining = False
+        self.metrics = Metrics()
+        self.metrics.gauge("num_requests_running", "Requests in flight.", lambda: float(self._count))
+        self.metrics.gauge("tokens_in_flight", "Tokens that the requests in flight may need.", lambda: self._tokens)
+        self._count, self._tokens = 0, 0
+        self._of_key: Counter[str] = Counter()
+        self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.api_keys]
+
+    def key_of(self, header: str | None) -> str:
+        """Return a name for the key of an `Authorization` header; "" if no key is needed.
+
+        Raises:
+            HttpError: The key is missing or wrong.
+        """
+        if not self._keys:
+            return ""
+        given = (header or "").removeprefix("Bearer ").strip()
+        digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
+        matches = [hmac.compare_digest(digest, one) for one in self._keys]  # all: the time tells nothing
+        if not any(matches):
+            raise HttpError(
+                401,
+                "the API key is missing or wrong; send the header 'Authorization: Bearer KEY'",
+                code="invalid_api_key",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+        return digest.hex()[:16]
+
+    @contextmanager
+    def admitted(self, key: str) -> Iterator[Admission]:
+        """Admit a request.
+
+        Args:
+            key: The name of its key.
+
+        Raises:
+            HttpError: The server stops (503), or has too many requests (429).
+        """
+        self.check_capacity(key)
+        one = Admission(self)
+        self._count += 1
+        self._of_key[key] += 1
+        try:
+            yield one
+        finally:
+            self._count -= 1
+            self._tokens -= one.tokens
+            self._of_key[key] -= 1
+            if not self._of_key[key]:
+                del self._of_key[key]
+
+    def check_capacity(self, key: str) -> None:
+        """Raise `HttpError` if the server takes no further request."""
+        if self.draining:
+            raise HttpError(
+                503,
+                "the server stops; send the request to another one",
+                kind="server_error",
+                code="shutting_down",
+                headers={"Retry-After": "5"},
+            )
+        if not self.ready:
+            raise HttpError(
+                503, "the models are being loaded", kind="server_error", code="loading", headers={"Retry-After": "2"}
+            )
+        if self._count >= self.settings.max_queue or self._of_key[key] >= self.settings.max_queue_per_key:
+            raise busy(f"{self._count} requests run or wait; send the request again later")
+
+    def reserve(self, tokens: int) -> None:
+        """Reserve tokens. Raises `HttpError` if the requests in flight would need too many."""
+        most = self.settings.max_tokens_in_flight
+        if most is not None and self._tokens + tokens > most:
+            raise busy(f"the requests in flight may need {self._tokens} tokens of {most}; this one needs {tokens}")
+        self._tokens += tokens
+
+
+class Admission:
+    """A request in flight, and the tokens that it may need."""
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self.tokens = 0
+
+    def reserve(self, tokens: int) -> None:
+        """Reserve tokens until the request ends. Raises `HttpError` if there are too many."""
+        self._state.reserve(tokens)
+        self.tokens += tokens
+
+
+def busy(message: str) -> HttpError:
+    """Return the error of a request for which there is no capacity now."""
+    return HttpError(429, message, kind="rate_limit_error", code="rate_limit_exceeded", headers={"Retry-After": "1"})
