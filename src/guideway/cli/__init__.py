@@ -12,6 +12,7 @@ score.py    `guideway score`
 batch.py    `guideway batch`
 check.py    `guideway check`
 probe.py    `guideway probe`
+serve.py    `guideway serve`
 explain.py  `guideway explain`
 cache.py    `guideway cache`
 """

@@ -23,7 +23,7 @@ from guideway.generation.plan import Job
 from guideway.server.bodies import read_json
 from guideway.server.chunks import ChatChunks, CompletionChunks, event
 from guideway.server.errors import error_response, status_and_object
-from guideway.server.running import RunningRequest
+from guideway.server.running import ServedRequest
 from guideway.server.sse import ClientLeft, EventStream, unless_left
 from guideway.server.state import LOG, ServerState
 
@@ -124,7 +124,7 @@ class GenerationEndpoint:
         request = found.request
         assert request is not None  # noqa: S101  # `prepare` has set it
         streams = bool(request.details.get("stream"))
-        running = RunningRequest(job, streams=streams)
+        running = ServedRequest(job, streams=streams)
         try:
             if not streams:
                 results = await unless_left(receive, running.results())
@@ -146,9 +146,7 @@ class GenerationEndpoint:
         finally:
             running.cancel()
 
-    async def _events(
-        self, model: Model, request: BatchRequest, running: RunningRequest
-    ) -> AsyncGenerator[bytes, None]:
+    async def _events(self, model: Model, request: BatchRequest, running: ServedRequest) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream. An error after the first event is an event."""
         chunks = _CHUNKS[self._url](model, request)
         begun = False
@@ -169,7 +167,7 @@ class GenerationEndpoint:
         self._observe(request, results, running)
         yield chunks.closing(results)
 
-    def _observe(self, request: BatchRequest, results: list[list[Generation[Any]]], running: RunningRequest) -> None:
+    def _observe(self, request: BatchRequest, results: list[list[Generation[Any]]], running: ServedRequest) -> None:
         """Add a request that succeeded to the metrics."""
         metrics, model = self._state.metrics, str(request.details["model"])
         texts = [one for group in results for one in group]

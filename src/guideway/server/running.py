@@ -14,7 +14,7 @@ from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row
 from guideway.sampling import TokenLogprobs
 
-__all__ = ["Part", "RunningRequest"]
+__all__ = ["Part", "ServedRequest"]
 
 
 class Part(NamedTuple):
@@ -33,7 +33,7 @@ class Part(NamedTuple):
     result: Generation[Any] | None = None
 
 
-class RunningRequest:
+class ServedRequest:
     """A job in the loop of its model. Its rows join the running batch.
 
     Create it in an event loop. `cancel` removes the rows at the next round.
