@@ -73,7 +73,7 @@ def extractions(model: gw.Model, seed: int) -> tuple[list[Generation[Any]], list
         if rng.random() < 0.2:
             options["min_tokens"] = rng.randrange(least)
         budget = least + rng.choice((0, 1, 2, rng.randrange(8), rng.randrange(60)))
-        prompt = extraction(model, rng.choice(TEXTS), source)
+        prompt = extraction(model, rng.choice(TEXTS), source).prompt
         requests.append(GenerationRequest(prompt, source, max_tokens=budget, **options))
         options["max_tokens"] = budget + BEYOND
         free.append(GenerationRequest(prompt, source, allow_truncation=True, **options))

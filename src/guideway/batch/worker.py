@@ -19,8 +19,8 @@ from guideway.batch.running import WINDOW, batch
 from guideway.constraints import Constraint, JsonSchema, of
 from guideway.errors import GuidewayError, InvalidConstraintError, InvalidRequestError
 from guideway.generation import Generation
+from guideway.generation.extraction import Extraction
 from guideway.generation.options import BATCH, check_names
-from guideway.generation.prompts import extraction_prompt
 from guideway.generation.protocol import AnyModel, GeneratingModel
 from guideway.loading import load
 
@@ -208,9 +208,8 @@ class Worker:
             output = constraint_of_row(row.get(self.constraint_column or ""), self.output)
             prompt: Any = text
             if self.extract:
-                prompt = extraction_prompt(text, getattr(output, "schema", {}))
-                if not isinstance(model, GeneratingModel) and model.tokenizer.has_chat_template:
-                    prompt = [{"role": "user", "content": prompt}]
+                chat = isinstance(model, GeneratingModel) or model.tokenizer.has_chat_template
+                prompt = Extraction(output, {}).prompt(text, chat=chat)
             key = prompt if self.id_column is None else str(row[self.id_column])
             options = {} if "seed" in self.options else {"seed": _seed(key)}
             return BatchRequest(identity, prompt, output, {**options, **self.options})

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from guideway.cli.inputs import CARRIED, load_output, read_resources, read_texts
+from guideway.cli.inputs import CARRIED, load_output, read_examples, read_resources, read_texts
 from guideway.cli.lines import ResultLines, described
 from guideway.cli.options import (
     BatchOption,
@@ -29,7 +29,7 @@ from guideway.cli.options import (
     load_model,
 )
 from guideway.cli.records import Extracted, extract_all, make_console, show_summary, show_table, some_failed
-from guideway.generation import MAX_TOKENS, Options
+from guideway.generation import MAX_TOKENS
 from guideway.generation.options import BATCH
 from guideway.sampling import Sampler
 
@@ -49,6 +49,12 @@ def extract(
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="The record's JSON Schema, instead of a type.")] = None,
     resource: ResourceOption = None,
+    instructions: Annotated[
+        str | None, typer.Option(help="What to extract and how, beyond the schema; a part of the prompt.")
+    ] = None,
+    examples: Annotated[
+        Path | None, typer.Option(help='Examples for the prompt: a file of JSON lines with "text" and "record".')
+    ] = None,
     model: ModelOption = "tiny",
     device: DeviceOption = None,
     dtype: DtypeOption = None,
@@ -71,7 +77,7 @@ def extract(
     output = load_output(type_name, schema, **({"resources": read_resources(resource)} if resource else {}))
     given = read_texts(text)
     as_json = as_json or resume is not None
-    options: Options = {
+    options: dict[str, Any] = {
         "sampler": Sampler(
             temperature or 0.0,
             top_k=top_k,
@@ -85,6 +91,8 @@ def extract(
         "seed": seed,
         "batch_size": batch_size,
         "progress": not given.single,
+        "instructions": instructions,
+        "examples": [] if examples is None else read_examples(examples),
     }
     rows: dict[int, Extracted] = {}
     failed = 0

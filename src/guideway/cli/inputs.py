@@ -25,6 +25,7 @@ __all__ = [
     "load_output",
     "load_type",
     "prompt_of",
+    "read_examples",
     "read_file",
     "read_lines",
     "read_requests",
@@ -88,6 +89,16 @@ def lines_of(text: str, path: str, key: str, known: Sequence[str] | None) -> lis
         if known is not None:
             _check_keys(f"{path}, line {number}", entry, (key, MESSAGES, *known, *CARRIED))
         found.append(entry)
+    return found
+
+
+def read_examples(path: Path) -> list[tuple[str, Any]]:
+    """Return the examples of a JSON lines file: objects with "text" and "record". `InvalidFileError` names the line."""
+    found = []
+    for number, entry in enumerate(read_lines(path, known=("record",)), 1):
+        if "record" not in entry:
+            raise InvalidFileError(f'{path}, example {number}: there is no "record" beside "text"')
+        found.append((entry["text"], entry["record"]))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -16,7 +16,8 @@ from rich.text import Text
 
 from guideway import constraints
 from guideway.cli.lines import without_number
-from guideway.generation import Generation, Options, complete, extraction
+from guideway.generation import Generation, Options, complete
+from guideway.generation.extraction import Extraction
 from guideway.generation.plan import Job
 from guideway.generation.streams import finished
 from guideway.sessions import ModelBase
@@ -73,7 +74,7 @@ def extract_all(
     model: ModelBase,
     texts: Sequence[str],
     output: Any,
-    options: Options,
+    options: Mapping[str, Any],
     *,
     compare: bool,
     positions: Sequence[int] | None = None,
@@ -84,8 +85,9 @@ def extract_all(
     in a longer list, which the random numbers depend on.
     """
     source = constraints.of(output)
-    prompts: Any = [extraction(model, text, source) for text in texts]
-    every: Options = {**options, "return_exceptions": True}
+    made = Extraction(source, options)
+    prompts: Any = [made.prompt(text, chat=model.tokenizer.has_chat_template) for text in texts]
+    every: Options = {**made.options, "return_exceptions": True}
     quiet: Any = {**every, "progress": False}
     free: list[Any] = complete(model, prompts, **quiet) if compare and prompts else []
     job = Job(model, prompts, source, None, every)

@@ -13,7 +13,8 @@ multi_step.py              several tokens per engine call for rows that need no 
 stop_checker.py            stop strings, banned strings, which text may be shown
 streams.py                 results, text chunks and growing values as rows advance
 partial_values.py          the complete parts of a JSON text that is still being written
-prompts.py                 the prompt of `extract`
+extraction.py              the options of `extract`, and the prompts of its texts
+prompts.py                 `ExtractionPrompt`: the prompt of `extract`
 resumption.py              `resume`: continue from a state
 scoring.py                 `score`: exact probabilities of options
 beam.py                    `beam_search`: the most probable texts
@@ -26,8 +27,8 @@ from __future__ import annotations
 
 from guideway.generation.api import (
     complete,
+    complete_extract,
     extract,
-    extraction,
     generate,
     stream,
     stream_extract,
@@ -35,9 +36,11 @@ from guideway.generation.api import (
 )
 from guideway.generation.async_api import acomplete, aextract, agenerate, astream, astream_values
 from guideway.generation.beam import beam_search
+from guideway.generation.extraction import EXTRACTION_OPTIONS, ExtractionOptions, extraction
 from guideway.generation.model import Model
 from guideway.generation.options import MAX_TOKENS, OPTIONS, Options
 from guideway.generation.plan import GenerationRequest
+from guideway.generation.prompts import ExtractionPrompt
 from guideway.generation.results import Generation, GenerationState, Truncation
 from guideway.generation.resumption import resume
 from guideway.generation.scoring import Score, score
@@ -46,8 +49,11 @@ from guideway.generation.streams import PartialValue, Stream, TextChunk
 from guideway.generation.view import View
 
 __all__ = [
+    "EXTRACTION_OPTIONS",
     "MAX_TOKENS",
     "OPTIONS",
+    "ExtractionOptions",
+    "ExtractionPrompt",
     "Generation",
     "GenerationRequest",
     "GenerationState",
@@ -67,6 +73,7 @@ __all__ = [
     "astream_values",
     "beam_search",
     "complete",
+    "complete_extract",
     "extract",
     "extraction",
     "generate",

@@ -1,7 +1,7 @@
 """The generating functions: `generate`, `complete`, `extract`, `stream` and their variants.
 
     generate, extract              values
-    complete                       `Generation`: value, text, tokens, probabilities, timings
+    complete, complete_extract     `Generation`: value, text, tokens, probabilities, timings
     stream                         chunks of text
     stream_values, stream_extract  values that grow
 
@@ -12,18 +12,15 @@ each of them a list. The same functions are methods of `Model`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from guideway import constraints
-from guideway.errors import InvalidConstraintError
-from guideway.generation.options import BaseOptions, Messages, Options, Prompt, Prompts, check_model, with_options
+from guideway.generation.extraction import EXTRACTION_OPTIONS, ExtractionOptions, extraction_job
+from guideway.generation.options import BaseOptions, Options, Prompt, Prompts, with_options
 from guideway.generation.plan import GenerationRequest, Job
-from guideway.generation.prompts import extraction_prompt
 from guideway.generation.protocol import AnyModel, dispatched, local
 from guideway.generation.results import Generation
 from guideway.generation.streams import PartialValue, Stream, TextChunk, moving, only_values, pieces_of, run, values_of
-from guideway.sessions import ModelBase
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar, Unpack
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     T = TypeVar("T", default=str)
     """The value type of the output; str without a constraint."""
 
-__all__ = ["complete", "extract", "extraction", "generate", "stream", "stream_extract", "stream_values"]
+__all__ = ["complete", "complete_extract", "extract", "generate", "stream", "stream_extract", "stream_values"]
 
 
 # The overloads of a function: no flag, allow_truncation=True, return_exceptions=True; then everything else as Any.
@@ -210,40 +207,42 @@ def complete(
 @overload
 def extract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
-            **options: Unpack[BaseOptions]) -> T: ...
+            **options: Unpack[ExtractionOptions]) -> T: ...
 @overload
 def extract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
             allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
-            **options: Unpack[BaseOptions]) -> list[T]: ...
+            **options: Unpack[ExtractionOptions]) -> list[T]: ...
 @overload
 def extract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
-            **options: Unpack[BaseOptions]) -> T | None: ...
+            **options: Unpack[ExtractionOptions]) -> T | None: ...
 @overload
 def extract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
             allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
-            **options: Unpack[BaseOptions]) -> list[T | None]: ...
+            **options: Unpack[ExtractionOptions]) -> list[T | None]: ...
 @overload
 def extract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
             allow_truncation: bool = False, return_exceptions: Literal[True],
-            **options: Unpack[BaseOptions]) -> T | Exception | None: ...
+            **options: Unpack[ExtractionOptions]) -> T | Exception | None: ...
 @overload
 def extract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
             allow_truncation: bool = False, return_exceptions: Literal[True],
-            **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
+            **options: Unpack[ExtractionOptions]) -> list[T | Exception | None]: ...
 @overload
-def extract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
+def extract(model: AnyModel, text: str | list[str], output: object, *,
+            allow_truncation: bool = False, return_exceptions: bool = False,
+            **options: Unpack[ExtractionOptions]) -> Any: ...
 # fmt: on
 @dispatched
-@with_options()
-def extract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
+@with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
+def extract(model: AnyModel, text: str | list[str], output: object, **options: Any) -> Any:
     """Read a text into a typed record. The prompt is built from the text and the type.
 
     Args:
         model: The model, from `guideway.load`.
         text: The text, or a list of texts.
         output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
-        **options: Generation options, see `guideway.generation.OPTIONS`.
+        **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
 
     Returns:
         The record; for a list of texts a list of records.
@@ -260,6 +259,41 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: U
         ValueError: An option is out of range, or two options exclude each other.
     """
     return only_values(run(extraction_job(local(model), text, output, options)))
+
+
+# fmt: off
+@overload
+def complete_extract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
+                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                     **options: Unpack[ExtractionOptions]) -> Generation[T]: ...
+@overload
+def complete_extract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
+                     allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
+                     **options: Unpack[ExtractionOptions]) -> list[Generation[T]]: ...
+@overload
+def complete_extract(model: AnyModel, text: str | list[str], output: object, *, allow_truncation: bool = False,
+                     return_exceptions: bool = False, **options: Unpack[ExtractionOptions]) -> Any: ...
+# fmt: on
+@dispatched
+@with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
+def complete_extract(model: AnyModel, text: str | list[str], output: object, **options: Any) -> Any:
+    """Read a text into a typed record as `extract` does, and return it with its evidence.
+
+    Args:
+        model: The model, from `guideway.load`.
+        text: The text, or a list of texts.
+        output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
+        **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
+
+    Returns:
+        The `Generation`, whose value is the record; for a list of texts a list of them.
+
+    Raises:
+        GuidewayError: As in `extract`.
+        TypeError: As in `extract`.
+        ValueError: As in `extract`.
+    """
+    return run(extraction_job(local(model), text, output, options))
 
 
 # fmt: off
@@ -351,21 +385,21 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
 # fmt: off
 @overload
 def stream_extract(model: AnyModel, text: str, output: type[T] | Constraint[T],
-                   **options: Unpack[Options]) -> Stream[PartialValue[T]]: ...
+                   **options: Unpack[ExtractionOptions]) -> Stream[PartialValue[T]]: ...
 @overload
 def stream_extract(model: AnyModel, text: str, output: object,
-                   **options: Unpack[Options]) -> Stream[PartialValue[Any]]: ...
+                   **options: Unpack[ExtractionOptions]) -> Stream[PartialValue[Any]]: ...
 # fmt: on
 @dispatched
-@with_options()
-def stream_extract(model: AnyModel, text: str, output: object, **options: Unpack[Options]) -> Any:
+@with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
+def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -> Any:
     """Read a text into a typed record as `extract` does, and yield it each time that another part is complete.
 
     Args:
         model: The model, from `guideway.load`.
         text: The text.
         output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
-        **options: Generation options, see `guideway.generation.OPTIONS`.
+        **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
 
     Returns:
         A `Stream` of `PartialValue`; the last one has the whole record.
@@ -395,29 +429,3 @@ def _values(job: Job) -> Stream[PartialValue[Any]]:
         yield growth.whole()
 
     return Stream(job, values())
-
-
-def extraction_job(model: ModelBase, text: object, output: object, options: Options) -> Job:
-    """Return the job that reads a text, or each of a list of texts, into a record."""
-    source = constraints.of(output)
-    if isinstance(text, str):
-        return Job(model, extraction(model, text, source), source, None, options)
-    if not isinstance(text, (list, tuple)) or not all(isinstance(one, str) for one in text):
-        raise TypeError(f"text must be a str or a list of str, got {text!r}")
-    return Job(model, [extraction(model, one, source) for one in text], source, None, options)
-
-
-def extraction(model: ModelBase, text: str, output: object) -> str | Messages:
-    """The prompt of `extract` for a text: messages if the model has a chat template, else a str."""
-    check_model(model)
-    prompt = extraction_prompt(text, _schema_of(output))
-    return [{"role": "user", "content": prompt}] if model.tokenizer.has_chat_template else prompt
-
-
-def _schema_of(output: object) -> Mapping[str, object]:
-    """The JSON Schema of a record. Raises `InvalidConstraintError` for other constraints, such as a pattern."""
-    source = constraints.of(output)
-    schema = getattr(source, "schema", None)
-    if isinstance(schema, Mapping):
-        return schema
-    raise InvalidConstraintError(f"extract needs a type or a JsonSchema whose schema is an object, got {source!r}")

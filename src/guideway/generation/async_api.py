@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from guideway import background
-from guideway.generation.api import extraction_job
 from guideway.generation.async_loop import Call, loop_of
+from guideway.generation.extraction import EXTRACTION_OPTIONS, ExtractionOptions, extraction_job
 from guideway.generation.options import BaseOptions, Options, Prompt, Prompts, with_options
 from guideway.generation.plan import GenerationRequest, Job
 from guideway.generation.protocol import AnyModel, dispatched, local
@@ -191,40 +191,42 @@ async def acomplete(
 @overload
 async def aextract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
-                   **options: Unpack[BaseOptions]) -> T: ...
+                   **options: Unpack[ExtractionOptions]) -> T: ...
 @overload
 async def aextract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[False] = False, return_exceptions: Literal[False] = False,
-                   **options: Unpack[BaseOptions]) -> list[T]: ...
+                   **options: Unpack[ExtractionOptions]) -> list[T]: ...
 @overload
 async def aextract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
-                   **options: Unpack[BaseOptions]) -> T | None: ...
+                   **options: Unpack[ExtractionOptions]) -> T | None: ...
 @overload
 async def aextract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
                    allow_truncation: Literal[True], return_exceptions: Literal[False] = False,
-                   **options: Unpack[BaseOptions]) -> list[T | None]: ...
+                   **options: Unpack[ExtractionOptions]) -> list[T | None]: ...
 @overload
 async def aextract(model: AnyModel, text: str, output: type[T] | Constraint[T], *,
                    allow_truncation: bool = False, return_exceptions: Literal[True],
-                   **options: Unpack[BaseOptions]) -> T | Exception | None: ...
+                   **options: Unpack[ExtractionOptions]) -> T | Exception | None: ...
 @overload
 async def aextract(model: AnyModel, text: list[str], output: type[T] | Constraint[T], *,
                    allow_truncation: bool = False, return_exceptions: Literal[True],
-                   **options: Unpack[BaseOptions]) -> list[T | Exception | None]: ...
+                   **options: Unpack[ExtractionOptions]) -> list[T | Exception | None]: ...
 @overload
-async def aextract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any: ...
+async def aextract(model: AnyModel, text: str | list[str], output: object, *,
+                   allow_truncation: bool = False, return_exceptions: bool = False,
+                   **options: Unpack[ExtractionOptions]) -> Any: ...
 # fmt: on
 @dispatched
-@with_options()
-async def aextract(model: AnyModel, text: str | list[str], output: object, **options: Unpack[Options]) -> Any:
+@with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
+async def aextract(model: AnyModel, text: str | list[str], output: object, **options: Any) -> Any:
     """The async variant of `extract`.
 
     Args:
         model: The model, from `guideway.load`.
         text: The text, or a list of texts.
         output: A Pydantic model, dataclass, TypedDict or another type, or a `JsonSchema`.
-        **options: Generation options, see `guideway.generation.OPTIONS`.
+        **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
 
     Returns:
         The record; for a list of texts a list of records.

@@ -24,6 +24,7 @@ class Model(ModelBase):
     generate = api.generate
     complete = api.complete
     extract = api.extract
+    complete_extract = api.complete_extract
     stream = api.stream
     stream_extract = api.stream_extract
     stream_values = api.stream_values

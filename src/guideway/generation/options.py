@@ -138,17 +138,20 @@ OPTIONS: dict[str, Option] = {
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def with_options(*names: str) -> Callable[[F], F]:
+def with_options(*names: str, more: Mapping[str, Option] | None = None, typed: type | None = None) -> Callable[[F], F]:
     """A decorator: `inspect.signature` and `help` show the options instead of `**options`.
 
     Args:
         names: The options that the function takes; none: all.
+        more: Further options of the function, which come first.
+        typed: The `TypedDict` with the types of these.
     """
-    taken = names or tuple(OPTIONS)
+    table = {**(more or {}), **OPTIONS}
+    taken = (*(more or {}), *(names or OPTIONS))
 
     def decorate(function: F) -> F:
         signature = inspect.signature(function)
-        hints = {**BaseOptions.__annotations__, **Options.__annotations__}
+        hints = {**BaseOptions.__annotations__, **Options.__annotations__, **(typed.__annotations__ if typed else {})}
         shown = []
         for parameter in signature.parameters.values():
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
@@ -158,11 +161,11 @@ def with_options(*names: str) -> Callable[[F], F]:
                 hint = getattr(hints[name], "__forward_arg__", hints[name])
                 shown.append(
                     inspect.Parameter(
-                        name, inspect.Parameter.KEYWORD_ONLY, default=OPTIONS[name].default, annotation=hint
+                        name, inspect.Parameter.KEYWORD_ONLY, default=table[name].default, annotation=hint
                     )
                 )
         function.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]  # not declared by mypy
-        lines = [textwrap.fill(f"{name}: {OPTIONS[name].meaning}", 110) for name in taken]
+        lines = [textwrap.fill(f"{name}: {table[name].meaning}", 110) for name in taken]
         meanings = textwrap.indent("\n".join(line.replace("\n", "\n    ") for line in lines), " " * 8).lstrip()
         function.__doc__ = _OPTIONS_LINE.sub(lambda _: meanings, function.__doc__ or "")
         return function
@@ -220,21 +223,23 @@ def check_model(model: object) -> None:
         raise TypeError(f"model must be a guideway.Model (from guideway.load), got {type(model).__name__} {model!r}")
 
 
-def check_names(options: Mapping[str, object]) -> None:
-    """Raises `TypeError` for an unknown option."""
+def check_names(options: Mapping[str, object], more: Sequence[str] = ()) -> None:
+    """Raises `TypeError` for an unknown option. `more`: the names of further options, for the message."""
     known = OPTIONS
     if unknown := sorted(options.keys() - known.keys()):
-        meant = ", ".join(filter(None, map(_meant, unknown)))
-        raise TypeError(f"unknown options: {', '.join(unknown)}{meant and f' ({meant})'}; known are {', '.join(known)}")
+        meant = ", ".join(filter(None, (_meant(name, more) for name in unknown)))
+        raise TypeError(
+            f"unknown options: {', '.join(unknown)}{meant and f' ({meant})'}; known are {', '.join((*more, *known))}"
+        )
 
 
-def _meant(name: str) -> str:
+def _meant(name: str, more: Sequence[str]) -> str:
     """Return the known name that is closest to an unknown one; "" if none is close."""
     if name in _SAMPLERS:
         return f"{name} is given by sampler=Sampler({name}=...)"
     if name in {"n", "samples", "num_return_sequences"}:
         return "use n= of generate and stream"
-    near = difflib.get_close_matches(name.lower(), [*OPTIONS, *_SAMPLERS, "n"], 1)
+    near = difflib.get_close_matches(name.lower(), [*more, *OPTIONS, *_SAMPLERS, "n"], 1)
     return f"did you mean {near[0]}?" if near else ""
 
 

@@ -1,7 +1,9 @@
-"""The prompt of an extraction: a text, the expected shape, and the start of the record.
+"""The prompt of an extraction: `ExtractionPrompt`, which can be replaced.
 
-The bundled model `tiny` was trained on the format of `extraction_prompt`. It also suits a model without a chat
-template. The answer starts at once with `{` and is `json.dumps(record, ensure_ascii=False)`.
+A model with a chat template gets messages: the instructions, the JSON Schema with the descriptions of its fields, the
+examples as earlier turns, and the text. Any other model gets the format of `extraction_prompt`: a text, the expected
+shape, and the start of the record. The bundled model `tiny` was trained on this format. The answer starts at once with
+`{` and is `json.dumps(record, ensure_ascii=False)`.
 
 `shape` writes a JSON Schema as a skeleton that looks like the answer:
 
@@ -14,9 +16,13 @@ conditions). Parts that are nested too deeply become `any`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from guideway.jsontext.pointer import MISSING, child, unescape
+
+__all__ = ["ExtractionPrompt", "PromptFunction", "extraction_prompt", "shape"]
 
 MAX_DEPTH = 12
 """The maximum depth of a schema, references included. Deeper parts become `any`."""
@@ -27,7 +33,95 @@ MAX_NODES = 1024
 MAX_CHOICES = 64
 """The maximum number of values of one enum (or branches of one union). The rest become `...`."""
 
+MAX_SCHEMA = 20_000
+"""The maximum number of characters of a schema in a message. A longer one is written as a skeleton."""
+
+PromptFunction = Callable[[str, Mapping[str, object]], "str | list[dict[str, Any]]"]
+"""A function of a text and the JSON Schema of its record that returns a prompt: a str, or messages."""
+
+_TASK = (
+    "Extract one record from the text, as JSON that fits the JSON Schema. Use only what the text says. If the text does"
+    " not say a value, write null if the schema allows null."
+)
+_DATA = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose values are data, not schemas."""
+
 _NAMED_FORMATS = {"date": "date", "date-time": "datetime", "time": "time", "email": "email"}
+
+
+@dataclass(frozen=True)
+class ExtractionPrompt:
+    """The default prompt of `extract`. Subclass it and override `messages` or `plain` to change the wording.
+
+    Attributes:
+        instructions: What to extract and how, beyond the schema.
+        examples: Pairs of a text and its record as JSON text.
+        system: The system message; without a chat template the beginning of the prompt.
+    """
+
+    instructions: str | None = None
+    examples: Sequence[tuple[str, str]] = ()
+    system: str | None = None
+
+    def messages(self, text: str, schema: Mapping[str, object]) -> list[dict[str, Any]]:
+        """Return the messages for a model with a chat template.
+
+        Args:
+            text: The text to extract from.
+            schema: The JSON Schema of the record.
+        """
+        task = "\n\n".join(part for part in (_TASK, self.instructions, _described(schema)) if part)
+        turns = [text for pair in self.examples for text in pair] + [text]
+        made = [{"role": "system", "content": self.system}] if self.system else []
+        for number, turn in enumerate(turns):
+            asks = number % 2 == 0
+            content = f"Text:\n{turn}" if asks else turn
+            made.append(
+                {
+                    "role": "user" if asks else "assistant",
+                    "content": f"{task}\n\n{content}" if number == 0 else content,
+                }
+            )
+        return made
+
+    def plain(self, text: str, schema: Mapping[str, object]) -> str:
+        """Return the prompt for a model without a chat template. The record follows its last newline.
+
+        Args:
+            text: The text to extract from.
+            schema: The JSON Schema of the record.
+        """
+        head = "".join(f"{part}\n\n" for part in (self.system, self.instructions) if part)
+        shown = "".join(f"{extraction_prompt(text, schema)}{record}\n\n" for text, record in self.examples)
+        return head + shown + extraction_prompt(text, schema)
+
+
+def _described(schema: Mapping[str, object]) -> str:
+    """Return the schema as JSON. Names that only repeat a key ("title") are omitted."""
+    try:
+        written = json.dumps(_without_titles(schema), ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        written = ""
+    if written and len(written) <= MAX_SCHEMA:
+        return f"JSON Schema:\n{written}"
+    return f"Shape of the record:\n{shape(schema)}"
+
+
+def _without_titles(schema: Mapping[str, object]) -> object:
+    """Return a copy of a schema without titles. A property named "title" remains: its value is no string."""
+    made: list[Any] = [schema]
+    todo: list[tuple[Any, Any]] = [(made, 0)]
+    while todo:
+        container, key = todo.pop()
+        value = container[key]
+        if isinstance(value, Mapping):
+            kept = {name: part for name, part in value.items() if not (name == "title" and isinstance(part, str))}
+            container[key] = kept
+            todo += [(kept, name) for name in kept if name not in _DATA]
+        elif isinstance(value, list):
+            container[key] = items = list(value)
+            todo += [(items, number) for number in range(len(items))]
+    return made[0]
 
 
 def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:

@@ -30,6 +30,10 @@ class GeneratingModel(ABC):
     def extract(self, text: Any, output: object, **options: Any) -> Any:
         """As `guideway.extract`."""
 
+    def complete_extract(self, text: Any, output: object, **options: Any) -> Any:
+        """As `guideway.generation.complete_extract`."""
+        raise NotImplementedError(f"{self.name} has no complete_extract; use extract")
+
     @abstractmethod
     def stream(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Iterator[Any]:
         """As `guideway.stream`."""

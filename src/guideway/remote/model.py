@@ -14,10 +14,10 @@ from guideway import constraints
 from guideway.arguments import integer
 from guideway.constraints import Constraint, JsonSchema, PythonType
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
+from guideway.generation.extraction import Extraction, texts_of
 from guideway.generation.options import BATCH, check_names, of_request
 from guideway.generation.partial_values import Progress
 from guideway.generation.plan import GenerationRequest, is_many
-from guideway.generation.prompts import extraction_prompt
 from guideway.generation.protocol import GeneratingModel
 from guideway.generation.results import Generation, GenerationState, Truncation
 from guideway.generation.scheduler import Timings
@@ -210,7 +210,12 @@ class RemoteModel(GeneratingModel):
 
     def extract(self, text: Any, output: object, **options: Any) -> Any:
         """As `guideway.extract`."""
-        return self.generate(_extraction(text, output), output, **options)
+        return only_values(self.complete_extract(text, output, **options))
+
+    def complete_extract(self, text: Any, output: object, **options: Any) -> Any:
+        """As `guideway.generation.complete_extract`."""
+        prompt, source, others = _extraction(text, output, options)
+        return self.complete(prompt, source, **others)
 
     def stream(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> RemoteStream:
         """As `guideway.stream`. Only text that is valid so far is yielded."""
@@ -227,7 +232,8 @@ class RemoteModel(GeneratingModel):
 
     def stream_extract(self, text: str, output: object, **options: Any) -> Iterator[PartialValue[Any]]:
         """As `guideway.generation.stream_extract`."""
-        return self.stream_values(_extraction(text, output), output, **options)
+        prompt, source, others = _extraction(text, output, options)
+        return self.stream_values(prompt, source, **others)
 
     def score(self, prompt: Any, options: Any, *, end: bool = False, batch_size: int = BATCH) -> Any:
         """As `guideway.score`, where the endpoint gives log-probabilities. `Score.tokens` is empty.
@@ -289,7 +295,8 @@ class RemoteModel(GeneratingModel):
 
     async def aextract(self, text: Any, output: object, **options: Any) -> Any:
         """As `guideway.aextract`."""
-        return await self.agenerate(_extraction(text, output), output, **options)
+        prompt, source, others = _extraction(text, output, options)
+        return await self.agenerate(prompt, source, **others)
 
     async def astream(
         self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any
@@ -457,16 +464,12 @@ def _shaped(found: list[Any], many: bool, n: int | None) -> Any:
     return groups if many else groups[0]
 
 
-def _extraction(text: Any, output: object) -> Any:
-    source = constraints.of(output)
-    schema = getattr(source, "schema", None)
-    if not isinstance(schema, Mapping):
-        raise InvalidConstraintError(f"extract needs a type or a JsonSchema whose schema is an object, got {source!r}")
-    if isinstance(text, str):
-        return extraction_prompt(text, schema)
-    if not isinstance(text, (list, tuple)) or not all(isinstance(one, str) for one in text):
-        raise TypeError(f"text must be a str or a list of str, got {type(text).__name__}")
-    return [extraction_prompt(one, schema) for one in text]
+def _extraction(text: Any, output: object, options: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Return the prompt or prompts of texts, the constraint, and the generation options."""
+    made = Extraction(output, options)
+    texts, single = texts_of(text)
+    prompts = [made.prompt(one, chat=True) for one in texts]
+    return prompts[0] if single else prompts, made.source, made.options
 
 
 # -- public functions

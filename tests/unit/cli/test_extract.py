@@ -87,3 +87,14 @@ def test_sampling_options(run: Run, folder: Path) -> None:
     assert lines_of(run(*command, "--temperature", "1.5", "--top-k", "1")[1])[0]["record"] == greedy
     code, _, err = run(*command, "--top-p", "2")
     assert (code, "top_p" in err) == (2, True)
+
+
+def test_examples_are_a_part_of_the_prompt(run: Run, folder: Path) -> None:
+    record = {"ok": True}
+    (folder / "shown.jsonl").write_text(json.dumps({"text": "Zoë is 5.", "record": record}), "utf-8")
+    code, _, _ = run("extract", "Ada is 36.", *SCHEMA, "--examples", "shown.jsonl", "--instructions", "Names.", *MODEL)
+    assert code == 0
+    (folder / "wrong.jsonl").write_text('{"text": "Zoë is 5."}', "utf-8")
+    code, _, err = run("extract", "Ada is 36.", *SCHEMA, "--examples", "wrong.jsonl", *MODEL)
+    assert code == 2
+    assert 'example 1: there is no "record"' in err

@@ -14,6 +14,7 @@ pytest.importorskip("onnx", reason="the model of these tests is written with onn
 
 import guideway as gw
 from guideway.generation import Generation, complete, extraction
+from guideway.generation.prompts import extraction_prompt
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Vocabulary
 from tests.helpers.small_model import write_model
@@ -165,11 +166,11 @@ def test_json_values_and_extraction(model: gw.Model, chat: gw.Model) -> None:
     assert value["age"] <= 150
     found = complete(model, extraction(model, "Ada, 36", schema), schema)
     assert found.value == json.loads(found.text) == gw.extract(model, "Ada, 36", schema)
-    assert found.prompt_tokens == len(model.tokenizer.encode(str(extraction(model, "Ada, 36", schema))))
+    assert found.prompt_tokens == len(model.tokenizer.encode(extraction_prompt("Ada, 36", schema.schema)))
     assert len(gw.extract(model, ["Ada", "Zoe"], schema)) == 2
-    messages = extraction(chat, "Ada", schema)
-    assert isinstance(messages, list)
+    messages: Any = extraction(chat, "Ada", schema).prompt
     assert messages[0]["role"] == "user"
+    assert '"maximum": 150' in messages[0]["content"]
     with pytest.raises(gw.errors.InvalidConstraintError, match="extract needs a type or a JsonSchema"):
         gw.extract(model, "Ada", gw.Regex("a"))
 

@@ -1,0 +1,176 @@
+"""Extraction: the options of `extract`, and the prompts of its texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from guideway import constraints
+from guideway.errors import InvalidConstraintError, InvalidTextError
+from guideway.generation.options import BaseOptions, Messages, Option, Options, check_model, check_names
+from guideway.generation.plan import GenerationRequest, Job
+from guideway.generation.prompts import ExtractionPrompt, PromptFunction
+from guideway.sessions import ModelBase
+
+if TYPE_CHECKING:
+    from guideway.constraints import Constraint
+
+__all__ = [
+    "EXTRACTION_OPTIONS",
+    "Extraction",
+    "ExtractionOptions",
+    "extraction",
+    "extraction_job",
+    "texts_of",
+]
+
+Example = tuple[str, Any]
+"""A text, and its record: a value of the type, or JSON data."""
+
+
+class ExtractionOptions(BaseOptions, total=False):
+    """The keyword arguments of `extract`. `EXTRACTION_OPTIONS` describes those that other functions do not have."""
+
+    instructions: str | None
+    examples: Sequence[Example]
+    system: str | None
+    prompt: ExtractionPrompt | PromptFunction | None
+
+
+EXTRACTION_OPTIONS: dict[str, Option] = {
+    "instructions": Option(None, "What to extract and how, beyond the schema; a part of the prompt."),
+    "examples": Option((), "Pairs of a text and its record, which the prompt shows. Each record must fit the type."),
+    "system": Option(None, "The system message; without a chat template the beginning of the prompt."),
+    "prompt": Option(
+        None,
+        "An `ExtractionPrompt`, or a function of the text and the JSON Schema that returns a str or messages. It"
+        " replaces the default prompt, and excludes the three options above.",
+    ),
+}
+"""The options of `extract`, in addition to `OPTIONS`."""
+
+
+class Extraction:
+    """How texts become requests: the constraint, and the prompt.
+
+    Args:
+        output: A type or a `JsonSchema` whose schema is an object.
+        options: The options of `extract`. Those that are no generation options are read.
+
+    Attributes:
+        source: The constraint.
+        options: The generation options.
+
+    Raises:
+        InvalidConstraintError: `output` is another constraint, such as a pattern.
+        InvalidTextError: The record of an example does not fit the type.
+        TypeError: An option is of the wrong type.
+        ValueError: Two options exclude each other.
+    """
+
+    def __init__(self, output: object, options: Mapping[str, Any]) -> None:
+        self.source: Constraint[Any] = constraints.of(output)
+        self.schema = _schema_of(self.source)
+        self.options = cast(Options, {name: one for name, one in options.items() if name not in EXTRACTION_OPTIONS})
+        check_names(self.options, (*EXTRACTION_OPTIONS,))
+        self._prompt = self._prompt_of(options)
+
+    def _prompt_of(self, options: Mapping[str, Any]) -> ExtractionPrompt | PromptFunction:
+        prompt = options.get("prompt")
+        parts = {name: options.get(name) for name in ("instructions", "examples", "system")}
+        if prompt is not None:
+            if given := [name for name, one in parts.items() if one]:
+                raise ValueError(f"prompt= and {given[0]}= exclude each other: set {given[0]} in the ExtractionPrompt")
+            if isinstance(prompt, ExtractionPrompt):
+                return replace(prompt, examples=self._examples(prompt.examples))
+            if not callable(prompt):
+                raise TypeError(
+                    f"prompt must be an ExtractionPrompt or a function of a text and a schema, got {prompt!r}"
+                )
+            return cast(PromptFunction, prompt)
+        for name in ("instructions", "system"):
+            if parts[name] is not None and not isinstance(parts[name], str):
+                raise TypeError(f"{name} must be a str, got {parts[name]!r}")
+        examples = self._examples(parts["examples"] or ())
+        return ExtractionPrompt(parts["instructions"], examples, parts["system"])
+
+    def _examples(self, given: object) -> tuple[tuple[str, str], ...]:
+        """Return the examples with their records as JSON text. Each record must fit the constraint."""
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"examples must be a list of pairs (text, record), got {given!r}")
+        made = []
+        for number, one in enumerate(given, 1):
+            if not isinstance(one, (list, tuple)) or len(one) != 2 or not isinstance(one[0], str):
+                raise TypeError(f"example {number} must be a pair of a text (str) and a record, got {one!r}")
+            made.append((one[0], self._written(number, one[1])))
+        return tuple(made)
+
+    def _written(self, number: int, record: object) -> str:
+        text = _as_json(number, record)
+        try:
+            self.source.parse(text)
+        except InvalidTextError as problem:
+            raise InvalidTextError(
+                f"the record of example {number} does not fit the type: {problem}", text=text, place=problem.place
+            ) from problem
+        return text
+
+    def prompt(self, text: str, *, chat: bool) -> str | Messages:
+        """Return the prompt of a text: messages if `chat`, else a str. A prompt function decides for itself."""
+        if not isinstance(self._prompt, ExtractionPrompt):
+            return self._prompt(text, self.schema)
+        if chat:
+            return self._prompt.messages(text, self.schema)
+        return self._prompt.plain(text, self.schema)
+
+
+def extraction_job(model: ModelBase, text: object, output: object, options: Mapping[str, Any]) -> Job:
+    """Return the job that reads a text, or each of a list of texts, into a record."""
+    check_model(model)
+    made = Extraction(output, options)
+    texts, single = texts_of(text)
+    prompts: list[Any] = [made.prompt(one, chat=model.tokenizer.has_chat_template) for one in texts]
+    return Job(model, prompts[0] if single else prompts, made.source, None, made.options)
+
+
+def texts_of(text: object) -> tuple[Sequence[str], bool]:
+    """Return the texts, and whether one str was given. Raises `TypeError` for anything else."""
+    if isinstance(text, str):
+        return [text], True
+    if not isinstance(text, (list, tuple)) or not all(isinstance(one, str) for one in text):
+        raise TypeError(f"text must be a str or a list of str, got {text!r}")
+    return text, False
+
+
+def extraction(model: ModelBase, text: str, output: object, **options: Any) -> GenerationRequest:
+    """Return the request that `extract` runs for a text: for `complete`, `stream` and other functions.
+
+    Args:
+        model: The model.
+        text: The text.
+        output: A type or a `JsonSchema`.
+        **options: The options of `extract`.
+    """
+    check_model(model)
+    made = Extraction(output, options)
+    return GenerationRequest(made.prompt(text, chat=model.tokenizer.has_chat_template), made.source, **made.options)
+
+
+def _as_json(number: int, record: object) -> str:
+    """Return a record as JSON text, in one line as the model is to write it."""
+    from pydantic_core import to_jsonable_python
+
+    try:
+        return json.dumps(to_jsonable_python(record, by_alias=True), ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as problem:
+        raise TypeError(f"the record of example {number} is no JSON data: {problem}") from None
+
+
+def _schema_of(source: Constraint[Any]) -> Mapping[str, object]:
+    """The JSON Schema of a record. Raises `InvalidConstraintError` for other constraints, such as a pattern."""
+    schema = getattr(source, "schema", None)
+    if isinstance(schema, Mapping):
+        return schema
+    raise InvalidConstraintError(f"extract needs a type or a JsonSchema whose schema is an object, got {source!r}")
