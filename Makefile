@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster site verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -86,6 +86,11 @@ bench-vllm: .venv-vllm/.done       ## compare vLLM backends on a CPU; about five
 	.venv-vllm/bin/python benchmarks/bench_vllm.py --record
 soak: .venv/.bench                 ## check that resident memory stays constant over a million new schemas
 	$(BIN)/python benchmarks/bench_soak.py --requests 1000000 --record
+site: .venv/.site                  ## build the documentation site in build/site/html and check it
+	$(BIN)/python tools/site/assemble.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/site/check.py
+	$(BIN)/codespell --ignore-words-list ore,ond,hart docs README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md mkdocs.yml examples
 docs: .venv/.test                  ## run the code in README and docs, check their links
 	$(BIN)/python -m pytest tests/packaging/test_documents.py
 
@@ -137,5 +142,7 @@ clean:                             ## remove build outputs and environments
 	$(PIP) --group loops && touch $@
 .venv/.engines: .venv/.loops
 	CMAKE_ARGS=-DGGML_NATIVE=OFF $(PIP) --group engines && touch $@
+.venv/.site: .venv/.test
+	$(PIP) --group site && touch $@
 .venv/.cluster: .venv/.test
 	$(PIP) --group cluster && touch $@

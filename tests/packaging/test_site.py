@@ -1,0 +1,65 @@
+"""The documentation site: pictures, recorded runs and figures are those of their sources; every page is listed."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .repository import ROOT
+
+sys.path.insert(0, str(ROOT / "tools" / "site"))
+
+import check  # the line above makes them importable
+import pictures
+import steps
+
+import records
+
+DOCS = ROOT / "docs"
+GENERATED = re.compile(r"^(reference/|decisions/index|architecture|changelog|contributing)")
+
+
+def pages_of_nav() -> set[str]:
+    return set(re.findall(r": ([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
+
+
+def test_the_navigation_lists_every_page() -> None:
+    pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+    listed = {page for page in pages_of_nav() if not GENERATED.match(page)}
+    assert listed == {page for page in pages if not page.startswith("decisions/")}
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_pictures_are_up_to_date(name: str) -> None:
+    assert (pictures.ASSETS / name).read_text("utf-8") == pictures.PICTURES[name](), "run python tools/site/pictures.py"
+
+
+def test_figures_are_those_of_the_records() -> None:
+    text = (DOCS / "which-library.md").read_text("utf-8")
+    assert text == records.filled(text), "run python tools/site/records.py"
+    assert records.latencies()["guideway"]["p50"] > 0
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Returns the step, the token, the kind and the number of legal tokens of all rows."""
+    return [row[:4] for row in re.findall(r"^\| (\d+) \| (.+?) \| (\w+) \| ([\d,]+) \|", text, re.MULTILINE)]
+
+
+def test_recorded_runs_are_up_to_date() -> None:
+    # Probabilities are not compared, since they differ in the last digit between processors.
+    assert rows_of(steps.PAGE.read_text("utf-8")) == rows_of(steps.recorded()), "run python tools/site/steps.py"
+
+
+def test_the_check_of_the_site_finds_defects(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(check, "HTML", tmp_path)
+    (tmp_path / "good.html").write_text('<html lang="en"><h1 id="a">A</h1><a href="#a">up</a></html>', "utf-8")
+    assert check.main() == 0
+    bad = '<html><h1>A</h1><h3>B</h3><a href="none.html">x</a><a href="good.html#b">y</a><img src="https://x.test/a.png"></html>'
+    (tmp_path / "bad.html").write_text(bad, "utf-8")
+    assert check.main() == 1
+    pages = check.read_pages()
+    path = tmp_path / "bad.html"
+    found = check.defects_of(path, pages[path], pages)
+    assert len(found) == 6  # alternative text, two links, language, heading, other host

@@ -1,0 +1,76 @@
+"""Reads the figures that the documentation shows from the records of the benchmarks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+RECORDS = Path(__file__).resolve().parents[2] / "benchmarks" / "record"
+LLGUIDANCE = "2026-11-25-maskbench.txt"
+XGRAMMAR = "2026-11-23-xgrammar-noon.txt"
+LATENCY_NOTE = f"Sources: {LLGUIDANCE}; for xgrammar {XGRAMMAR}."
+COVERAGE_NOTE = LATENCY_NOTE
+_ROW = re.compile(r"^\s+step\s+(\w+)\s+\d+\s+([\d.,\s]+)$", re.MULTILINE)
+_COLUMNS = ["p50", "mean", "p90", "p99", "p99.9", "max"]
+_COMPILES = re.compile(r"^\s+(\w+)\s+(\d+) of (\d+) \([\d.]+%\)\s+(\d+) of (\d+)\s+(\d+) of (\d+)$", re.MULTILINE)
+
+
+def steps_of(record: str) -> dict[str, dict[str, float]]:
+    """Returns the quantiles of mask and advance in microseconds, for each library of a record."""
+    text = (RECORDS / record).read_text("utf-8")
+    return {
+        engine: dict(zip(_COLUMNS, (float(value.replace(",", "")) for value in values.split()), strict=True))
+        for engine, values in _ROW.findall(text)
+    }
+
+
+def latencies() -> dict[str, dict[str, float]]:
+    """Returns the quantiles of Guideway and llguidance from one run, and of xgrammar from another one."""
+    found = steps_of(LLGUIDANCE)
+    found["xgrammar"] = steps_of(XGRAMMAR)["xgrammar"]
+    return {engine: {name: row[name] for name in _COLUMNS if name != "mean"} for engine, row in found.items()}
+
+
+def verdicts_of(record: str) -> dict[str, tuple[int, ...]]:
+    """Returns accepted schemas, accepted valid instances and accepted invalid instances, each with its total."""
+    text = (RECORDS / record).read_text("utf-8")
+    return {engine: tuple(map(int, counts)) for engine, *counts in _COMPILES.findall(text)}
+
+
+def coverage() -> list[tuple[str, str, int, int]]:
+    """Returns rows of label, library, part and whole, in groups of three libraries."""
+    found = verdicts_of(LLGUIDANCE)
+    found["xgrammar"] = verdicts_of(XGRAMMAR)["xgrammar"]
+    rows = [("schemas accepted", engine, counts[0], counts[1]) for engine, counts in found.items()]
+    rows += [("valid instances accepted", engine, counts[2], counts[3]) for engine, counts in found.items()]
+    rows += [
+        ("invalid instances refused", engine, counts[5] - counts[4], counts[5]) for engine, counts in found.items()
+    ]
+    return rows
+
+
+def comparison() -> list[str]:
+    """Returns the rows of the table of docs/which-library.md, with the record of each line."""
+    found, times = coverage(), latencies()
+    engines = list(times)
+    lines = ["| | " + " | ".join(engines) + " |", "|---|" + "---|" * len(engines)]
+    for label in dict.fromkeys(row[0] for row in found):
+        cells = {engine: f"{part:,} of {whole:,}" for name, engine, part, whole in found if name == label}
+        lines.append(f"| {label} | " + " | ".join(cells[engine] for engine in engines) + " |")
+    for quantile in ("p50", "p99", "max"):
+        cells = {engine: f"{times[engine][quantile]:,.1f} µs" for engine in engines}
+        lines.append(f"| mask and advance, {quantile} | " + " | ".join(cells[engine] for engine in engines) + " |")
+    note = f"Records in `benchmarks/record/`: `{LLGUIDANCE}` (Guideway, llguidance), `{XGRAMMAR}` (xgrammar)."
+    return [*lines, "", note]
+
+
+def filled(text: str) -> str:
+    """Returns a page with the table of figures in its place."""
+    block = "\n".join(["", *comparison(), ""])
+    place = re.compile(r"(<!-- figures: comparison -->).*?(<!-- end -->)", re.DOTALL)
+    return place.sub(lambda found: found[1] + "\n" + block + "\n" + found[2], text)
+
+
+if __name__ == "__main__":
+    page = RECORDS.parents[1] / "docs" / "which-library.md"
+    page.write_text(filled(page.read_text("utf-8")), "utf-8")
