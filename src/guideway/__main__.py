@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guideway.cli.app import main
+from guideway.cli import main
 
 if __name__ == "__main__":
     main()

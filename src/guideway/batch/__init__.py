@@ -4,8 +4,10 @@
 
 running.py      `batch`: results as they are complete
 files.py        `run`: from a file to a file, continued after an interruption
+earlier.py      results of earlier runs
 survey.py       `survey`: what a run would do
 requests.py     `BatchRequest`, and lines in the format of this library
+fields.py       checks of the fields of requests
 bodies.py       lines in OpenAI's batch format
 answers.py      results as lines
 jobs.py         the job of a request: prompts, constraint, options

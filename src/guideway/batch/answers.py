@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
@@ -35,11 +35,12 @@ from guideway.sessions import ModelBase
 __all__ = [
     "answer_body",
     "answer_line",
+    "digest_of_line",
     "error_line",
     "error_object",
     "identifier",
-    "is_answer",
     "logprob_object",
+    "outcome_of_line",
     "usage_object",
 ]
 
@@ -92,7 +93,7 @@ def error_line(
     if endpoint:
         answer = {"status_code": status, "request_id": identifier("req", custom_id, place), "body": {"error": found}}
         return {
-            "id": identifier("batch_req", custom_id, place),
+            "id": identifier(_PREFIX, custom_id, place),
             "custom_id": custom_id,
             "response": answer,
             "error": None,
@@ -104,22 +105,47 @@ def error_line(
     return line
 
 
-def is_answer(entry: dict[str, Any]) -> bool:
-    """Return whether a line of an output has a result, and not an error."""
-    if entry.get("error") is not None or not isinstance(entry.get("custom_id"), str):
-        return False
-    response = entry.get("response")
-    return not isinstance(response, dict) or response.get("status_code") == 200
+def outcome_of_line(entry: dict[str, Any]) -> Literal["result", "error"] | None:
+    """Return what a line of an output has; None: it is not such a line."""
+    custom_id, response = entry.get("custom_id", 0), entry.get("response")
+    if custom_id is not None and not isinstance(custom_id, str):
+        return None
+    if entry.get("error") is not None:
+        return "error"
+    if isinstance(response, dict) and "status_code" in response:
+        return "result" if response["status_code"] == 200 and custom_id is not None else "error"
+    has_text = isinstance(entry.get("text"), str) or isinstance(entry.get("samples"), list)
+    return "result" if has_text and custom_id is not None else None
 
 
-def answer_line(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
-    """Return the line of a request that succeeded. `found`: the samples of each prompt."""
+_PREFIX = "batch_req"
+
+
+def digest_of_line(entry: dict[str, Any]) -> str:
+    """Return the digest of the request of a line of an output; "": it has none."""
+    found = entry.get("request_digest")
+    if found is None and "response" in entry:
+        found = str(entry.get("id")).removeprefix(_PREFIX + "_")
+    return found if isinstance(found, str) else ""
+
+
+def answer_line(
+    model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]], digest: str = ""
+) -> dict[str, Any]:
+    """Return the line of a request that succeeded.
+
+    Args:
+        model: The model.
+        request: The request.
+        found: The samples of each prompt.
+        digest: The digest of the request and of the settings of the run; "": there is none.
+    """
     if not request.endpoint:
-        return _own(request, [one for group in found for one in group])
+        return _own(request, [one for group in found for one in group], digest)
     body = answer_body(model, request, found)
     answer = {"status_code": 200, "request_id": identifier("req", request.custom_id), "body": body}
     return {
-        "id": identifier("batch_req", request.custom_id),
+        "id": f"{_PREFIX}_{digest}" if digest else identifier(_PREFIX, request.custom_id),
         "custom_id": request.custom_id,
         "response": answer,
         "error": None,
@@ -137,12 +163,14 @@ def identifier(prefix: str, custom_id: str | None, place: str = "") -> str:
     return f"{prefix}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
-def _own(request: BatchRequest, samples: list[Generation[Any]]) -> dict[str, Any]:
+def _own(request: BatchRequest, samples: list[Generation[Any]], digest: str) -> dict[str, Any]:
     line: dict[str, Any] = {"custom_id": request.custom_id}
     if request.n is None:
         line |= _sample(samples[0])
     else:
         line["samples"] = [_sample(one) for one in samples]
+    if digest:
+        line["request_digest"] = digest
     return line | ({"meta": request.details["meta"]} if "meta" in request.details else {})
 
 

@@ -9,6 +9,17 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from guideway.batch.fields import (
+    COUNT,
+    SAMPLING,
+    boolean_field,
+    integer_field,
+    invalid_field,
+    list_field,
+    object_field,
+    string_field,
+    token_ids_field,
+)
 from guideway.batch.requests import (
     BatchRequest,
     constraint_at,
@@ -76,95 +87,6 @@ def read_body(url: str, custom_id: str, body: object) -> BatchRequest:
     return ENDPOINTS[url](custom_id, _Body(body, served=True))
 
 
-# -- checks of values: each takes a value and its path, and returns the value
-
-
-def _fail(param: str, expected: str, value: object) -> InvalidRequestError:
-    return InvalidRequestError(f"{param!r} must be {expected}, got {value!r:.80}", param, "invalid_type")
-
-
-def _text(value: Any, param: str) -> str:
-    if not isinstance(value, str):
-        raise _fail(param, "a string", value)
-    return value
-
-
-def _flag(value: Any, param: str) -> bool:
-    if not isinstance(value, bool):
-        raise _fail(param, "a boolean", value)
-    return value
-
-
-def _object(value: Any, param: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _fail(param, "an object", value)
-    return value
-
-
-def _list(value: Any, param: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _fail(param, "a list", value)
-    return value
-
-
-def _integer(least: int, most: int = 2**63 - 1) -> Callable[[Any, str], int]:
-    def check(value: Any, param: str) -> int:
-        if type(value) is not int or not least <= value <= most:
-            raise _fail(param, f"an integer from {least} to {most}", value)
-        return value
-
-    return check
-
-
-def _number(least: float, most: float) -> Callable[[Any, str], float]:
-    def check(value: Any, param: str) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-            raise _fail(param, f"a number from {least} to {most}", value)
-        return float(value)
-
-    return check
-
-
-def _strings(value: Any, param: str) -> list[str]:
-    found = [value] if isinstance(value, str) else _list(value, param)
-    for number, one in enumerate(found):
-        if not _text(one, f"{param}[{number}]"):
-            raise _fail(f"{param}[{number}]", "a string that is not empty", one)
-    return found
-
-
-def _ids(value: Any, param: str) -> list[int]:
-    return [_integer(0)(one, f"{param}[{number}]") for number, one in enumerate(_list(value, param))]
-
-
-def _bias(value: Any, param: str) -> dict[int, float]:
-    found = {}
-    for name, bias in _object(value, param).items():
-        if not (name.isascii() and name.isdigit() and len(name) < 10):
-            raise _fail(param, "an object whose keys are token ids", name)
-        found[int(name)] = _number(-100, 100)(bias, f"{param}.{name}")
-    return found
-
-
-_COUNT = _integer(1)
-_SAMPLING: dict[str, Callable[[Any, str], Any]] = {
-    "temperature": _number(0, 1000),
-    "top_p": _number(0, 1),
-    "top_k": _integer(-1),
-    "min_p": _number(0, 1),
-    "presence_penalty": _number(-2, 2),
-    "frequency_penalty": _number(-2, 2),
-    "repetition_penalty": _number(1e-3, 1000),
-    "logit_bias": _bias,
-    "seed": _integer(-(2**63)),
-    "stop": _strings,
-    "stop_token_ids": _ids,
-    "bad_words": _strings,
-    "min_tokens": _integer(0),
-}
-"""Fields that are generation options of the same name, or fields of `Sampler`."""
-
-
 class _Body:
     """The fields of a body. Those that no function took are unknown."""
 
@@ -188,15 +110,15 @@ class _Body:
         """Take the fields of a stream. Only a server has streams."""
         if not self.served:
             return {}
-        stream = self.take("stream", _flag, False)
-        options = self.take("stream_options", _object)
+        stream = self.take("stream", boolean_field, False)
+        options = self.take("stream_options", object_field)
         if options is not None and not stream:
             raise InvalidRequestError("'stream_options' needs 'stream': true", "stream_options", "invalid_value")
         found = {"stream": stream}
         for name, value in (options or {}).items():
             if name not in ("include_usage", "include_obfuscation"):
                 raise unknown_field(name, f"stream_options.{name}", ("include_usage",))
-            found[name] = value is not None and _flag(value, f"stream_options.{name}")
+            found[name] = value is not None and boolean_field(value, f"stream_options.{name}")
         return found
 
     def need(self, name: str) -> None:
@@ -206,17 +128,17 @@ class _Body:
 
     def options(self, limit: str, *more: str) -> dict[str, Any]:
         """Take the sampling options and the limit of tokens."""
-        found = {name: self.take(name, check) for name, check in _SAMPLING.items()}
+        found = {name: self.take(name, check) for name, check in SAMPLING.items()}
         for name in (limit, *more):
-            found["max_tokens"] = self.take(name, _COUNT, found.get("max_tokens"))
+            found["max_tokens"] = self.take(name, COUNT, found.get("max_tokens"))
         if found["top_k"] == -1:
             found["top_k"] = 0
         return {name: value for name, value in found.items() if value is not None}
 
     def constraint(self) -> Any:
         """Take `structured_outputs` (of vLLM) or `constraint` (a document of `to_wire`)."""
-        given = self.take("structured_outputs", _object)
-        document = self.take("constraint", _object)
+        given = self.take("structured_outputs", object_field)
+        document = self.take("constraint", object_field)
         if given is not None and document is not None:
             raise InvalidRequestError("'constraint' and 'structured_outputs' exclude each other", "constraint")
         if document is not None:
@@ -275,32 +197,33 @@ def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
             f"{param}.type",
         )
     path = param if flat else f"{param}.json_schema"
-    inner = given if flat else _object(given.get("json_schema"), path)
+    inner = given if flat else object_field(given.get("json_schema"), path)
     for name in inner:
         if name not in ("type", "name", "description", "strict", "schema"):
             raise unknown_field(name, f"{path}.{name}", ("name", "description", "strict", "schema"))
     schema = inner.get("schema")
     if not isinstance(schema, (dict, bool)):
-        raise _fail(f"{path}.schema", "a JSON Schema (an object)", schema)
+        raise invalid_field(f"{path}.schema", "a JSON Schema (an object)", schema)
     return constraint_at(f"{path}.schema", lambda: shared_constraint("schema", schema))
 
 
 def _messages(given: list[Any], param: str) -> list[dict[str, Any]]:
     """Return messages for a chat template: contents as text, arguments of calls as JSON values."""
     if not given:
-        raise _fail(param, "a list of messages, not empty", given)
+        raise invalid_field(param, "a list of messages, not empty", given)
     found = []
     for number, one in enumerate(given):
         place = f"{param}[{number}]"
-        message = dict(_object(one, place))
-        _text(message.get("role"), f"{place}.role")
+        message = dict(object_field(one, place))
+        string_field(message.get("role"), f"{place}.role")
         content = message.get("content")
         if content is not None or not message.get("tool_calls"):
             message["content"] = _content(content, f"{place}.content")
         calls = message.get("tool_calls")
         if calls is not None:
             message["tool_calls"] = [
-                _call(call, f"{place}.tool_calls[{at}]") for at, call in enumerate(_list(calls, f"{place}.tool_calls"))
+                _call(call, f"{place}.tool_calls[{at}]")
+                for at, call in enumerate(list_field(calls, f"{place}.tool_calls"))
             ]
         found.append(message)
     return found
@@ -310,19 +233,19 @@ def _content(content: Any, place: str) -> str:
     if isinstance(content, str):
         return content
     texts = []
-    for number, part in enumerate(_list(content, place)):
-        kind = _object(part, f"{place}[{number}]").get("type")
+    for number, part in enumerate(list_field(content, place)):
+        kind = object_field(part, f"{place}[{number}]").get("type")
         if kind not in ("text", "input_text", "output_text"):
             raise InvalidRequestError(
                 f"content parts of the type {kind!r:.80} are not supported", f"{place}[{number}].type"
             )
-        texts.append(_text(part.get("text"), f"{place}[{number}].text"))
+        texts.append(string_field(part.get("text"), f"{place}[{number}].text"))
     return "\n".join(texts)
 
 
 def _call(given: Any, place: str) -> dict[str, Any]:
-    call = dict(_object(given, place))
-    function = dict(_object(call.get("function"), f"{place}.function"))
+    call = dict(object_field(given, place))
+    function = dict(object_field(call.get("function"), f"{place}.function"))
     arguments = function.get("arguments")
     if isinstance(arguments, str):
         try:
@@ -334,14 +257,14 @@ def _call(given: Any, place: str) -> dict[str, Any]:
 
 def _tools(body: _Body) -> dict[str, Any]:
     """Take the tools of a chat body. Their constraint depends on the family of the model, so it is made later."""
-    tools = body.take("tools", _list)
+    tools = body.take("tools", list_field)
     choice = body.take("tool_choice", lambda value, _: value)
-    parallel = body.take("parallel_tool_calls", _flag)
+    parallel = body.take("parallel_tool_calls", boolean_field)
     if not tools:
         if choice not in (None, "none", "auto"):
             raise InvalidRequestError("'tool_choice' needs 'tools'", "tool_choice")
         return {}
-    plain = [_object(tool, f"tools[{number}]") for number, tool in enumerate(tools)]
+    plain = [object_field(tool, f"tools[{number}]") for number, tool in enumerate(tools)]
     given = {"choice": choice or "auto", **({} if parallel is None else {"parallel": parallel})}
     constraint_at("tools", lambda: ToolCalls(plain, family="hermes", **given))  # checks the fields
     return {"tools": plain, "tool_options": given}
@@ -349,22 +272,22 @@ def _tools(body: _Body) -> dict[str, Any]:
 
 def _chat(custom_id: str, body: _Body) -> BatchRequest:
     body.need("messages")
-    messages = _messages(body.take("messages", _list), "messages")
+    messages = _messages(body.take("messages", list_field), "messages")
     options = body.options("max_tokens", "max_completion_tokens")
     output = _one_of(
         "response_format",
-        _format(body.take("response_format", _object), "response_format", flat=False),
+        _format(body.take("response_format", object_field), "response_format", flat=False),
         body.constraint(),
     )
     details = _tools(body)
     if details and output is not None:
         raise InvalidRequestError("'tools' and a constraint of the answer exclude each other", "tools")
-    top = body.take("top_logprobs", _integer(0, 20))
-    if body.take("logprobs", _flag, False):
+    top = body.take("top_logprobs", integer_field(0, 20))
+    if body.take("logprobs", boolean_field, False):
         options["logprobs"] = top or 0
     elif top:
         raise InvalidRequestError("'top_logprobs' needs 'logprobs': true", "top_logprobs")
-    n = body.take("n", _integer(1, 128))
+    n = body.take("n", integer_field(1, 128))
     body.refuse("modalities", "only text is written", ["text"])
     for name in ("audio", "prediction", "web_search_options", "functions", "function_call", "reasoning_effort"):
         body.refuse(name, "it has no effect here")
@@ -379,17 +302,17 @@ def _completion(custom_id: str, body: _Body) -> BatchRequest:
     many = isinstance(prompt, list) and bool(prompt) and not any(type(one) is int for one in prompt)
     for number, one in enumerate(prompt if many else [prompt]):
         if not isinstance(one, str):
-            _ids(one, f"prompt[{number}]" if many else "prompt")
+            token_ids_field(one, f"prompt[{number}]" if many else "prompt")
     options = body.options("max_tokens")
     output = _one_of(
         "response_format",
-        _format(body.take("response_format", _object), "response_format", flat=False),
+        _format(body.take("response_format", object_field), "response_format", flat=False),
         body.constraint(),
     )
-    logprobs = body.take("logprobs", _integer(0, 20))
+    logprobs = body.take("logprobs", integer_field(0, 20))
     if logprobs is not None:
         options["logprobs"] = logprobs
-    n = body.take("n", _integer(1, 128))
+    n = body.take("n", integer_field(1, 128))
     body.refuse("best_of", "the texts are not ranked", 1, n)
     body.refuse("echo", "the prompt is not repeated", False)
     body.refuse("suffix", "there is no text after the completion", "")
@@ -404,24 +327,24 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
     if isinstance(given, str):
         messages = [{"role": "user", "content": given}]
     else:
-        for number, item in enumerate(_list(given, "input")):
-            if _object(item, f"input[{number}]").get("type", "message") != "message":
+        for number, item in enumerate(list_field(given, "input")):
+            if object_field(item, f"input[{number}]").get("type", "message") != "message":
                 raise InvalidRequestError(
                     f"items of the type {item['type']!r:.80} are not supported", f"input[{number}].type"
                 )
         plain = [{name: value for name, value in item.items() if name in ("role", "content")} for item in given]
         messages = _messages(plain, "input")
-    instructions = body.take("instructions", _text)
+    instructions = body.take("instructions", string_field)
     if instructions is not None:
         messages.insert(0, {"role": "system", "content": instructions})
     options = body.options("max_output_tokens")
-    text = body.take("text", _object, {})
+    text = body.take("text", object_field, {})
     for name in text:
         if name not in ("format", "verbosity"):
             raise unknown_field(name, f"text.{name}", ("format",))
     if text.get("verbosity") not in (None, "medium"):
         raise InvalidRequestError("'text.verbosity' is not supported", "text.verbosity", "unsupported_parameter")
-    shape = None if text.get("format") is None else _object(text["format"], "text.format")
+    shape = None if text.get("format") is None else object_field(text["format"], "text.format")
     output = _one_of("text.format", _format(shape, "text.format", flat=True), body.constraint())
     for name in ("tools", "include"):
         body.refuse(name, "tools run in chat completions only", [])

@@ -143,7 +143,7 @@ class _Types:
             inner = self.column(rest, depth - 1)
 
             def pairs(value: Any) -> Any:
-                return [(name, inner.convert(one)) for name, one in value.items()]
+                return [(_text(name), inner.convert(one)) for name, one in value.items()]
 
             return _column(arrow.map_(arrow.string(), inner.type), pairs)
         return _json()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterator
@@ -10,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from guideway.batch.answers import is_answer
-from guideway.batch.ids import IdSet
+from guideway.batch.answers import error_line
+from guideway.batch.earlier import EarlierResults, digest_of_settings
 from guideway.batch.ordering import BatchItem
 from guideway.batch.progress import BatchProgress, duration
 from guideway.batch.reading import decoded, split_lines
 from guideway.batch.result_file import ResultFile, json_line
-from guideway.batch.running import WINDOW, results
-from guideway.errors import InvalidFileError, InvalidRequestError
+from guideway.batch.running import WINDOW, BatchResult, results
+from guideway.errors import GuidewayError, InvalidFileError, InvalidRequestError
 from guideway.generation.options import BATCH
 from guideway.generation.protocol import AnyModel
 
-__all__ = ["BatchSummary", "items_of", "open_input", "run"]
+__all__ = ["BatchSummary", "done_before", "items_of", "open_input", "run"]
 
 
 @dataclass(frozen=True)
@@ -33,20 +34,29 @@ class BatchSummary:
         errors: The number of errors in this run.
         skipped: The number of requests that had a result already.
         seconds: The time in seconds.
+        changed: The number of skipped requests whose result was made from another line, or with another model or other
+            options. Their results stay.
     """
 
     answered: int
     errors: int
     skipped: int
     seconds: float
+    changed: int = 0
 
     def __str__(self) -> str:
         done = self.answered + self.errors
         rate = done / self.seconds if self.seconds else 0.0
         return (
-            f"{self.answered:,} results, {self.errors:,} errors, {self.skipped:,} already done; "
+            f"{self.answered:,} results, {self.errors:,} errors, {done_before(self.skipped, self.changed)}; "
             f"{duration(self.seconds)}, {rate:,.1f}/s"
         )
+
+
+def done_before(skipped: int, changed: int) -> str:
+    """Return the text about requests that have a result of an earlier run."""
+    note = f" ({changed:,} by another request, model or options)" if changed else ""
+    return f"{skipped:,} already done{note}"
 
 
 def run(
@@ -62,8 +72,9 @@ def run(
 ) -> BatchSummary:
     """Run the requests of a file of JSON lines, and append each result to another file when it is complete.
 
-    The output is the checkpoint. Requests that have a result in it are skipped. Errors and a last line without its end are
-    removed first, and these requests run again. Only identifiers are held in memory, not the files.
+    The output is the checkpoint. Requests that have a result in it are skipped, also if the line, the model or the options
+    have changed since; the summary counts these. Errors and a last line without its end are removed first, and these
+    requests run again. Only identifiers are held in memory, not the files.
 
     Args:
         model: A model of `guideway.load`, local or served by an API.
@@ -84,39 +95,35 @@ def run(
     """
     target = Path(destination)
     with open_input(source) as (file, total):
-        if total is not None and target.exists() and os.path.samefile(source, target):
+        if target.exists() and os.path.samestat(os.fstat(file.fileno()), target.stat()):
             raise InvalidFileError(f"the input and the output are the same file, {target}")
-        answered = IdSet()
-        skipped: list[int] = []
-
-        def accept(entry: dict[str, Any]) -> bool:
-            if "custom_id" not in entry:
-                raise InvalidFileError(f'{target} has a line without "custom_id", so it is not an output of a batch')
-            return is_answer(entry) and answered.add(entry["custom_id"])
-
-        count = 0
-        with (
-            ResultFile(target, accept) as written,
-            BatchProgress(total) if progress else nullcontext(BatchProgress(total)) as bar,
-        ):
+        bar = BatchProgress(total)
+        earlier = EarlierResults(target, lambda item: bar.skip(item.size))
+        with ResultFile(target, earlier.accept) as written, bar if progress else nullcontext():
             found = results(
                 model,
-                items_of(file),
+                items_of(file, digest_of_settings(model, output, options)),
                 output,
                 window=window,
                 batch_size=batch_size,
                 options=options,
-                answered=answered,
-                skipped=skipped,
+                earlier=earlier,
             )
             for one in found:
-                written.write(json_line(one.line()))
-                count += len(skipped)
-                bar.skip(sum(skipped))
-                skipped.clear()
-                bar.advance(one.size, one.error is not None)
-            count += len(skipped)
-    return BatchSummary(bar.done - bar.failed, bar.failed, count, bar.seconds)
+                text, failed = _line_of(one)
+                written.write(text)
+                bar.advance(one.size, failed)
+    return BatchSummary(bar.done - bar.failed, bar.failed, earlier.skipped, bar.seconds, earlier.changed)
+
+
+def _line_of(one: BatchResult) -> tuple[str, bool]:
+    """Return the line of a result, and whether it is an error. A result that is not JSON is an error."""
+    try:
+        return json_line(one.line()), one.error is not None
+    except (GuidewayError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        request = one.request
+        found = error_line(error, None, one.custom_id, one.place, "" if request is None else request.endpoint)
+        return json_line(found), True
 
 
 @contextmanager
@@ -127,6 +134,8 @@ def open_input(source: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int |
         InvalidFileError: The file cannot be read.
     """
     if str(source) == "-":
+        if sys.stdin is None:
+            raise InvalidFileError("cannot read -: standard input is closed")
         yield sys.stdin.buffer, None
         return
     try:
@@ -137,12 +146,15 @@ def open_input(source: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int |
         yield file, os.fstat(file.fileno()).st_size or None  # 0 for a pipe
 
 
-def items_of(file: BinaryIO) -> Iterator[BatchItem]:
-    """Yield the lines of a file of requests, or their errors."""
+def items_of(file: BinaryIO, settings: str) -> Iterator[BatchItem]:
+    """Yield the lines of a file of requests, or their errors. `settings`: the digest of the settings of the run."""
+    begun = hashlib.sha256(settings.encode())
     for position, line in enumerate(split_lines(file)):
         entry: Any
         try:
             entry = decoded(line)
         except InvalidRequestError as error:
             entry = error
-        yield BatchItem(position, f"line {line.number}", line.size, entry)
+        digest = begun.copy()
+        digest.update((line.data or b"").strip())
+        yield BatchItem(position, f"line {line.number}", line.size, entry, digest=digest.hexdigest()[:24])

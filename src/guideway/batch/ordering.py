@@ -30,6 +30,7 @@ class BatchItem:
         entry: The JSON value, a `BatchRequest`, or the error of the line.
         request: The request, once it was read.
         leads: Whether the next item begins like this one, and the item before does not.
+        digest: The digest of the line and of the settings of the run; "": there is none.
     """
 
     position: int
@@ -38,6 +39,7 @@ class BatchItem:
     entry: Any
     request: BatchRequest | None = None
     leads: bool = False
+    digest: str = ""
 
 
 def grouped(items: Iterator[BatchItem], window: int) -> Iterator[BatchItem]:

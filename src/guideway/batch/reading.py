@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from math import isfinite
+from typing import Any, BinaryIO, NamedTuple
 
 from guideway.errors import GuidewayError, InvalidRequestError
 from guideway.jsontext.decoder import loads
 
-__all__ = ["MAX_LINE_BYTES", "Line", "decoded", "split_lines"]
+__all__ = ["MAX_LINE_BYTES", "Line", "decoded", "split_lines", "strict_loads"]
 
 MAX_LINE_BYTES = 64 << 20
 """The maximum size of one line. A longer line is skipped without reading it into memory."""
@@ -65,13 +66,29 @@ def decoded(line: Line) -> object:
             f"the line has {line.size:,} bytes, and a line may have {MAX_LINE_BYTES:,}", code="line_too_long"
         )
     try:
-        return loads(line.data.decode("utf-8"), parse_constant=_refuse)
+        return strict_loads(line.data.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise InvalidRequestError(
             f"the line is not UTF-8: byte {line.data[error.start]:#04x} at offset {error.start}", code="invalid_utf8"
         ) from None
     except (ValueError, GuidewayError, RecursionError) as error:
         raise InvalidRequestError(f"the line is not JSON: {error}", code="invalid_json") from None
+
+
+def strict_loads(text: str) -> Any:
+    """As `loads`, without the numbers that JSON cannot write again: NaN, and those that are not finite.
+
+    Raises:
+        ValueError: The text is not JSON, or it has such a number.
+    """
+    return loads(text, parse_constant=_refuse, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"the number {text:.40} is out of range")
+    return number
 
 
 def _refuse(name: str) -> object:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from guideway.batch.fields import COUNT, SAMPLING, boolean_field, integer_field
 from guideway.batch.ids import seed_of
 from guideway.caching import cached
 from guideway.constraints import Choice, Constraint, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex, from_wire, of
@@ -29,18 +30,14 @@ __all__ = [
 MAX_ID = 4096
 """The maximum number of characters of a `custom_id`."""
 
-OPTIONS_OF_LINES = (
-    "max_tokens",
-    "min_tokens",
-    "seed",
-    "stop",
-    "bad_words",
-    "token_healing",
-    "temperature",
-    "top_k",
-    "top_p",
-    "min_p",
-)
+_SAMPLING = ("seed", "stop", "bad_words", "temperature", "top_k", "top_p", "min_p")
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {
+    "max_tokens": COUNT,
+    "min_tokens": integer_field(0),
+    "token_healing": boolean_field,
+    **{name: SAMPLING[name] for name in _SAMPLING},
+}
+OPTIONS_OF_LINES = tuple(_CHECKS)
 """The generation options that a line in the format of this library may have."""
 
 
@@ -180,7 +177,7 @@ def own_request(line: Mapping[str, Any]) -> BatchRequest:
         raise InvalidRequestError('"prompt" must be a string or a list of token ids', "prompt")
     named = next((name for name in CONSTRAINTS if name in line), "constraint")
     output = constraint_at(named, lambda: constraint_of_line(line))
-    options = {name: line[name] for name in OPTIONS_OF_LINES if line.get(name) is not None}
+    options = {name: _CHECKS[name](line[name], name) for name in OPTIONS_OF_LINES if line.get(name) is not None}
     details = {"meta": line["meta"]} if "meta" in line else {}
     return BatchRequest(custom_id_of(line), prompt, output, options, _count(line.get("n")), "", details)
 

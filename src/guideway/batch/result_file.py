@@ -42,11 +42,11 @@ class ResultFile:
     """
 
     def __init__(self, path: Path, accept: Accept) -> None:
-        self.path = path
+        self.path = Path(os.path.realpath(path))  # a symbolic link stays one
         self.kept = self.removed = self.written = 0
         self._descriptor = -1
         try:
-            self._descriptor = _opened(path)
+            self._descriptor = _opened(self.path)
             _lock(self._descriptor, path)
             self._end = self._continued(accept)
         except OSError as error:
@@ -158,8 +158,8 @@ def _entry(path: Path, line: Line) -> dict[str, Any]:
 
 
 def json_line(entry: dict[str, Any]) -> str:
-    """Return an object as one line of JSON."""
-    text = json.dumps(entry, ensure_ascii=False)
+    """Return an object as one line of JSON. Raises `ValueError` for a number that JSON cannot write."""
+    text = json.dumps(entry, ensure_ascii=False, allow_nan=False)
     if any("\ud800" <= char <= "\udfff" for char in text):  # UTF-8 cannot encode a lone surrogate
         text = json.dumps(entry)
     return text

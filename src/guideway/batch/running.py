@@ -12,6 +12,7 @@ from typing import Any
 from guideway.arguments import integer
 from guideway.batch.answers import answer_line, error_line
 from guideway.batch.bodies import ENDPOINTS, request_of
+from guideway.batch.earlier import EarlierResults
 from guideway.batch.ids import IdSet
 from guideway.batch.jobs import job_of, merged_options
 from guideway.batch.ordering import BatchItem, grouped
@@ -80,7 +81,8 @@ class BatchResult:
     def line(self) -> dict[str, Any]:
         """Return the line of the output: in OpenAI's format for OpenAI's requests, else in the format of this library."""
         if self.error is None and self.request is not None and self._model is not None:
-            return answer_line(self._model, self.request, self.generations)
+            digest = "" if self._item is None else self._item.digest
+            return answer_line(self._model, self.request, self.generations, digest)
         item = self._item
         url = item.entry.get("url") if item is not None and isinstance(item.entry, Mapping) else None
         return error_line(
@@ -146,8 +148,7 @@ def results(
     window: int,
     batch_size: int,
     options: Mapping[str, Any],
-    answered: IdSet | None = None,
-    skipped: list[int] | None = None,
+    earlier: EarlierResults | None = None,
 ) -> Iterator[BatchResult]:
     """As `batch`, for items.
 
@@ -158,15 +159,14 @@ def results(
         window: As for `batch`.
         batch_size: As for `batch`.
         options: As for `batch`.
-        answered: The identifiers that have a result already.
-        skipped: Takes the sizes of the items that were skipped because they have one.
+        earlier: The requests that have a result already. They are skipped.
     """
     if not isinstance(model, GeneratingModel):
         check_model(model)
     width, window = integer("batch_size", batch_size, 1), integer("window", window, 1)
     default = None if output is None else of(output)
     failed: deque[BatchResult] = deque()
-    read = read_requests(model, items, default, failed, IdSet() if answered is None else answered, skipped)
+    read = read_requests(model, items, default, failed, earlier)
     run = _remote if isinstance(model, GeneratingModel) else _local
     return run(model, grouped(read, window), failed, width, dict(options))
 
@@ -176,8 +176,7 @@ def read_requests(
     items: Iterator[BatchItem],
     default: object,
     failed: deque[BatchResult],
-    answered: IdSet,
-    skipped: list[int] | None,
+    earlier: EarlierResults | None,
 ) -> Iterator[BatchItem]:
     """Yield the items that are valid requests without a result. The errors of others are added to `failed`."""
     seen = IdSet()
@@ -193,9 +192,7 @@ def read_requests(
                 raise InvalidRequestError(
                     f'an earlier request has the same "custom_id" {repeated!r:.80}', "custom_id", "duplicate_custom_id"
                 )
-            if custom_id in answered:
-                if skipped is not None:
-                    skipped.append(item.size)
+            if earlier is not None and earlier.skips(custom_id, item):
                 continue
             if request is None:
                 request = request_of(item.entry)

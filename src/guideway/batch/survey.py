@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guideway.batch.answers import error_object, is_answer
-from guideway.batch.files import items_of, open_input
+from guideway.batch.answers import error_object
+from guideway.batch.earlier import EarlierResults, digest_of_settings
+from guideway.batch.files import done_before, items_of, open_input
 from guideway.batch.ids import IdSet
 from guideway.batch.jobs import merged_options
 from guideway.batch.ordering import BatchItem, grouped
@@ -37,6 +38,7 @@ class BatchSurvey:
     Attributes:
         requests: The number of requests that would run.
         answered: The number of requests that have a result already.
+        changed: The number of those whose result was made from another line, or with another model or other options.
         errors: The number of lines that would give an error.
         shown_errors: The first of these errors, with their lines.
         input_bytes: The size of the lines.
@@ -51,6 +53,7 @@ class BatchSurvey:
 
     requests: int = 0
     answered: int = 0
+    changed: int = 0
     errors: int = 0
     shown_errors: list[str] = field(default_factory=list)
     input_bytes: int = 0
@@ -65,7 +68,7 @@ class BatchSurvey:
     def __str__(self) -> str:
         kinds = ", ".join(f"{count:,} {url or 'own format'}" for url, count in sorted(self.endpoints.items()))
         lines = [
-            f"requests      {self.requests:,} to run ({kinds or 'none'}), {self.answered:,} already done",
+            f"requests      {self.requests:,} to run ({kinds or 'none'}), {done_before(self.answered, self.changed)}",
             f"errors        {self.errors:,}",
             f"input         {self.input_bytes:,} bytes",
             f"constraints   {self.constraints:,} different; {self.unconstrained:,} requests without one",
@@ -104,7 +107,6 @@ def survey(
     """
     found = BatchSurvey()
     failed: deque[BatchResult] = deque()
-    skipped: list[int] = []
     digests = IdSet()
     before: list[int] = []
     default = None if output is None else of(output)
@@ -117,8 +119,9 @@ def survey(
                 found.shown_errors.append(f"{one.place}: {_message(one.error)}")
 
     with open_input(source) as (file, _):
-        items = _counted(items_of(file), found)
-        valid = read_requests(model, items, default, failed, _answered(destination), skipped)
+        items = _counted(items_of(file, digest_of_settings(model, output, options)), found)
+        earlier = _earlier(destination)
+        valid = read_requests(model, items, default, failed, earlier)
         for item in grouped(valid, window):
             report()
             request = item.request
@@ -129,7 +132,7 @@ def survey(
             except Exception as error:
                 failed.append(BatchResult(request.custom_id, item.position, request, [], error, item, model))
         report()
-    found.answered = len(skipped)
+    found.answered, found.changed = earlier.skipped, earlier.changed
     return found
 
 
@@ -190,12 +193,10 @@ def _message(error: Exception | None) -> str:
     return f"{shown['code']}: {shown['message']}{param}"
 
 
-def _answered(destination: str | os.PathLike[str] | None) -> IdSet:
-    """Return the identifiers that have a result in a file."""
-    found = IdSet()
-    if destination is None:
-        return found
-    for entry in entries_of(Path(destination)):
-        if is_answer(entry):
-            found.add(entry["custom_id"])
+def _earlier(destination: str | os.PathLike[str] | None) -> EarlierResults:
+    """Return the requests that have a result in a file."""
+    path = Path("" if destination is None else destination)
+    found = EarlierResults(path)
+    for entry in () if destination is None else entries_of(path):
+        found.accept(entry)
     return found

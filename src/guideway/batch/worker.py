@@ -186,7 +186,7 @@ class Worker:
             if error is None:
                 try:
                     found[one.position] = self._value(one.generation)
-                except GuidewayError as problem:
+                except (GuidewayError, ValueError, OverflowError) as problem:  # it does not fit the column
                     error = problem
             if error is not None:
                 if self.on_error == "raise":
@@ -213,7 +213,7 @@ class Worker:
             key = prompt if self.id_column is None else str(row[self.id_column])
             options = {} if "seed" in self.options else {"seed": _seed(key)}
             return BatchRequest(identity, prompt, output, {**options, **self.options})
-        except GuidewayError as error:
+        except Exception as error:  # one row fails; the other rows do not
             return error
 
     def _value(self, one: Generation[Any]) -> Any:
@@ -227,6 +227,9 @@ class Worker:
     def _dict(self, rows: Mapping[str, Any]) -> dict[str, Any]:
         columns = {name: list(self._taken(rows, name)) for name in self.needed}
         count = len(next(iter(columns.values()), next(iter(rows.values()), ())))
+        for name, column in rows.items():
+            if len(column) != count:
+                raise InvalidRequestError(f"the column {name!r} has {len(column)} rows, and another has {count}", name)
         values, errors = self.values(columns, count)
         made: dict[str, Any] = {**rows, self.column: self._array(values) if _has_arrow() else values}
         if self.on_error == "column":
@@ -309,6 +312,8 @@ def is_missing(value: object) -> bool:
 def constraint_of_row(given: object, default: Constraint[Any] | None) -> Constraint[Any] | None:
     """Return the constraint in a column: a document of `to_wire` or a JSON Schema, as JSON text or as a dict.
 
+    In a dict, members that are None count as absent, because Arrow adds them to structs. JSON text has its exact meaning.
+
     Raises:
         ConstraintError: It is invalid.
     """
@@ -319,7 +324,10 @@ def constraint_of_row(given: object, default: Constraint[Any] | None) -> Constra
             given = json.loads(given)
         except (ValueError, RecursionError) as error:
             raise InvalidConstraintError(f"the constraint of the row is not JSON: {error}") from None
-    if isinstance(given, Mapping):
+    elif isinstance(given, Mapping):
         given = {name: value for name, value in given.items() if value is not None}  # Arrow fills structs with nulls
-        return shared_constraint("constraint" if "guideway" in given else "schema", given)
+    if isinstance(given, (Mapping, bool)):
+        return shared_constraint(
+            "constraint" if not isinstance(given, bool) and "guideway" in given else "schema", given
+        )
     raise InvalidConstraintError(f"the constraint of a row must be JSON, got {type(given).__name__}")

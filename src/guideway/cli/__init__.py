@@ -19,6 +19,18 @@ cache.py    `guideway cache`
 
 from __future__ import annotations
 
-from guideway.cli.app import main
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and exit. The imports, which take a second, can be interrupted without a traceback."""
+    try:
+        from guideway.cli.app import main as run
+
+        run(arguments)
+    except KeyboardInterrupt:
+        print("guideway: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from guideway.cli.app import main
+from guideway.cli import main
 
 main()

@@ -16,6 +16,7 @@ from guideway.cli.demo import demo
 from guideway.cli.explain import explain
 from guideway.cli.extract import extract
 from guideway.cli.generate import generate
+from guideway.cli.lines import open_streams
 from guideway.cli.probe import probe
 from guideway.cli.score import score
 from guideway.cli.serve import serve
@@ -63,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     An error of the library, of a file, or of a rejected value is printed as one line on stderr, with status 2.
     """
+    open_streams()
     try:
         app(args=None if arguments is None else list(arguments))
     except (GuidewayError, ValueError, OSError) as error:

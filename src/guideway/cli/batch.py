@@ -24,7 +24,6 @@ from guideway.cli.options import (
     RegexOption,
     ResourceOption,
     SchemaOption,
-    TemperatureOption,
     TopKOption,
     TopPOption,
     TypeOption,
@@ -67,7 +66,10 @@ def batch(
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="At most so many tokens, for requests that do not say it.")
     ] = None,
-    temperature: TemperatureOption = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option(min=0.0, help='0: greedy, the default (1 in OpenAI\'s batch format, and with "n" in a line).'),
+    ] = None,
     top_k: TopKOption = 0,
     top_p: TopPOption = 1.0,
     min_p: MinPOption = 0.0,

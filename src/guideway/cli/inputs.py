@@ -6,12 +6,13 @@ import difflib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from guideway.batch.reading import strict_loads
 from guideway.constraints import JsonSchema
 from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidFileError
 from guideway.jsontext.decoder import loads, read_json
@@ -75,7 +76,7 @@ def lines_of(text: str, path: str, key: str, known: Sequence[str] | None) -> lis
         if not line.strip():
             continue
         try:
-            entry = loads(line)
+            entry = strict_loads(line)
         except (ValueError, GuidewayError) as error:
             raise InvalidFileError(f"{path}, line {number} is not JSON: {error}") from error
         given = [name for name in (key, MESSAGES) if isinstance(entry, dict) and name in entry]
@@ -146,7 +147,9 @@ def read_texts(given: str) -> InputTexts:
     A file is read as JSON lines if its name ends in .jsonl; standard input ("-") if its first line is a JSON object.
     """
     path = Path(given)
-    if given != "-" and not _is_file(path):
+    if given != "-" and _is(path.is_dir):
+        raise UsageError(f"{given} is a folder; to pass a text that looks like its name, use stdin (-)")
+    if given != "-" and not _is(path.is_file):
         if path.suffix in _TEXT_FILES and len(given.split()) == 1:
             raise UsageError(f"file {given} does not exist; to pass a text that looks like a file name, use stdin (-)")
         return InputTexts([{"text": given}], single=True)
@@ -247,8 +250,8 @@ def _imported(name: str) -> ModuleType:
         sys.path.remove(here)
 
 
-def _is_file(path: Path) -> bool:
+def _is(test: Callable[[], bool]) -> bool:
     try:
-        return path.is_file()
+        return test()
     except (OSError, ValueError):  # a long sentence is not a valid file name
         return False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -17,7 +19,7 @@ from guideway.batch.result_file import ResultFile, entries_of, json_line
 from guideway.cli.inputs import MESSAGES
 from guideway.errors import InvalidFileError
 
-__all__ = ["ResultLines", "described", "interrupted", "without_number"]
+__all__ = ["ResultLines", "described", "interrupted", "open_streams", "without_number"]
 
 
 class ResultLines:
@@ -43,7 +45,7 @@ class ResultLines:
         self._inputs = self._fields & {"text", "prompt", MESSAGES}
         self._done: Counter[str] = Counter()
         self._echoed = 0
-        if path is None and sys.stdout is None:
+        if path is None and (sys.stdout is None or isinstance(sys.stdout, _Closed)):
             raise InvalidFileError("standard output is closed, so results would be lost; give a file with --resume")
         self._file = None if path is None else self._kept(path)
 
@@ -116,6 +118,28 @@ class ResultLines:
             return True
 
         return ResultFile(path, accept)
+
+
+class _Closed(io.TextIOBase):
+    """Standard output, if it is closed. Without it, `print` and `typer.echo` would lose their text silently."""
+
+    def write(self, text: str) -> int:
+        raise OSError("standard output is closed, so the result is lost")
+
+
+def open_streams() -> None:
+    """Make closed standard streams harmless.
+
+    Their descriptors are opened on the null device. Otherwise, a file of results could get the number of standard error,
+    and a library's messages would be written into it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+    if sys.stdout is None:
+        sys.stdout = _Closed()
 
 
 def interrupted(message: str) -> NoReturn:

@@ -46,7 +46,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Maximum size of a document that is given as text."""
 
 MAX_PARTS = 100_000
-"""Maximum number of nested constraints in a document."""
+"""Maximum number of nested constraints in a document. A constraint that is used twice counts twice."""
 
 Node = dict[str, Any]
 
@@ -265,7 +265,7 @@ def _type_style(one: PythonType[Any]) -> dict[str, Any]:
 
 
 def _built(nodes: list[Any], type_of: Callable[[Any], Constraint[Any]]) -> Constraint[Any]:
-    made: list[Constraint[Any]] = []
+    made = _Parts()
     for number, node in enumerate(nodes):
         where = "the wire document" if number == len(nodes) - 1 else f"part {number} of the wire document"
         if not isinstance(node, Mapping) or not isinstance(node.get("kind"), str) or "spec" not in node:
@@ -281,25 +281,47 @@ def _built(nodes: list[Any], type_of: Callable[[Any], Constraint[Any]]) -> Const
                 f"{where} has the unknown kind {node['kind']!r:.80}; known are {', '.join(_READERS)}, type"
             )
         try:
-            one = type_of(node["spec"]) if reader is None else reader(_Parts(made), node["spec"], dict(options))
+            one = type_of(node["spec"]) if reader is None else reader(made, node["spec"], dict(options))
         except ConstraintError:
             raise
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as problem:
             raise InvalidConstraintError(f"{where} (kind {node['kind']!r}) is malformed: {problem}") from problem
         made.append(one)
-    return made[-1]
+    return made.last
 
 
 class _Parts:
-    """The constraints that were built so far, by number."""
+    """The constraints that were built so far, by number.
 
-    def __init__(self, made: list[Constraint[Any]]) -> None:
-        self._made = made
+    A document with shared parts can describe a constraint whose size is exponential in the document's. So the size of each
+    constraint is counted, and a reader gets a part only if the new constraint is not too large.
+    """
+
+    def __init__(self) -> None:
+        self._made: list[Constraint[Any]] = []
+        self._sizes: list[int] = []
+        self._size = 1  # of the constraint that is being built
+
+    @property
+    def last(self) -> Constraint[Any]:
+        """The constraint that was built last."""
+        return self._made[-1]
+
+    def append(self, one: Constraint[Any]) -> None:
+        """Add a constraint that was built from the parts that were taken since the last one."""
+        self._made.append(one)
+        self._sizes.append(self._size)
+        self._size = 1
 
     def __getitem__(self, number: object) -> Constraint[Any]:
         if type(number) is not int or not 0 <= number < len(self._made):
             raise InvalidConstraintError(
                 f"a reference to a part must be a number below {len(self._made)} here, got {number!r:.80}"
+            )
+        self._size += self._sizes[number]
+        if self._size > MAX_PARTS:
+            raise LimitExceededError(
+                f"a wire document may describe {MAX_PARTS:,} constraints, and one that is used twice counts twice"
             )
         return self._made[number]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -86,7 +89,10 @@ def test_blank_lines_of_an_output_do_not_shift_it(tiny: gw.Model, write: Write, 
     [
         ("not JSON\n", "line 1 is no result"),
         ("3\n", "expected the object of a result"),
-        ('{"id": 3, "text": "of another command"}\n', 'without "custom_id"'),
+        ('{"id": 3, "text": "of another command"}\n', "no result of a batch"),
+        ('{"custom_id": 3, "text": "a number as the identifier"}\n', "no result of a batch"),
+        ('{"custom_id": "r1", "prompt": "a request"}\n', "no result of a batch"),
+        ('{"custom_id": "r1", "method": "POST", "url": "/v1/completions", "body": {}}\n', "no result of a batch"),
     ],
 )
 def test_other_files_are_not_overwritten(tiny: gw.Model, write: Write, tmp_path: Path, text: str, message: str) -> None:
@@ -104,6 +110,75 @@ def test_other_files_are_not_overwritten(tiny: gw.Model, write: Write, tmp_path:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InvalidFileError, match="not a regular file"):
         run(tiny, source, tmp_path / "pipe")
+
+
+def test_standard_input(tiny: gw.Model, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = write("in.jsonl", [own(1)]), tmp_path / "out.jsonl"
+    with source.open("rb") as file, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdin", SimpleNamespace(buffer=file))
+        with pytest.raises(InvalidFileError, match="the same file"):
+            run(tiny, "-", source)
+        assert run(tiny, "-", target).answered == 1
+        patched.setattr(sys, "stdin", None)
+        with pytest.raises(InvalidFileError, match="standard input is closed"):
+            run(tiny, "-", target)
+
+
+def test_a_symbolic_link_stays_one(tiny: gw.Model, write: Write, tmp_path: Path) -> None:
+    real, link = write("real.jsonl", [{"custom_id": "r1", "error": {"code": "x"}}]), tmp_path / "out.jsonl"
+    link.symlink_to(real)
+    assert run(tiny, write("in.jsonl", [own(1)]), link).answered == 1
+    assert link.is_symlink()
+    assert list(texts(real)) == ["r1"]
+
+
+@pytest.mark.parametrize("form", ["own", "openai"])
+def test_changes_between_runs_are_counted(tiny: gw.Model, write: Write, tmp_path: Path, form: str) -> None:
+    def lines(prompt: str) -> list[dict[str, Any]]:
+        body = {"max_tokens": 4}
+        if form == "own":
+            return [own(1), {"custom_id": "r2", "prompt": prompt, **body}]
+        request = {"method": "POST", "url": "/v1/completions"}
+        return [
+            {"custom_id": "r1", **request, "body": {"prompt": "a", **body}},
+            {"custom_id": "r2", **request, "body": {"prompt": prompt, **body}},
+        ]
+
+    target = tmp_path / "out.jsonl"
+    assert run(tiny, write("in.jsonl", lines("a")), target).answered == 2
+    before = target.read_bytes()
+    same = run(tiny, write("in.jsonl", lines("a")), target)
+    assert (same.skipped, same.changed) == (2, 0)
+    other = run(tiny, write("in.jsonl", lines("b")), target)
+    assert (other.skipped, other.changed) == (2, 1)
+    assert "2 already done (1 by another request, model or options)" in str(other)
+    for output, options in ((None, {"max_tokens": 5}), (gw.Regex("a+"), {}), (None, {"sampler": gw.Sampler(0.5)})):
+        assert run(tiny, tmp_path / "in.jsonl", target, output, **options).changed == 2
+    assert survey(tiny, tmp_path / "in.jsonl", target).changed == 1
+    assert target.read_bytes() == before
+    rows = read(target)
+    for row in rows:  # as an older version wrote them: it is unknown whether they have changed
+        row.pop("request_digest", None)
+    target.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    if form == "own":
+        assert run(tiny, tmp_path / "in.jsonl", target).changed == 0
+
+
+def test_a_result_that_is_not_json_is_an_error(tiny: gw.Model, write: Write, tmp_path: Path) -> None:
+    """It would make the file of results unreadable for the next run."""
+
+    @dataclass
+    class Odd:
+        size: int
+
+        def __post_init__(self) -> None:
+            self.size = math.inf  # type: ignore[assignment]
+
+    target = tmp_path / "out.jsonl"
+    source = write("in.jsonl", [{"custom_id": "r1", "prompt": "a"}, own(2)])
+    summary = run(tiny, source, target, Odd)
+    assert (summary.answered, summary.errors) == (1, 1)
+    assert run(tiny, source, target, Odd).skipped == 1
 
 
 def test_two_processes_cannot_write_one_file(tiny: gw.Model, write: Write, tmp_path: Path) -> None:
@@ -165,6 +240,8 @@ HOSTILE = [
     b'{"custom_id": "r0", "prompt": "\xc3"}',
     b"{" * 100_000,
     b'{"custom_id": "nan", "prompt": "a", "temperature": NaN}',
+    b'{"custom_id": "inf", "prompt": "a", "meta": 1e999}',
+    b'{"custom_id": "digits", "prompt": "a", "meta": ' + b"1" * 5000 + b"}",
     b"[1]",
     b"null",
     b'{"custom_id": 3, "prompt": "a"}',
@@ -176,6 +253,11 @@ HOSTILE = [
     {"custom_id": "wire", "prompt": "a", "constraint": {"guideway": 9, "kind": "regex", "spec": "a"}},
     {"custom_id": "eval", "prompt": "a", "constraint": {"guideway": 1, "kind": "__import__", "spec": "os"}},
     {"custom_id": "n", "prompt": "a", "n": 10**9},
+    {"custom_id": "seed", "prompt": "a", "seed": "x"},
+    {"custom_id": "words", "prompt": "a", "bad_words": {"a": 1}},
+    {"custom_id": "healing", "prompt": "a", "token_healing": "yes"},
+    {"custom_id": "tokens", "prompt": "a", "max_tokens": 10**30},
+    {"custom_id": "ids", "prompt": [10**9]},
     {"custom_id": "r1", "prompt": "a", "regex": "[ab]"},
     {"custom_id": "r1", "prompt": "again", "regex": "[ab]"},
     {"custom_id": "\ud800", "prompt": "a", "regex": "[ab]"},

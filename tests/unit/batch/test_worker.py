@@ -90,6 +90,18 @@ def test_errors_of_rows() -> None:
         worker({"txt": ["a"]})
 
 
+def test_constraints_of_rows() -> None:
+    given = ['{"const": null}', "false", {"enum": ["a"], "const": None}, {"enum": object()}, "[" * 100_000, 3]
+    texts, errors = Worker("tiny", prompt="x", constraint_column="c", max_tokens=9).values({"c": given}, len(given))
+    assert texts == ["null", None, '"a"', None, None, None]
+    assert [error is None for error in errors] == [True, False, True, False, False, False]
+
+
+def test_columns_of_different_lengths() -> None:
+    with pytest.raises(InvalidRequestError, match="the column 'other' has 1 rows, and another has 2"):
+        Worker("tiny")({"text": ["a", "b"], "other": ["a"]})
+
+
 def test_types_of_a_row_need_no_import() -> None:
     document = gw.to_wire(int)
     document["spec"]["type"] = {"path": "os:system"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,6 +66,49 @@ def test_closed_streams_are_errors(
     code, _, err = run("extract", text, "--schema", "schema.json", "--json", *MODEL)
     assert code == 2
     assert message in err
+
+
+def test_a_folder_is_no_text(run: Run) -> None:
+    code, _, err = run("extract", "model", "--schema", "schema.json", *MODEL)
+    assert code == 2
+    assert "model is a folder" in err
+
+
+def test_numbers_that_are_not_finite_are_named(folder: Path, run: Run) -> None:
+    for number in ("NaN", "1e999"):
+        (folder / "odd.jsonl").write_text(f'{{"id": {number}, "text": "Ada"}}', "utf-8")
+        code, _, err = run("extract", "odd.jsonl", "--schema", "schema.json", *MODEL)
+        assert code == 2
+        assert f"odd.jsonl, line 1 is not JSON: {'NaN' if number == 'NaN' else 'the number 1e999'} is" in err
+
+
+SHELL = """
+cd "$1"
+"$2" -m guideway explain --regex a >&-
+echo "$?"
+"$2" -m guideway batch many.jsonl made.jsonl --regex "[ab]" --model onnx:model <&- >&- 2>&-
+echo "$?"
+"""
+
+
+def test_closed_descriptors(folder: Path) -> None:
+    """Without standard streams, the file of results must not get the number of one of them."""
+    (folder / "many.jsonl").write_text('{"custom_id": "a", "prompt": "a"}\n', "utf-8")
+    found = subprocess.run(
+        ["bash", "-c", SHELL, "bash", str(folder), sys.executable], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == ["2", "0"]
+    assert "standard output is closed, so the result is lost" in found.stderr
+    assert json.loads((folder / "made.jsonl").read_text("utf-8"))["custom_id"] == "a"
+
+
+def test_an_interruption_during_the_imports(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    monkeypatch.setattr("guideway.cli.app.main", _interrupted)
+    assert run("demo") == (130, "", "guideway: interrupted\n")
+
+
+def _interrupted(_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_mistyped_file_is_no_text(run: Run) -> None:

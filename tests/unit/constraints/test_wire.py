@@ -291,6 +291,16 @@ def test_hostile_documents(change: dict[str, Any], error: type[Exception]) -> No
         from_wire(document)
 
 
+@pytest.mark.parametrize("kind", ["any", "joined", "all", "tags"])
+def test_shared_parts_cannot_grow_exponentially(kind: str) -> None:
+    def spec(part: int) -> list[Any]:
+        return [["<a>", part, "</a>"], ["<b>", part, "</b>"]] if kind == "tags" else [part, part]
+
+    parts = [{"kind": "regex", "spec": "a"}, *({"kind": kind, "spec": spec(number)} for number in range(60))]
+    with pytest.raises(LimitExceededError, match="may describe 100,000 constraints"):
+        from_wire({"guideway": 1, "kind": kind, "spec": spec(60), "parts": parts})
+
+
 def test_hostile_texts() -> None:
     for text in (
         "",
