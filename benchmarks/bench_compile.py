@@ -30,10 +30,13 @@ from time import perf_counter, process_time, thread_time
 from typing import Any
 
 import numpy as np
+from pydantic import create_model
 
 import guideway as gw
 from guideway import disk
 from guideway.compiler import compilation as automata
+from guideway.constraints import PythonType, programs
+from guideway.constraints.known import content_key, states
 from harness import data
 from harness.engines import LLGuidance, Refused, XGrammar
 from harness.report import Report
@@ -147,6 +150,52 @@ def compiling(report: Report, tokens: tuple[bytes, ...], count: int) -> None:
         report.limit(f"{name}, median", median(found[name]), 20, "us")
 
 
+def equal(report: Report, tokens: tuple[bytes, ...]) -> None:
+    """Constraints that are equal to earlier ones: constructed and compiled again, and in a process that has the disk."""
+    vocabulary = gw.Vocabulary(tokens, eos_ids=[data.EOS])
+    schema = {"type": "object", "properties": {f"name {i}": {"type": "string", "maxLength": i + 1} for i in range(200)}}
+    text = json.dumps(schema)
+    rules = 'start: item+\nitem: "a" NUMBER ";"\nNUMBER: /[0-9]+/\n' + "".join(f'x{i}: "b{i}"\n' for i in range(300))
+    fields: Any = {f"field_{i}": (int, ...) for i in range(100)}
+    person = create_model("Person", **fields)
+    kinds: dict[str, Callable[[], object]] = {
+        f"JsonSchema(dict), {len(text):,} bytes": lambda: gw.JsonSchema(schema),
+        "JsonSchema(text), the same": lambda: gw.JsonSchema(text),
+        "a Pydantic type of 100 fields": lambda: person,
+        "an equal Pydantic type": lambda: PythonType(create_model("Person", **fields)),
+        f"Lark, {len(rules):,} bytes": lambda: gw.Lark(rules),
+        "Tags of that schema": lambda: gw.Tags([gw.Tag("<a>", gw.JsonSchema(text), "</a>")]),
+        "Reasoning, then that schema": lambda: gw.Reasoning(gw.JsonSchema(text)),
+        "ToolCalls, one tool with that schema": lambda: gw.ToolCalls(
+            [{"name": "f", "parameters": schema}], family="hermes"
+        ),
+        "Regex": lambda: gw.Regex("[a-z]+@[a-z]+"),
+    }
+    rows = []
+    for name, make in kinds.items():
+        gw.cache.clear(disk_too=True)
+
+        def call(make: Callable[[], object] = make) -> None:
+            gw.compile(make(), vocabulary)
+
+        first = timed(call)
+        again = min(timed(call) for _ in range(50))
+        times = []
+        for _ in range(3):
+            gw.cache.clear(functions=False)
+            states.clear()  # all that the constraints know; what a process computes once stays
+            times.append(timed(call))
+        rows.append([name, f"{first:,.0f}", f"{again:,.1f}", f"{min(times):,.0f}"])
+    heads = ["constructed and compiled, thread CPU us", "first", "again", "from disk"]
+    report.table(
+        "equal constraints (an equal Pydantic type: its class and its schema are made by Pydantic)", heads, rows
+    )
+
+
+def loaded(schema: dict[str, Any]) -> None:
+    automata._program(schema, content_key(schema), 1 << 30)
+
+
 def worth(report: Report, count: int) -> None:
     """How long a program takes to write, and to load instead."""
     files = disk.cache()
@@ -157,25 +206,26 @@ def worth(report: Report, count: int) -> None:
         if type(case.schema) is not dict:
             continue
         try:
-            write = min(timed(partial(automata._program, case.schema, worth_a_look=False)) for _ in range(3))
-            program, _ = automata._program(case.schema, worth_a_look=False)
+            with disk.disabled():
+                write = min(timed(partial(automata._program, case.schema, None, 0)) for _ in range(3))
+                program, _, _ = automata._program(case.schema, None, 0)
         except gw.GuidewayError:
             continue
-        key = automata._stored_key(case.schema)
+        key = content_key(case.schema)
         if key is None:
             continue
-        files.put("program-1", key, program)
-        load = min(timed(partial(automata._program, case.schema, worth_a_look=True)) for _ in range(5))
+        programs.store(key, program, 1.0)
+        load = min(timed(partial(loaded, case.schema)) for _ in range(5))
         rows.append((len(json.dumps(case.schema)), write, load))
     cells = []
     for low, high in ((0, 512), (512, 1024), (1024, 4096), (4096, 1 << 30)):
         part = [(write, load) for size, write, load in rows if low <= size < high]
         if part:
             write, load = median(w for w, _ in part), median(x for _, x in part)
-            over = sum(w >= automata.STORE_SECONDS * 1e6 for w, _ in part)
+            over = sum(w >= programs.STORE_SECONDS * 1e6 for w, _ in part)
             cells.append([f"{low} bytes and more", str(len(part)), f"{write:,.0f}", f"{load:,.0f}", f"{over}"])
     report.table(
-        f"a program written or loaded, median thread CPU us; stored from {automata.STORE_SECONDS * 1e3:g} ms on",
+        f"a program written or loaded, median thread CPU us; stored from {programs.STORE_SECONDS * 1e3:g} ms on",
         ["schema's text", "schemas", "write", "load", "stored"],
         cells,
     )
@@ -192,10 +242,11 @@ def main() -> None:
         tokens = data.tekken()
         set_up(report, list(tokens))
         worth(report, options.schemas)
-        stored, looked = automata.STORE_SECONDS, automata.LOOK_BYTES
-        automata.STORE_SECONDS, automata.LOOK_BYTES = 0.0, 0
+        stored, looked = programs.STORE_SECONDS, programs.LOOK_BYTES
+        programs.STORE_SECONDS, programs.LOOK_BYTES = 0.0, 0
         compiling(report, tokens, options.schemas)
-        automata.STORE_SECONDS, automata.LOOK_BYTES = stored, looked
+        programs.STORE_SECONDS, programs.LOOK_BYTES = stored, looked
+        equal(report, tokens)
     report.judge(BARS)
     report.done(options.record)
 

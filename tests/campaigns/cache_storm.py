@@ -26,7 +26,7 @@ import numpy as np
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import compilation as automata
+from guideway.constraints import programs
 
 BUDGET = 250_000  # less than all entries together, so that evictions are part of it
 SCHEMAS: list[dict[str, object]] = [
@@ -83,7 +83,7 @@ class Storm:
     def run(self) -> dict[str, int]:
         """Raises `AssertionError` where anything is wrong."""
         os.environ.update(GUIDEWAY_CACHE_DIR=str(self.folder), GUIDEWAY_CACHE_BYTES=str(BUDGET))
-        automata.STORE_SECONDS, automata.LOOK_BYTES = 0.0, 0
+        programs.STORE_SECONDS, programs.LOOK_BYTES = 0.0, 0
         answers = expected()
         # Shared: how many compiles each worker has behind it, and how many bits were flipped.
         self._done = mmap.mmap(-1, 4 * self.processes + 4)

@@ -1,16 +1,16 @@
 """Cache keys of constraints: they map a constraint to the digest of its program.
 
-Constraints are immutable and types are assumed to be, so they are identified by identity, with weak references. A
-schema given as a dict can be modified, so it is identified by content, in two ways. `quick_key` digests a pickle: it
-takes some microseconds, but equal values with different sharing of parts have different keys, so it is used only within
-the process. `content_key` depends only on the content and names files on disk.
+Constraints are immutable and types are assumed to be, so they are identified by identity, with weak references. Equal
+constraints share a state (`constraints/known.py`), which has the digest, too. A schema given as a dict can be modified,
+so it is identified by content, in two ways. `quick_key` digests a pickle: it takes some microseconds, but equal values
+with different sharing of parts have different keys, so it is used only within the process. `content_key` depends only
+on the content and names files on disk.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import marshal
 import pickle
 import threading
 import weakref
@@ -20,13 +20,12 @@ from typing import NoReturn
 
 from guideway._kernel import nests_deeper
 from guideway.constraints import Constraint
+from guideway.constraints.known import content_key, in_library
 from guideway.jsontext.copying import MAX_C_DEPTH
 
 __all__ = ["ProgramMemo", "content_key", "quick_key"]
 
 _MAX_CONTENTS = 65_536  # entries of 16 + 16 bytes; about 10 MB with overhead
-_MAX_VALUES = 1_000_000
-_MAX_CHARACTERS = 64 << 20
 
 
 class _Content(pickle.Pickler):
@@ -52,41 +51,6 @@ def quick_key(constraint: object) -> tuple[bytes, int] | None:
     return hashlib.blake2b(data, digest_size=16).digest(), len(data)
 
 
-def content_key(constraint: dict[object, object]) -> bytes | None:
-    """Return a digest of a dict of plain data that is equal if and only if the content is, in every process.
-
-    Returns None for values that are not plain data, for deep nesting, and for values that are huge when shared parts are
-    expanded.
-    """
-    if nests_deeper(constraint, MAX_C_DEPTH) or not _is_small(constraint):
-        return None
-    try:
-        data = marshal.dumps(constraint, 2)  # version 2 does not encode sharing
-    except ValueError:
-        return None
-    return hashlib.blake2b(data, digest_size=16).digest()
-
-
-def _is_small(constraint: dict[object, object]) -> bool:
-    """Return whether the value is small when shared parts are expanded. A cyclic value is not."""
-    todo: list[object] = [constraint]
-    values = characters = 0
-    while todo:
-        one = todo.pop()
-        if type(one) is str:
-            characters += len(one)
-        elif type(one) is dict:
-            values += len(one) + 1
-            characters += sum([len(key) for key in one if type(key) is str])
-            todo += one.values()
-        elif type(one) is list or type(one) is tuple:
-            values += len(one) + 1
-            todo += one
-        if values > _MAX_VALUES or characters > _MAX_CHARACTERS:
-            return False
-    return True
-
-
 class ProgramMemo:
     """Digests of programs, by constraint."""
 
@@ -100,11 +64,14 @@ class ProgramMemo:
         self._by_content: OrderedDict[bytes, bytes] = OrderedDict()
 
     def of_object(self, constraint: object) -> bytes | None:
-        """Return the digest for a constraint or type."""
+        """Return the digest for a constraint or type. Equal constraints share a state, which has the digest too."""
         found = self._by_identity.get(id(constraint))
-        if found is None or found[0]() is not constraint or found[1] is not _marker(constraint):
-            return None
-        return found[2]
+        if found is not None and found[0]() is constraint and found[1] is _marker(constraint):
+            return found[2]
+        if isinstance(constraint, Constraint) and in_library(type(constraint)):
+            digest: bytes | None = constraint._lowered_part().__dict__.get("_digest")
+            return digest
+        return None
 
     def of_content(self, key: bytes) -> bytes | None:
         """Return the digest for a content key."""
@@ -125,6 +92,8 @@ class ProgramMemo:
             # partial binds _forget now: module globals may be gone when the last constraint dies at interpreter exit.
             reference: weakref.ref[object] = weakref.ref(constraint, partial(_forget, known, number))
             known[number] = (reference, _marker(constraint), digest)
+            if isinstance(constraint, Constraint) and in_library(type(constraint)):
+                constraint._lowered_part().__dict__["_digest"] = digest
 
 
 def _forget(known: dict[int, tuple[weakref.ref[object], object, bytes]], number: int, gone: object) -> None:

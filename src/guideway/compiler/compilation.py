@@ -1,26 +1,23 @@
 """`compile`: compiles a constraint and a vocabulary to an automaton.
 
 There are four caches: automata in memory (`automaton_cache.py`); program digests by constraint in memory
-(`cache_keys.py`), where a hit costs microseconds; programs of large schemas on disk, where loading costs about 0.1 ms,
-so programs that take less than `STORE_SECONDS` to create are not stored; and vocabulary tables on disk
-(`Vocabulary.kernel`).
+(`cache_keys.py`), where a hit costs microseconds; programs of expensive constraints on disk
+(`constraints/programs.py`); and vocabulary tables on disk (`Vocabulary.kernel`).
 """
 
 from __future__ import annotations
 
 import hashlib
-import sys
 import time
-import unicodedata
-from pathlib import Path
 from typing import Protocol
 
-from guideway import background, constraints, disk, frontends, grammar, jsontext
+from guideway import background, constraints, disk
 from guideway._kernel import Automaton, KernelVocabulary
-from guideway.caching import cached
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
 from guideway.compiler.limits import CompileLimits
+from guideway.constraints import programs
+from guideway.constraints.known import Prepared
 from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
@@ -36,15 +33,6 @@ class HasVocabulary(Protocol):
     def vocabulary(self) -> Vocabulary:
         """The vocabulary for which constraints are compiled."""
         ...
-
-
-STORE_SECONDS = 0.002
-"""Minimum time to create a program that is stored on disk; about twenty times the time to load one."""
-
-LOOK_BYTES = 1024
-"""Minimum pickled size, in bytes, of a schema for which the disk is searched. Smaller ones compile faster."""
-
-_KIND = "program-1"
 
 
 def compile(
@@ -91,12 +79,13 @@ def compile(
     if missed is not None and (found := _automata.get((missed, table.fingerprint))) is not None:
         return found
     with background.turn():
-        program, made = _program(constraint, worth_a_look=size >= LOOK_BYTES)
+        stable = content_key(constraint) if isinstance(constraint, dict) and size >= programs.LOOK_BYTES else None
+        program, made, ahead = _program(constraint, stable, size)
     digest = _digest(program)
     found = None if digest == missed else _automata.get((digest, table.fingerprint))
     if found is None:
         try:
-            found = _compile(made, program, table.kernel)
+            found = _compile(made, program, table.kernel, ahead)
         except ConstraintError as error:
             if made is not None:
                 raise _explained(error, constraint) from None
@@ -106,37 +95,27 @@ def compile(
     return found
 
 
-def _program(constraint: object, *, worth_a_look: bool) -> tuple[bytes, Grammar | None]:
-    """Return the program, from disk or made from the grammar, and the grammar if it was made."""
-    files = disk.cache() if worth_a_look else None
-    key = _stored_key(constraint) if files is not None and isinstance(constraint, dict) else None
-    if files is not None and key is not None and (found := files.get(_KIND, key)) is not None:
-        return bytes(found), None
-    start = time.thread_time()
-    made = constraints.of(constraint).grammar()
-    program = encode(made)
-    if files is not None and key is not None and time.thread_time() - start >= STORE_SECONDS:
-        files.put(_KIND, key, program)
-    return program, made
+def _program(constraint: object, content: bytes | None, size: int) -> tuple[bytes, Grammar | None, int]:
+    """Return the program, from disk or made from the grammar, the grammar if it was made, and the work to do ahead.
 
-
-def _stored_key(schema: dict[object, object]) -> str | None:
-    content = content_key(schema)
-    return None if content is None else hashlib.blake2b(content + _meaning(), digest_size=16).hexdigest()
-
-
-@cached(1)
-def _meaning() -> bytes:
-    """Return a digest of all code that translates a constraint to a program, and of the Unicode version.
-
-    Computed once per process (about 2 ms). Versions with different code do not share stored programs.
+    Args:
+        constraint: The constraint.
+        content: The digest of a dict's content; None for other constraints, whose constructors search the disk.
+        size: The size of a dict, in bytes.
     """
-    digest = hashlib.blake2b(f"{sys.version_info[:3]} {unicodedata.unidata_version}".encode(), digest_size=16)
-    for package in (constraints, frontends, grammar, jsontext):
-        folder = Path(package.__file__ or "").parent
-        for file in sorted(folder.rglob("*.py")):
-            digest.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.digest()
+    if content is not None and (found := programs.load(content, size)) is not None:
+        return found, None, 0
+    start = time.thread_time()
+    source = constraints.of(constraint)._lowered_part()
+    known = source if isinstance(source, Prepared) else None
+    if known is not None and known._stored is not None:
+        return known._stored, None, known._ahead
+    made = source.grammar()
+    program = encode(made)
+    key = content or (None if known is None else known.__dict__.get("_stable"))
+    if key is not None:
+        programs.store(key, program, time.thread_time() - start + (0.0 if known is None else known._seconds))
+    return program, made, made.ahead
 
 
 def _digest(program: bytes) -> bytes:
@@ -160,7 +139,7 @@ def _from_source(constraint: object, table: Vocabulary, kernel: KernelVocabulary
         made = source.grammar()
         program = encode(made)
     try:
-        return _compile(made, program, kernel or table.kernel)
+        return _compile(made, program, kernel or table.kernel, made.ahead)
     except UnsatisfiableError as error:
         raise _explained(error, source) from None
 
@@ -171,11 +150,11 @@ def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
     return error if why is None else UnsatisfiableError(f"{error}: no value satisfies {why}", error.place)
 
 
-def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabulary) -> Automaton:
+def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabulary, ahead: int) -> Automaton:
     try:
         made = Automaton.compile(vocabulary, program)
-        if grammar is not None and grammar.ahead:
-            made.walk_ahead(grammar.ahead)
+        if ahead:
+            made.walk_ahead(ahead)
         return made
     except ConstraintError as error:  # the kernel reports a node; the grammar maps it to a place
         place = None if error.node is None or grammar is None else grammar.place(error.node)

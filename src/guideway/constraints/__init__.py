@@ -1,6 +1,8 @@
 """The constraints that users construct, and how they combine. Each is lowered to a `Grammar`.
 
 base.py           `Constraint`, literals, and the combinations that its operators and methods return
+known.py          equal constraints share one state
+programs.py       the programs of expensive constraints on disk
 structural.py     equality, hash and repr of nested constraints, without recursion
 coerce.py         `of`: anything that can serve as a constraint as a constraint
 mismatch.py       the error for a text that does not fit

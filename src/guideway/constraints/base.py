@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from guideway.constraints.captures import Captures, Reading, Rules, Shape, captures_of
 from guideway.constraints.embed import separated, term_of
+from guideway.constraints.known import in_library, shared
 from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.structural import Structured
 from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
@@ -47,6 +48,20 @@ class Constraint(Structured, ABC, Generic[T_co]):
     `repeat` and its short forms (`optional`, `exactly`, `at_least`, `at_most`, `between`) and `capture` work for every
     constraint.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls) and in_library(cls):
+            cls.__init__ = shared(cls.__init__)  # type: ignore[method-assign]  # the same signature
+
+    @classmethod
+    def _named_arguments(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments of the constructor for its key, with plain values where that is possible."""
+        return args, kwargs
+
+    def _lowered_part(self) -> Constraint[Any]:
+        """Return the constraint that has the grammar of this one: itself, or an inner one with the same texts."""
+        return self
 
     @abstractmethod
     def grammar(self) -> Grammar:
@@ -486,6 +501,9 @@ class Captured(Constraint[T_co]):
     def grammar(self) -> Grammar:
         """Return the grammar of the inner constraint."""
         return self._plain.grammar()
+
+    def _lowered_part(self) -> Constraint[Any]:
+        return self._plain._lowered_part()
 
     def regular(self) -> Regular | None:
         """Return the language of the inner constraint, if it is regular."""

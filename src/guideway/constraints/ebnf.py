@@ -68,12 +68,12 @@ class Ebnf(RuleConstraint):
     ) -> None:
         if form not in (None, "w3c", "iso"):
             raise InvalidConstraintError(f"form must be 'w3c' or 'iso', got {form!r}")
+        if form is None and isinstance(text, str):
+            form = "w3c" if "::=" in _without_quotes(text) else "iso"
         self.form = form
         super().__init__(text, start, parts)
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
-        if self.form is None:
-            self.form = "w3c" if "::=" in _without_quotes(self.text) else "iso"
         reader = W3cReader(self.text) if self.form == "w3c" else IsoReader(self.text)
         rules = reader.rules()
         if not rules:

@@ -10,6 +10,7 @@ from typing import Any
 
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading, values_of
+from guideway.constraints.known import Prepared
 from guideway.errors import (
     ConstraintError,
     InvalidConstraintError,
@@ -135,7 +136,7 @@ def refuse_wrapper(document: Mapping[str, Any]) -> None:
             raise InvalidConstraintError(f'this is {what} with the keys {shown}, not a schema; pass its "{key}"', "")
 
 
-class JsonSchema(Constraint[Any]):
+class JsonSchema(Prepared, Constraint[Any]):
     """The JSON texts that a JSON Schema allows. The value is the JSON value.
 
     A keyword that cannot be enforced exactly is refused: `UnsupportedError` names every such place. No keyword is
@@ -181,7 +182,11 @@ class JsonSchema(Constraint[Any]):
         self._dialect = None if dialect is None else dialect_named(dialect)
         self._supplied = {} if resources is None else {uri: copy_value(one) for uri, one in resources.items()}
         self._style = make_style(profile, key_order, whitespace, escapes, numbers, formats)
-        self._grammar = self._lowered(self._style)
+        self._prepare()
+
+    @cached_property
+    def _grammar(self) -> Grammar:
+        return self._lowered(self._style)
 
     def _lowered(self, style: Style) -> Grammar:
         """Return the grammar in a style."""

@@ -62,9 +62,12 @@ class Lark(RuleConstraint):
             raise InvalidConstraintError(f"lexer must be 'dynamic_complete' or 'contextual', got {lexer!r}")
         self.lexer = lexer
         self.first = start
+        super().__init__(text, start, parts)
+
+    def _derive(self) -> None:
         self._splits: list[Split] = []  # one for the contextual lexer, else empty
         self._exact: list[Rule] = []  # the rules with the ignored text before each terminal, if they differ
-        super().__init__(text, start, parts)
+        super()._derive()
         for split in self._splits:
             self._take(split.rules, split.start, split.names)
         if self._exact:

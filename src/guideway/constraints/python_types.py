@@ -84,6 +84,9 @@ class PythonType(Constraint[T_co]):
         """Return the grammar of the JSON Schema."""
         return self._json.grammar()
 
+    def _lowered_part(self) -> Constraint[Any]:
+        return self._json
+
     def shape(self) -> Reading:
         """Return the capture of values by JSON Pointer."""
         return self._json.shape()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.coerce import source_of
 from guideway.constraints.embed import term_of
+from guideway.constraints.known import Prepared
 from guideway.constraints.mismatch import does_not_fit
 from guideway.errors import UnsatisfiableError
 from guideway.frontends.cfg.scanner import Reader
@@ -31,7 +33,7 @@ __all__ = ["RuleConstraint"]
 _NAME = re.compile(r"[^\W_][\w.-]*")  # names of rules that are captured
 
 
-class RuleConstraint(Constraint[str]):
+class RuleConstraint(Prepared, Constraint[str]):
     """A grammar in some notation. The value is the text.
 
     Attributes:
@@ -42,15 +44,52 @@ class RuleConstraint(Constraint[str]):
         unproductive: Rules that derive no finite text. Alternatives that need them are omitted.
     """
 
+    _ahead = _AHEAD
+
     def __init__(self, text: str, start: str | None, parts: Mapping[str, object] | None) -> None:
         self.text = check_text(text, "the grammar")
         self.parts = {name: source_of(part) for name, part in (parts or {}).items()}
-        rules, self.start = self._read(start)
+        self._given_start = start
+        self._automaton: Automaton | None = None
+        self._prepare(*self.parts.values())
+
+    def _derive(self) -> None:
+        """Parse and lower the text. Sets the properties below."""
+        rules, self.start = self._read(self._given_start)
         lowered = self._take(rules, self.start, {rule.name: rule.name for rule in rules})
-        self.unreachable = lowered.unreachable
+        self.unreachable, self.unproductive = lowered.unreachable, lowered.unproductive
+
+    def _derived(self, name: str) -> Any:
+        self._derive()
+        return self.__dict__[name]
+
+    @cached_property
+    def start(self) -> str:
+        """The start symbol."""
+        found: str = self._derived("start")
+        return found
+
+    @cached_property
+    def unreachable(self) -> tuple[str, ...]:
         """Rules that are not reachable from the start symbol."""
-        self.unproductive = lowered.unproductive
+        found: tuple[str, ...] = self._derived("unreachable")
+        return found
+
+    @cached_property
+    def unproductive(self) -> tuple[str, ...]:
         """Rules that derive no finite text. Alternatives that need them are omitted."""
+        found: tuple[str, ...] = self._derived("unproductive")
+        return found
+
+    @cached_property
+    def _shape(self) -> Rules:
+        found: Rules = self._derived("_shape")
+        return found
+
+    @cached_property
+    def _grammar(self) -> Grammar:
+        found: Grammar = self._derived("_grammar")
+        return found
 
     def _take(self, rules: list[Rule], start: str, names: Mapping[str, str]) -> Lowered:
         """Use these rules for the grammar and for captures. `names` maps each rule to the rule of the text."""
@@ -63,8 +102,7 @@ class RuleConstraint(Constraint[str]):
                 raise
             raise UnsatisfiableError(f"no text fits the grammar: no text matches {why}", error.place) from None
         self._grammar = lowered.grammar
-        self._grammar.ahead = _AHEAD
-        self._automaton: Automaton | None = None
+        self._grammar.ahead = self._ahead
         return lowered
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:

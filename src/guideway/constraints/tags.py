@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar, overload
 
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.coerce import source_of
 from guideway.constraints.embed import separated, term_of
+from guideway.constraints.known import Prepared
 from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
 from guideway.errors import InvalidConstraintError, InvalidTextError
@@ -54,12 +56,12 @@ class Tag:
             raise InvalidConstraintError("begin of a tag must not be empty")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tag) and self._key() == other._key()
+        return isinstance(other, Tag) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._content())
 
-    def _key(self) -> tuple[str, Constraint[Any], str]:
+    def _content(self) -> tuple[str, Constraint[Any], str]:
         return self.begin, self.content, self.end
 
     def __repr__(self) -> str:
@@ -74,7 +76,7 @@ class Tagged:
     value: Any
 
 
-class Tags(Constraint[list["str | Tagged"]]):
+class Tags(Prepared, Constraint[list["str | Tagged"]]):
     """Free text in which every trigger begins one of the tags.
 
     The value is a list of the parts: str for free text, `Tagged` for tags.
@@ -122,8 +124,15 @@ class Tags(Constraint[list["str | Tagged"]]):
                 raise InvalidConstraintError(
                     f"a trigger of the tag {tag.begin!r} ends inside the name of a special token"
                 )
-        self._shape = Rules((Rule("tags", self._term()),), "tags")
-        self._grammar = lower(list(self._shape.rules), "tags").grammar
+        self._prepare(*(tag.content for tag in self.tags))
+
+    @cached_property
+    def _shape(self) -> Rules:
+        return Rules((Rule("tags", self._term()),), "tags")
+
+    @cached_property
+    def _grammar(self) -> Grammar:
+        return lower(list(self._shape.rules), "tags").grammar
 
     def _term(self) -> Term:
         if self.separator is not None:
@@ -195,7 +204,7 @@ class Tags(Constraint[list["str | Tagged"]]):
         return f"Tags({list(self.tags)!r})"
 
 
-class Reasoning(Constraint[tuple[str, T_co]], Generic[T_co]):
+class Reasoning(Prepared, Constraint[tuple[str, T_co]], Generic[T_co]):
     """Reasoning between two markers, then an answer. The value is the pair of reasoning text and answer value.
 
     At most two line breaks are allowed between reasoning and answer.
@@ -248,11 +257,18 @@ class Reasoning(Constraint[tuple[str, T_co]], Generic[T_co]):
         )
         if not end:
             raise InvalidConstraintError("end of Reasoning must not be empty")
+        self._prepare(self.answer)
+
+    @cached_property
+    def _shape(self) -> Rules:
         gap = Text(Literals(("", "\n", "\n\n")))
-        thought = Concatenation((marker(begin, self.special), up_to_marker(end, self.special), gap))
-        parts = (Repetition(thought, 0, 1) if optional else thought, term_of(self.answer))
-        self._shape = Rules((Rule("reasoning", Concatenation(parts)),), "reasoning")
-        self._grammar = lower(list(self._shape.rules), "reasoning").grammar
+        thought = Concatenation((marker(self.begin, self.special), up_to_marker(self.end, self.special), gap))
+        parts = (Repetition(thought, 0, 1) if self.skips else thought, term_of(self.answer))
+        return Rules((Rule("reasoning", Concatenation(parts)),), "reasoning")
+
+    @cached_property
+    def _grammar(self) -> Grammar:
+        return lower(list(self._shape.rules), "reasoning").grammar
 
     def grammar(self) -> Grammar:
         """Return the lowered rules."""

@@ -17,8 +17,9 @@ import pytest
 
 import guideway as gw
 from guideway import disk
-from guideway.compiler import CompileLimits, cache_keys as memo, compilation as automata
+from guideway.compiler import CompileLimits, cache_keys as memo
 from guideway.compiler.automaton_cache import AutomatonCache
+from guideway.constraints import programs
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsatisfiableError
 from tests.helpers.byte_tokens import BYTES, accepts
 from tests.helpers.work import lines
@@ -199,8 +200,8 @@ def test_the_budget_holds() -> None:
 
 @pytest.fixture
 def _store_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(automata, "STORE_SECONDS", 0.0)
-    monkeypatch.setattr(automata, "LOOK_BYTES", 0)
+    monkeypatch.setattr(programs, "STORE_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "LOOK_BYTES", 0)
 
 
 @pytest.mark.usefixtures("_store_all")
@@ -220,7 +221,7 @@ def test_entries_of_other_versions_are_ignored(monkeypatch: pytest.MonkeyPatch) 
     gw.compile(LARGE, BYTES)
     gw.cache.clear()
     before = stored().statistics.hits
-    monkeypatch.setattr(automata, "_meaning", lambda: b"another version's code")
+    monkeypatch.setattr(programs, "_meaning", lambda: b"another version's code")
     gw.compile(LARGE, BYTES)
     assert stored().statistics.hits == before
     assert len(stored().entries()) == 2

@@ -21,6 +21,7 @@ import guideway as gw
 from guideway import disk
 from guideway.compiler import cache_keys as memo, compilation as automata
 from guideway.compiler.automaton_cache import AutomatonCache
+from guideway.constraints import programs
 from guideway.tokenizers import Tokenizer, Vocabulary
 from guideway.tokenizers.huggingface import Private
 from tests.helpers.byte_tokens import accepts
@@ -128,11 +129,11 @@ def on_disk() -> None:
     gw.cache.clear()
     count = len(files.entries())
     with pytest.MonkeyPatch.context() as patch:  # what another version of the library would see
-        patch.setattr(automata.sys, "version_info", (9, 9, 9))
-        automata._meaning.cache_clear()
+        patch.setattr(programs.sys, "version_info", (9, 9, 9))
+        programs._meaning.cache_clear()
         gw.compile(json.loads(json.dumps(LARGE)), vocabulary())
         assert len(files.entries()) == count + 1
-    automata._meaning.cache_clear()
+    programs._meaning.cache_clear()
 
 
 def contract() -> None:
@@ -145,8 +146,8 @@ def contract() -> None:
 @pytest.fixture(autouse=True)
 def _fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GUIDEWAY_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(automata, "STORE_SECONDS", 0.0)
-    monkeypatch.setattr(automata, "LOOK_BYTES", 0)
+    monkeypatch.setattr(programs, "STORE_SECONDS", 0.0)
+    monkeypatch.setattr(programs, "LOOK_BYTES", 0)
 
 
 def test_the_contract_holds() -> None:
@@ -206,7 +207,7 @@ MUTATIONS: dict[str, tuple[object, str, object]] = {
     "clear: does nothing": (AutomatonCache, "clear", lambda self, **options: None),
     "switch: without effect": (disk, "is_enabled", lambda: True),
     "disk: every content is one": (automata, "content_key", lambda schema: b"one"),
-    "disk: every version is one": (automata, "_meaning", type("Still", (), {
+    "disk: every version is one": (programs, "_meaning", type("Still", (), {
         "__call__": lambda self: b"", "cache_clear": lambda self: None})()),
     "disk: nothing is checked": (disk, "_checksum", lambda name, data: 0),
     "disk: nothing is read": (disk.DiskCache, "get", lambda self, kind, key: None),
@@ -223,4 +224,4 @@ def test_the_contract_fails_when_this_is_broken(name: str, monkeypatch: pytest.M
     finally:
         monkeypatch.undo()
         gw.cache.clear()
-        automata._meaning.cache_clear()
+        programs._meaning.cache_clear()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import term_of
+from guideway.constraints.known import Prepared
 from guideway.constraints.special_token import marker, up_to_marker
 from guideway.constraints.tags import without
 from guideway.constraints.tools.arguments import is_text, pairs, properties, python
@@ -116,7 +118,7 @@ class Reply:
         return message
 
 
-class ToolCalls(Constraint[Reply]):
+class ToolCalls(Prepared, Constraint[Reply]):
     """Replies that may, must or must not call tools, in the notation of a model family. The value is a `Reply`.
 
     `parse` accepts more than the grammar generates: other white space, other JSON spellings and missing end markers,
@@ -160,8 +162,23 @@ class ToolCalls(Constraint[Reply]):
             raise InvalidConstraintError(f"choice {self.choice!r} needs at least one tool; pass tools or choice='none'")
         self.family = _family(family)
         self._called = {tool.name: tool for tool in self.tools if self.choice in ("auto", "required", tool.name)}
-        self._rules = [Rule("reply", self._reply())]
-        self._grammar = lower(self._rules, "reply").grammar
+        self._prepare(*(tool.parameters for tool in self.tools))
+
+    @classmethod
+    def _named_arguments(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Replace a tokenizer or a model by the family of its chat template."""
+        family = kwargs.get("family")
+        if family is None or isinstance(family, (str, Family)):
+            return args, kwargs
+        return args, {**kwargs, "family": _family(family)}
+
+    @cached_property
+    def _rules(self) -> list[Rule]:
+        return [Rule("reply", self._reply())]
+
+    @cached_property
+    def _grammar(self) -> Grammar:
+        return lower(self._rules, "reply").grammar
 
     # The grammar.
 

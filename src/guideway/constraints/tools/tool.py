@@ -120,10 +120,13 @@ class Tool:
         return {key: value for key, value in self.__dict__.items() if key != "_any_spelling"}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tool) and (self.name, self.parameters) == (other.name, other.parameters)
+        return isinstance(other, Tool) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash((self.name, self.parameters))
+        return hash(self._content())
+
+    def _content(self) -> tuple[str, Constraint[Any]]:
+        return self.name, self.parameters
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, {self.parameters!r})"

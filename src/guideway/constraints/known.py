@@ -1,0 +1,271 @@
+"""Equal constraints share one state, so constructing a constraint again does not lower it again.
+
+`shared` wraps the constructors of this library's constraints. Its key has the class and the arguments: plain values by
+content, types and nested constraints by identity. Constraints are immutable, so equal ones can have the same `__dict__`.
+
+`Prepared` constraints lower at the end of the constructor, which reports errors. If the disk has the program of an
+equal constraint, which only valid constraints have, they are lowered when the grammar is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import marshal
+import pickle
+import threading
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from time import thread_time
+from typing import TYPE_CHECKING, Any, cast
+
+from guideway import caching, disk
+from guideway._kernel import nests_deeper
+from guideway.constraints import programs
+from guideway.constraints.structural import Structured
+from guideway.grammar.nodes import Grammar
+from guideway.jsontext.copying import MAX_C_DEPTH
+
+if TYPE_CHECKING:
+    from guideway.constraints.base import Constraint
+
+__all__ = ["Prepared", "content_key", "in_library", "shared", "states"]
+
+MAX_BYTES = 32 << 20
+"""The maximum size of all states, as estimated by `_weight`."""
+
+_NODE_BYTES = 1000  # of a grammar node with its expressions, estimated
+_MAX_VALUES = 1_000_000
+_MAX_CHARACTERS = 64 << 20
+
+State = dict[str, Any]
+
+
+class States:
+    """The states of constraints by their keys, within a byte budget; the least recently used one is dropped first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.clear()
+        caching.register("guideway.constraints.known.states", self.clear, self.info)
+
+    def clear(self) -> None:
+        """Remove all states."""
+        with self._lock:
+            self._held: OrderedDict[bytes, tuple[State, int, list[object]]] = OrderedDict()
+            self._used = self._hits = self._misses = 0
+
+    def info(self) -> caching.CacheInfo:
+        """Return the number of entries, hits and misses."""
+        with self._lock:
+            return caching.CacheInfo(len(self._held), MAX_BYTES // _NODE_BYTES, self._hits, self._misses)
+
+    def get(self, key: bytes) -> State | None:
+        with self._lock:
+            found = self._held.get(key)
+            if found is None:
+                self._misses += 1
+                return None
+            self._hits += 1
+            self._held.move_to_end(key)
+            return found[0]
+
+    def put(self, key: bytes, state: State, held: list[object]) -> None:
+        """Keep a state. `held`: the objects that the key identifies by their addresses."""
+        weight = _weight(state)
+        with self._lock:
+            if key in self._held or weight > MAX_BYTES:
+                return
+            self._held[key] = state, weight, held
+            self._used += weight
+            while self._used > MAX_BYTES:
+                self._used -= self._held.popitem(last=False)[1][1]
+
+
+def _weight(state: State) -> int:
+    grammar = state.get("_grammar")
+    nodes = len(grammar.nodes) if isinstance(grammar, Grammar) else 0
+    return _NODE_BYTES * (1 + nodes) + 4 * int(state.get("_size", 0))
+
+
+states = States()
+
+
+def in_library(kind: type) -> bool:
+    """Return whether this library defines a class."""
+    return kind.__module__.startswith("guideway.")
+
+
+def shared(init: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that takes the state of an equal constraint, if there is one."""
+
+    @wraps(init)
+    def construct(self: Any, *args: Any, **kwargs: Any) -> None:
+        kind = type(self)
+        if self.__dict__ or not in_library(kind) or not disk.is_enabled():  # a base class, or a class of a user
+            init(self, *args, **kwargs)
+            return
+        named = kind._named_arguments(args, kwargs)
+        found = _key(kind, *named)
+        if found is None:
+            init(self, *args, **kwargs)
+            return
+        key, held = found
+        if (state := states.get(key)) is not None:
+            self.__dict__ = state
+            return
+        self._size = len(key) + sum(one.get("_size", 0) for one in held if type(one) is dict)
+        self._stable = _stable_key(kind, *named)
+        init(self, *args, **kwargs)
+        states.put(key, self.__dict__, held)
+
+    return construct
+
+
+_MODULES = ("guideway.constraints", "typing", "types", "re")
+
+
+class _Arguments(pickle.Pickler):
+    """Writes arguments: plain data by content, constraints and types by identity. Raises `TypeError` for others."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, 5)
+        self.held: list[object] = []
+
+    def reducer_override(self, value: Any) -> Any:
+        if value is _reference:
+            return NotImplemented
+        if isinstance(value, Structured):
+            self.held += (value.__dict__, value)
+            return _reference, (id(value.__dict__),)
+        if isinstance(value, type):
+            marker = getattr(value, "__pydantic_core_schema__", None)  # changes when Pydantic rebuilds a model
+            self.held += (value, (marker,))
+            return _reference, (id(value), id(marker))
+        if type(value) is not types.FunctionType and type(value).__module__.startswith(_MODULES):
+            return NotImplemented
+        raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def _reference(*_: int) -> None:
+    """The mark of an object that is identified by its address; plain data cannot contain it."""
+
+
+def _key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[bytes, list[object]] | None:
+    """Return the key of a constructor call, and the objects that it identifies by address; None: it has no key."""
+    given = (kind.__module__, kind.__qualname__, args, kwargs)
+    if any(nests_deeper(one, MAX_C_DEPTH) for one in (*args, *kwargs.values()) if type(one) in (dict, list, tuple)):
+        return None
+    written = io.BytesIO()
+    pickler = _Arguments(written)
+    try:
+        pickler.dump(given)
+    except Exception:  # the constructor reports what is wrong
+        return None
+    return written.getvalue(), pickler.held
+
+
+def _stable_key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes | None:
+    """Return a digest of a constructor call that is equal in every process; None for arguments that have none."""
+    try:
+        given = [_plain(one) for one in args], sorted((name, _plain(one)) for name, one in kwargs.items())
+    except TypeError:
+        return None
+    return content_key((kind.__module__, kind.__qualname__, *given))
+
+
+_PLAIN = (str, int, float, bool, type(None))
+
+
+def _plain(value: Any) -> tuple[str, Any]:
+    """Return an argument as plain data. The depth of the recursion is that of the arguments of constructors."""
+    if isinstance(value, Structured):
+        if (key := value.__dict__.get("_stable")) is None:
+            raise TypeError("a constraint without a stable key")
+        return "constraint", key
+    if type(value) in _PLAIN:
+        return "plain", value
+    if type(value) is dict:
+        if any(isinstance(one, Structured) for one in value.values()):
+            return "parts", [(name, _plain(one)) for name, one in value.items()]
+        return "plain", value
+    if type(value) in (list, tuple):
+        return "list", [_plain(one) for one in value]
+    if in_library(type(value)):
+        if hasattr(value, "_content"):
+            return type(value).__name__, [_plain(one) for one in value._content()]
+        if is_dataclass(value):
+            return type(value).__name__, [_plain(getattr(value, field.name)) for field in fields(value)]
+    raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def content_key(content: object) -> bytes | None:
+    """Return a digest of plain data that is equal if and only if the content is, in every process.
+
+    Returns None for values that are not plain data, for deep nesting, and for values that are huge when shared parts are
+    expanded.
+    """
+    if nests_deeper(content, MAX_C_DEPTH) or not _is_small(content):
+        return None
+    try:
+        data = marshal.dumps(cast(Any, content), 2)  # version 2 does not encode sharing
+    except ValueError:
+        return None
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _is_small(content: object) -> bool:
+    """Return whether the value is small when shared parts are expanded. A cyclic value is not."""
+    todo: list[object] = [content]
+    values = characters = 0
+    while todo:
+        one = todo.pop()
+        if type(one) is str:
+            characters += len(one)
+        elif type(one) is dict:
+            values += len(one) + 1
+            characters += sum([len(key) for key in one if type(key) is str])
+            todo += one.values()
+        elif type(one) is list or type(one) is tuple:
+            values += len(one) + 1
+            todo += one
+        if values > _MAX_VALUES or characters > _MAX_CHARACTERS:
+            return False
+    return True
+
+
+class Prepared:
+    """A constraint whose lowering can take long.
+
+    Attributes:
+        _stored: The program of an equal constraint from disk; None: there is none, and the constraint is lowered.
+        _seconds: The processor time of the lowering, nested constraints included.
+    """
+
+    if TYPE_CHECKING:
+        _size: int
+        _stable: bytes | None
+
+        def grammar(self) -> Grammar: ...
+
+    _stored: bytes | None = None
+    _seconds = 0.0
+    _ahead = 0
+    """Limit of the work for precomputing masks after compilation, as in `Grammar`."""
+
+    def _prepare(self, *parts: Constraint[Any]) -> None:
+        """Lower the constraint, unless the disk has its program. The constructor calls this last.
+
+        Args:
+            parts: The constraints inside it.
+        """
+        key = self.__dict__.get("_stable")
+        if key is not None and (program := programs.load(key, self._size)) is not None:
+            self._stored = program
+            return
+        start = thread_time()
+        self.grammar()
+        self._seconds = thread_time() - start + sum(part.__dict__.get("_seconds", 0.0) for part in parts)
