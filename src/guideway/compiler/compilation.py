@@ -17,7 +17,7 @@ from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
 from guideway.compiler.limits import CompileLimits
 from guideway.constraints import programs
-from guideway.constraints.known import Prepared
+from guideway.constraints.known import DeferredLowering
 from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
@@ -107,7 +107,7 @@ def _program(constraint: object, content: bytes | None, size: int) -> tuple[byte
         return found, None, 0
     start = time.thread_time()
     source = constraints.of(constraint)._lowered_part()
-    known = source if isinstance(source, Prepared) else None
+    known = source if isinstance(source, DeferredLowering) else None
     if known is not None and known._stored is not None:
         return known._stored, None, known._ahead
     made = source.grammar()

@@ -10,7 +10,7 @@ from typing import Any
 
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Reading, values_of
-from guideway.constraints.known import Prepared
+from guideway.constraints.known import DeferredLowering
 from guideway.errors import (
     ConstraintError,
     InvalidConstraintError,
@@ -136,7 +136,7 @@ def refuse_wrapper(document: Mapping[str, Any]) -> None:
             raise InvalidConstraintError(f'this is {what} with the keys {shown}, not a schema; pass its "{key}"', "")
 
 
-class JsonSchema(Prepared, Constraint[Any]):
+class JsonSchema(DeferredLowering, Constraint[Any]):
     """The JSON texts that a JSON Schema allows. The value is the JSON value.
 
     A keyword that cannot be enforced exactly is refused: `UnsupportedError` names every such place. No keyword is

@@ -3,7 +3,7 @@
 `shared` wraps the constructors of this library's constraints. Its key has the class and the arguments: plain values by
 content, types and nested constraints by identity. Constraints are immutable, so equal ones can have the same `__dict__`.
 
-`Prepared` constraints lower at the end of the constructor, which reports errors. If the disk has the program of an
+`DeferredLowering` constraints lower at the end of the constructor, which reports errors. If the disk has the program of an
 equal constraint, which only valid constraints have, they are lowered when the grammar is needed.
 """
 
@@ -32,7 +32,7 @@ from guideway.jsontext.copying import MAX_C_DEPTH
 if TYPE_CHECKING:
     from guideway.constraints.base import Constraint
 
-__all__ = ["Prepared", "content_key", "in_library", "shared", "states"]
+__all__ = ["DeferredLowering", "content_key", "in_library", "shared", "states"]
 
 MAX_BYTES = 32 << 20
 """The maximum size of all states, as estimated by `_weight`."""
@@ -237,7 +237,7 @@ def _is_small(content: object) -> bool:
     return True
 
 
-class Prepared:
+class DeferredLowering:
     """A constraint whose lowering can take long.
 
     Attributes:

@@ -11,7 +11,7 @@ from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.coerce import source_of
 from guideway.constraints.embed import term_of
-from guideway.constraints.known import Prepared
+from guideway.constraints.known import DeferredLowering
 from guideway.constraints.mismatch import does_not_fit
 from guideway.errors import UnsatisfiableError
 from guideway.frontends.cfg.scanner import Reader
@@ -33,7 +33,7 @@ __all__ = ["RuleConstraint"]
 _NAME = re.compile(r"[^\W_][\w.-]*")  # names of rules that are captured
 
 
-class RuleConstraint(Prepared, Constraint[str]):
+class RuleConstraint(DeferredLowering, Constraint[str]):
     """A grammar in some notation. The value is the text.
 
     Attributes:

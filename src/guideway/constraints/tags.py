@@ -11,7 +11,7 @@ from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.coerce import source_of
 from guideway.constraints.embed import separated, term_of
-from guideway.constraints.known import Prepared
+from guideway.constraints.known import DeferredLowering
 from guideway.constraints.mismatch import does_not_fit
 from guideway.constraints.special_token import cuts_name, ends_as_it_begins, marker, up_to_marker
 from guideway.errors import InvalidConstraintError, InvalidTextError
@@ -76,7 +76,7 @@ class Tagged:
     value: Any
 
 
-class Tags(Prepared, Constraint[list["str | Tagged"]]):
+class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
     """Free text in which every trigger begins one of the tags.
 
     The value is a list of the parts: str for free text, `Tagged` for tags.
@@ -204,7 +204,7 @@ class Tags(Prepared, Constraint[list["str | Tagged"]]):
         return f"Tags({list(self.tags)!r})"
 
 
-class Reasoning(Prepared, Constraint[tuple[str, T_co]], Generic[T_co]):
+class Reasoning(DeferredLowering, Constraint[tuple[str, T_co]], Generic[T_co]):
     """Reasoning between two markers, then an answer. The value is the pair of reasoning text and answer value.
 
     At most two line breaks are allowed between reasoning and answer.

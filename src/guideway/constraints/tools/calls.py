@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import term_of
-from guideway.constraints.known import Prepared
+from guideway.constraints.known import DeferredLowering
 from guideway.constraints.special_token import marker, up_to_marker
 from guideway.constraints.tags import without
 from guideway.constraints.tools.arguments import is_text, pairs, properties, python
@@ -118,7 +118,7 @@ class Reply:
         return message
 
 
-class ToolCalls(Prepared, Constraint[Reply]):
+class ToolCalls(DeferredLowering, Constraint[Reply]):
     """Replies that may, must or must not call tools, in the notation of a model family. The value is a `Reply`.
 
     `parse` accepts more than the grammar generates: other white space, other JSON spellings and missing end markers,
