@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster site verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster site verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -52,6 +52,8 @@ remote: .venv/.test                ## models served by an API: rewritten schemas
 	$(BIN)/python -m tests.campaigns.remote_misbehaviours --formatter 500
 	$(BIN)/python -m tests.campaigns.remote_exports
 	$(BIN)/python -m tests.campaigns.remote_load
+pool: .venv/.test                  ## rules of the model pool on a virtual clock: 100,000 random schedules; 3 minutes
+	$(BIN)/python -m tests.campaigns.pool_schedules
 samples: .venv/.test               ## validate 10,000 generated texts with an independent validator
 	$(BIN)/python -m tests.campaigns.samples
 budgets: .venv/.test               ## generate from 2,000 random schemas with minimal budgets: all outputs valid, none truncated

@@ -15,6 +15,7 @@ of `guideway` too:
     guideway.compiler      `acompile`
     guideway.dsl           functions that combine constraints
     guideway.remote        models served by an API; `guideway.remote(client, name)` returns one
+    guideway.pool          several models under one memory budget: `ModelSpec`, `PooledSession`
     guideway.batch         files of requests, workers of data frameworks; `guideway.batch(model, requests)` yields results
 """
 
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     )
     from guideway.loading import load as load
     from guideway.matcher import Matcher as Matcher
+    from guideway.pool import Pool as Pool
     from guideway.remote.model import plan as plan, remote as remote
     from guideway.sampling import Sampler as Sampler
     from guideway.tokenizers import Tokenizer as Tokenizer, Vocabulary as Vocabulary
@@ -79,6 +81,7 @@ _HOMES = {
         "complete extract generate resume score stream stream_values"
     ),
     "loading": "load",
+    "pool": "Pool",
     "remote": "plan",
     "matcher": "Matcher",
     "sampling": "Sampler",

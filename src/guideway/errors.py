@@ -29,6 +29,8 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
     └── EngineError                 the engine failed, is closed, or refused its input   (RuntimeError)
         ├── ContextOverflowError    more tokens than the model's context holds           (ValueError)
         ├── KVCacheFullError        no memory for another KV cache                       (MemoryError)
+        ├── ModelTooLargeError      a model needs more memory than its pool has          (MemoryError)
+        ├── LeaseTimeoutError       a model of a pool did not become free in time        (TimeoutError)
         └── RemoteError             an endpoint failed or refused the request            (RuntimeError)
             ├── AuthenticationError the key is missing, wrong or not permitted           (PermissionError)
             ├── RateLimitError      too many requests or tokens                          (RuntimeError)
@@ -59,9 +61,11 @@ __all__ = [
     "InvalidTextError",
     "InvalidTokenError",
     "KVCacheFullError",
+    "LeaseTimeoutError",
     "LimitExceededError",
     "MissingDependencyError",
     "ModelNotFoundError",
+    "ModelTooLargeError",
     "NoAllowedTokenError",
     "OverloadedError",
     "ProcessorError",
@@ -273,6 +277,14 @@ class ContextOverflowError(EngineError, ValueError):
 
 class KVCacheFullError(EngineError, MemoryError):
     """The engine has no memory for another KV cache until others are released."""
+
+
+class ModelTooLargeError(EngineError, MemoryError):
+    """A model needs more memory than the pool has, beside its pinned models."""
+
+
+class LeaseTimeoutError(EngineError, TimeoutError):
+    """A model of a pool did not become free within the timeout."""
 
 
 class RemoteError(EngineError):

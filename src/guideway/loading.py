@@ -14,7 +14,7 @@ from guideway.generation import Model
 from guideway.remote.model import RemoteModel, remote
 from guideway.tokenizers import Tokenizer
 
-__all__ = ["load"]
+__all__ = ["is_remote", "load"]
 
 
 @overload
@@ -105,6 +105,12 @@ def load(
         f'there is no model {name!r}; known are "tiny" (bundled), "onnx:FOLDER", "hf:NAME", "gguf:FILE", "mlx:FOLDER",'
         ' "openai:NAME", "anthropic:NAME", "google:NAME", "mistral:NAME"'
     )
+
+
+def is_remote(name: str) -> bool:
+    """Whether `load(name)` is a model served by an API."""
+    kind, _, rest = name.partition(":")
+    return kind in _CLIENTS and bool(rest)
 
 
 def _of_object(source: Any, tokenizer: object, context_size: int | None, wrong: list[str]) -> Model:

@@ -19,7 +19,7 @@ LEVELS = {
     10: ["generation"],
     11: ["remote", "search", "types"],
     12: ["loading", "testing"],
-    13: ["batch"],
+    13: ["batch", "pool"],
     14: ["server"],
     15: ["cli"],
 }

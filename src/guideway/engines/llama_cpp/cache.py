@@ -15,10 +15,10 @@ from guideway.engines.base import check_truncation
 from guideway.engines.llama_cpp.context import Context
 from guideway.errors import KVCacheFullError
 
-__all__ = ["CachedPrefix", "Pool"]
+__all__ = ["CachedPrefix", "SequencePool"]
 
 
-class Pool:
+class SequencePool:
     """The free sequence numbers, and those to be released.
 
     Sequences can be garbage-collected in any thread, also while llama.cpp runs. Therefore their cells are released
@@ -55,7 +55,7 @@ class CellSequence:
         crowd: Size of `held` at which dead references are removed.
     """
 
-    def __init__(self, pool: Pool, number: int) -> None:
+    def __init__(self, pool: SequencePool, number: int) -> None:
         self.pool, self.number, self.tip = pool, number, 0
         self.held = deque[ref[CachedPrefix]]()
         self.crowd = 64

@@ -11,7 +11,7 @@ import numpy as np
 from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
 from guideway.engines.kv_cache import StateCache, closed_model, export_cache, foreign_cache
-from guideway.engines.llama_cpp.cache import CachedPrefix, CellSequence, Pool
+from guideway.engines.llama_cpp.cache import CachedPrefix, CellSequence, SequencePool
 from guideway.engines.llama_cpp.context import Context
 from guideway.engines.llama_cpp.state import LLAMA, run_state
 from guideway.errors import EngineError
@@ -62,7 +62,7 @@ class LlamaCppEngine:
         self._context = Context(
             self._file, gpu=gpu, half=half, context=context_size, kv_cache_tokens=kv_cache_tokens, rows=rows
         )
-        self._pool = Pool(self._context)
+        self._pool = SequencePool(self._context)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
 

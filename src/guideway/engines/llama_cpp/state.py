@@ -8,7 +8,7 @@ import numpy as np
 
 from guideway.engines.base import Cache, Logits
 from guideway.engines.kv_cache import ArrayOps, StateCache, own_state
-from guideway.engines.llama_cpp.cache import Pool
+from guideway.engines.llama_cpp.cache import SequencePool
 from guideway.engines.llama_cpp.context import Context
 
 __all__ = ["LLAMA", "run_state"]
@@ -17,7 +17,9 @@ LLAMA = ArrayOps(concat=np.concatenate, to_numpy=np.ascontiguousarray, from_nump
 """The operations of this engine. A state is one array of bytes."""
 
 
-def run_state(context: Context, pool: Pool, row: Sequence[int], cache: Cache | None) -> tuple[Logits, StateCache]:
+def run_state(
+    context: Context, pool: SequencePool, row: Sequence[int], cache: Cache | None
+) -> tuple[Logits, StateCache]:
     """Run a row after a state (None: initial state) in a temporary sequence. Raises `EngineError`."""
     sequence = pool.take()  # released when this function returns
     if cache is not None:

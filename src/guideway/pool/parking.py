@@ -1,0 +1,130 @@
+"""`PooledSession`: a session that is saved to disk while its model is not loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from guideway.errors import EngineError, GuidewayError
+from guideway.matcher import Matcher
+from guideway.sessions import ModelBase, Session
+
+if TYPE_CHECKING:
+    from guideway.pool.pool import Lease, Pool
+
+__all__ = ["PooledSession"]
+
+
+class PooledSession:
+    """A session of a model of a pool. `Pool.session` makes one.
+
+    A `with` block (or `async with`) takes a lease and gives the `Session`. Between the blocks the pool may unload the
+    model: the session is then saved to a file, and the next block restores it. It must not be used by two blocks at once.
+
+    Attributes:
+        name: The name of the model.
+    """
+
+    def __init__(self, pool: Pool, name: str, file: Path, options: dict[str, Any]) -> None:
+        self.name = name
+        self._pool = pool
+        self._file = file
+        self._options = options
+        self._session: Session | None = None
+        self._matcher: Matcher | None = None  # of a parked session
+        self._parts: Session | None = None  # a session that could not be saved, without its KV cache
+        self._lease: Lease | None = None
+        self._is_closed = False
+        self._cleanup = weakref.finalize(self, _remove, file)
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether the session is saved, because its model was unloaded."""
+        return self._session is None and (self._parts is not None or self._file.exists())
+
+    def __enter__(self) -> Session:
+        lease = self._new_lease()
+        lease.acquire()
+        return self._entered(lease)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            lease.release()
+
+    async def __aenter__(self) -> Session:
+        lease = self._new_lease()
+        await lease.aacquire()
+        if self._session is not None:
+            return self._entered(lease)
+        return await asyncio.to_thread(self._entered, lease)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, trace)
+
+    def close(self) -> None:
+        """End the session, and delete its file."""
+        self._is_closed = True
+        session, self._session, self._parts = self._session, None, None
+        if session is not None:
+            session.close()
+        self._cleanup()
+
+    def park(self) -> None:
+        """Save the session, and release its memory. The pool calls this before it unloads the model."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        self._matcher = session.matcher  # stays in memory: the file does not have the constraint
+        session.constrain(None)
+        try:
+            session.save(self._file)
+        except (GuidewayError, OSError):  # the disk is full, or the sampler has functions: only the KV cache is lost
+            self._parts = session
+        session.close()
+
+    def _new_lease(self) -> Lease:
+        if self._is_closed:
+            raise EngineError("the session is closed")
+        if self._lease is not None:
+            raise EngineError("the session is in use by another block")
+        return self._pool.lease(self.name)
+
+    def _entered(self, lease: Lease) -> Session:
+        try:
+            if self._session is None:
+                self._session = self._restored(lease.model)
+        except BaseException:
+            lease.release()
+            raise
+        self._lease = lease
+        return self._session
+
+    def _restored(self, model: Any) -> Session:
+        if not isinstance(model, ModelBase):
+            raise EngineError(f"{self.name!r} is served by an API, so it has no sessions")
+        if not self.is_parked:
+            return model.session(**self._options)
+        if self._parts is None:
+            session = model.load_session(self._file)
+            _remove(self._file)
+        else:
+            old, self._parts = self._parts, None
+            session = Session(model, seed=old.seed, row=old.row, sampler=old.sampler, tokens=old.tokens)
+            session.memory, session.divergence = old.memory, old.divergence
+        session.constrain(self._matcher)
+        self._matcher = None
+        return session
+
+
+def _remove(file: Path) -> None:
+    with contextlib.suppress(OSError):
+        file.unlink(missing_ok=True)

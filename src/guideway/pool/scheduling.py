@@ -1,0 +1,433 @@
+"""The rules of a pool as a state machine: events go in, actions come out.
+
+It has no threads and reads time only from its clock, so tests run it on a virtual clock. The caller holds a lock around
+each call, carries the actions out, and reports their ends with `loaded`, `failed` and `unloaded`.
+
+Invariants:
+
+- The bytes of all models that are not cold never exceed the budget. If a model needs more bytes than were reserved for
+  it, other idle models are unloaded, or the model itself before any request has used it.
+- A model with leases, or whose first request waits, is never unloaded.
+- A cold model with waiting requests has a claim. Claims are served in the order in which they were made, and a later
+  claim gets only bytes that the earlier ones do not need. So each claim is served after finitely many leases.
+- A loaded model keeps its memory for a turn of `turn_requests` requests or `turn_seconds` seconds, unless it is idle
+  for `linger` seconds. So two clients do not make a pool load their models for each request.
+- At most one model that needs memory is being loaded, so that its bytes can be measured.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal
+
+from guideway.errors import EngineError, ModelNotFoundError, ModelTooLargeError
+
+__all__ = ["Action", "Fail", "Grant", "Load", "PooledModel", "Scheduler", "State", "Ticket", "Unload", "size_text"]
+
+State = Literal["cold", "loading", "ready", "draining"]
+"""The state of a model: not loaded; being loaded; usable; unloaded as soon as its leases have ended."""
+
+
+class Ticket:
+    """A request for a model. It waits, then it is a lease, then it has ended."""
+
+    __slots__ = ("name", "state")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.state: Literal["waiting", "leased", "ended"] = "waiting"
+
+
+@dataclass(frozen=True)
+class Load:
+    """Load a model, then call `loaded` or `failed`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Unload:
+    """Close a model, then call `unloaded`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Grant:
+    """The request may use its model, until `end` is called for it."""
+
+    ticket: Ticket
+
+
+@dataclass(frozen=True)
+class Fail:
+    """The request ends with an error."""
+
+    ticket: Ticket
+    error: Exception
+
+
+Action = Load | Unload | Grant | Fail
+
+
+@dataclass(eq=False)
+class PooledModel:
+    """A model of the pool.
+
+    Attributes:
+        name: Its name.
+        estimate: The bytes that it is expected to need; None: unknown, so it is loaded alone.
+        pinned: Whether it is never unloaded to make room.
+        keep: The seconds after which it is unloaded when it is idle; None: no limit.
+        phase: What is in memory.
+        measured: The bytes that it needed when it was loaded last.
+        reserved: The bytes that count against the budget.
+        waiting: The requests that wait, in their order.
+        leases: The number of requests that use it.
+        claim: Its place in the order of claims; None: it has none.
+        served: The number of requests since it was loaded.
+        loads: The number of times it was loaded.
+        ready_since: When it was loaded.
+        last_used: When its last lease ended.
+        closed: Whether its turn has ended: it gets no further requests until it was unloaded.
+        leaving: Whether `unload` was called.
+    """
+
+    name: str
+    estimate: int | None
+    pinned: bool
+    keep: float | None
+    phase: Literal["cold", "loading", "ready", "unloading"] = "cold"
+    measured: int | None = None
+    reserved: float = 0
+    waiting: dict[Ticket, None] = field(default_factory=dict)
+    leases: int = 0
+    claim: int | None = None
+    served: int = 0
+    loads: int = 0
+    ready_since: float = 0.0
+    last_used: float = 0.0
+    closed: bool = False
+    leaving: bool = False
+
+    @property
+    def state(self) -> State:
+        """The state that users see."""
+        if self.phase == "unloading" or (self.phase == "ready" and self.closed):
+            return "draining"
+        return self.phase
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is loaded, and nothing uses it or waits for it."""
+        return self.phase == "ready" and not self.leases and not self.waiting
+
+    @property
+    def known(self) -> int | None:
+        """The bytes that it needs, as far as they are known."""
+        return self.estimate if self.measured is None else self.measured
+
+
+class Scheduler:
+    """Decides which models of a pool are loaded and unloaded, and which requests may use them.
+
+    Args:
+        budget: The number of bytes for all models.
+        clock: Returns the time in seconds. It never goes back.
+        turn_requests: The number of requests of a turn.
+        turn_seconds: The number of seconds of a turn.
+        linger: The number of seconds for which an idle model is kept within its turn although another model needs
+            its memory.
+    """
+
+    def __init__(
+        self,
+        budget: float,
+        clock: Callable[[], float],
+        *,
+        turn_requests: int = 16,
+        turn_seconds: float = 30.0,
+        linger: float = 0.1,
+    ) -> None:
+        self.budget = budget
+        self.entries: dict[str, PooledModel] = {}
+        self._clock = clock
+        self._turn_requests, self._turn_seconds, self._linger = turn_requests, turn_seconds, linger
+        self._numbers = count()
+        self._is_closed = False
+
+    # -- events
+
+    def add(self, name: str, estimate: int | None, *, pinned: bool = False, keep: float | None = None) -> None:
+        """Add a model. It is cold.
+
+        Raises:
+            ModelTooLargeError: The model can never be loaded, beside the pinned models.
+        """
+        entry = PooledModel(name, estimate, pinned, keep)
+        self.entries[name] = entry
+        try:
+            for one in self.entries.values() if pinned else [entry]:
+                self._check_size(one)
+        except ModelTooLargeError:
+            del self.entries[name]
+            raise
+
+    def request(self, name: str) -> tuple[Ticket, list[Action]]:
+        """A request for a model begins to wait.
+
+        Raises:
+            ModelNotFoundError: There is no such model.
+            EngineError: The pool is closed.
+        """
+        entry = self.entry(name)
+        if self._is_closed:
+            raise EngineError("the pool is closed")
+        ticket = Ticket(name)
+        entry.waiting[ticket] = None
+        return ticket, self.step()
+
+    def end(self, ticket: Ticket) -> list[Action]:
+        """A request stops to wait, or its lease ends. A second call does nothing."""
+        entry = self.entries[ticket.name]
+        if ticket.state == "waiting":
+            del entry.waiting[ticket]
+        elif ticket.state == "leased":
+            entry.leases -= 1
+            entry.last_used = self._clock()
+        ticket.state = "ended"
+        return self.step()
+
+    def loaded(self, name: str, measured: int | None = None) -> list[Action]:
+        """A model was loaded. `measured`: the bytes that it needs, if they could be measured."""
+        entry = self.entries[name]
+        entry.phase, entry.served, entry.closed = "ready", 0, False
+        entry.loads += 1
+        entry.ready_since = entry.last_used = self._clock()
+        if measured is not None:
+            entry.measured = entry.reserved = measured
+        actions: list[Action] = []
+        if not self._make_room_after(entry, actions):
+            self._unload(entry, actions)  # its claim stays, with the measured size
+        else:
+            entry.claim = None
+        return actions + self.step()
+
+    def failed(self, name: str, error: Exception) -> list[Action]:
+        """A model could not be loaded. Its waiting requests get the error; a later request tries again."""
+        entry = self.entries[name]
+        entry.phase, entry.reserved, entry.claim, entry.leaving = "cold", 0, None, False
+        return [*self._fail_all(entry, error), *self.step()]
+
+    def unloaded(self, name: str) -> list[Action]:
+        """A model was closed."""
+        entry = self.entries[name]
+        entry.phase, entry.reserved, entry.closed, entry.leaving = "cold", 0, False, False
+        return self.step()
+
+    def unload(self, name: str) -> list[Action]:
+        """Unload a model as soon as its leases have ended. Requests that wait load it again."""
+        entry = self.entry(name)
+        entry.leaving = entry.phase in ("loading", "ready")
+        return self.step()
+
+    def close(self) -> list[Action]:
+        """Refuse further requests, end those that wait, and unload all models."""
+        self._is_closed = True
+        actions: list[Action] = []
+        for entry in self.entries.values():
+            actions += self._fail_all(entry, EngineError("the pool is closed"))
+            entry.leaving = entry.phase in ("loading", "ready")
+        return actions + self.step()
+
+    def entry(self, name: str) -> PooledModel:
+        """Return a model. Raises `ModelNotFoundError`."""
+        found = self.entries.get(name)
+        if found is None:
+            known = ", ".join(sorted(self.entries)) or "none"
+            raise ModelNotFoundError(f"there is no model {name!r} in the pool; it has {known}")
+        return found
+
+    def wake_at(self) -> float | None:
+        """Return the time at which `step` must be called if no event comes before; None: not at all."""
+        now, times = self._clock(), []
+        claims = any(entry.claim is not None for entry in self.entries.values())
+        for entry in self.entries.values():
+            if entry.phase != "ready" or entry.pinned or entry.closed:
+                continue
+            if entry.is_idle and entry.keep is not None:
+                times.append(entry.last_used + entry.keep)
+            if claims:
+                times.append(entry.ready_since + self._turn_seconds)
+                if entry.is_idle:
+                    times.append(entry.last_used + self._linger)
+        return min((time for time in times if time > now), default=None)
+
+    # -- rules
+
+    def step(self) -> list[Action]:
+        """Apply the rules. Each event does this; without an event, it is called at the time of `wake_at`."""
+        now = self._clock()
+        actions: list[Action] = []
+        for entry in self.entries.values():
+            self._update_claim(entry, actions)
+        while True:
+            contended = self._plan(now, actions)
+            if not self._grant(contended, actions):
+                break
+        for entry in self.entries.values():
+            expired = entry.keep is not None and now >= entry.last_used + entry.keep
+            if entry.is_idle and expired and not entry.pinned:
+                self._unload(entry, actions)
+        return actions
+
+    def _update_claim(self, entry: PooledModel, actions: list[Action]) -> None:
+        if entry.phase == "cold" and entry.waiting:
+            try:
+                self._check_size(entry)
+            except ModelTooLargeError as error:
+                actions += self._fail_all(entry, error)
+        if not entry.waiting:
+            entry.claim = None
+        elif entry.phase == "cold" and entry.claim is None:
+            entry.claim = next(self._numbers)
+
+    def _plan(self, now: float, actions: list[Action]) -> bool:
+        """Start loads and unloads, and set `closed`. Return whether a claim needs memory that no turn gives up yet."""
+        chosen: list[PooledModel] = []  # victims: ready models that are to be unloaded
+        for entry in self.entries.values():
+            if entry.phase == "ready" and entry.leaving and (entry.served or not entry.waiting):
+                chosen.append(entry)
+        free = self.budget - sum(entry.reserved for entry in self.entries.values())
+        coming = sum(entry.reserved for entry in self.entries.values() if entry.phase == "unloading")
+        promised = free + coming + sum(entry.reserved for entry in chosen)
+        is_loading = any(entry.phase == "loading" and entry.reserved for entry in self.entries.values())
+        contended = False
+        for entry in sorted(self._claims(), key=lambda one: one.claim or 0):
+            need = self._needed(entry)
+            if need and not contended:
+                victims, freed = self._victims(need - promised, now, chosen)
+                contended = freed < need - promised
+                if not contended:
+                    chosen += victims
+                    promised += freed - need
+            if not need or (not contended and need <= free and not is_loading):
+                entry.phase, entry.reserved = "loading", need
+                free -= need
+                is_loading = is_loading or need > 0
+                actions.append(Load(entry.name))
+        for entry in self.entries.values():
+            entry.closed = entry in chosen
+        for entry in chosen:
+            if not entry.leases:
+                self._unload(entry, actions)
+        return contended
+
+    def _claims(self) -> Iterable[PooledModel]:
+        return (entry for entry in self.entries.values() if entry.phase == "cold" and entry.claim is not None)
+
+    def _victims(self, need: float, now: float, chosen: list[PooledModel]) -> tuple[list[PooledModel], float]:
+        """Return models whose memory is enough, and its bytes; if there are not enough, all that may be unloaded."""
+        found: list[PooledModel] = []
+        freed = 0.0
+        if need <= 0:
+            return found, freed
+        for entry in sorted(self._evictable(now), key=_order):
+            if freed >= need:
+                break
+            if entry not in chosen:
+                found.append(entry)
+                freed += entry.reserved
+        return found, freed
+
+    def _evictable(self, now: float) -> Iterable[PooledModel]:
+        for entry in self.entries.values():
+            if entry.phase != "ready" or entry.pinned or not entry.reserved:
+                continue
+            turn_over = entry.served >= self._turn_requests or now >= entry.ready_since + self._turn_seconds
+            if entry.is_idle:
+                if turn_over or now >= entry.last_used + self._linger:
+                    yield entry
+            elif turn_over and entry.served:
+                yield entry
+
+    def _grant(self, contended: bool, actions: list[Action]) -> bool:
+        """Give waiting requests their leases. Return whether the rules must be applied again, because a turn ended."""
+        for entry in self.entries.values():
+            while entry.phase == "ready" and not entry.closed and entry.waiting:
+                ticket = next(iter(entry.waiting))
+                del entry.waiting[ticket]
+                ticket.state = "leased"
+                entry.leases += 1
+                entry.served += 1
+                actions.append(Grant(ticket))
+                if entry.served == 1 and entry.leaving:
+                    return True
+                if contended and entry.served == self._turn_requests:
+                    return True
+        return False
+
+    def _make_room_after(self, entry: PooledModel, actions: list[Action]) -> bool:
+        """Unload idle models after a model turned out larger than expected. Return whether there is room for it."""
+        over = sum(one.reserved for one in self.entries.values() if one.phase != "unloading") - self.budget
+        idle = (one for one in self.entries.values() if one.is_idle and not one.pinned and one is not entry)
+        victims = []
+        for one in sorted(idle, key=_order):
+            if over <= 0:
+                break
+            over -= one.reserved
+            victims.append(one)
+        if over <= 0:
+            for one in victims:
+                self._unload(one, actions)
+        return over <= 0
+
+    def _needed(self, entry: PooledModel) -> float:
+        """The bytes to reserve for a cold model."""
+        if entry.known is not None:
+            return entry.known
+        limit = self._limit(entry)
+        return 0 if math.isinf(limit) else limit
+
+    def _limit(self, entry: PooledModel) -> float:
+        """The bytes that a model can get: the budget without the other pinned models."""
+        pinned = (one.known or 0 for one in self.entries.values() if one.pinned and one is not entry)
+        return self.budget - sum(pinned)
+
+    def _check_size(self, entry: PooledModel) -> None:
+        limit = self._limit(entry)
+        if (entry.known or 0) > limit:
+            pinned = "" if limit == self.budget else " without the pinned models"
+            raise ModelTooLargeError(
+                f"the model {entry.name!r} needs {size_text(entry.known or 0)}, and the budget of the pool{pinned} is"
+                f" {size_text(limit)}; raise the budget, or use a smaller model"
+            )
+
+    def _unload(self, entry: PooledModel, actions: list[Action]) -> None:
+        entry.phase, entry.closed = "unloading", True
+        actions.append(Unload(entry.name))
+
+    def _fail_all(self, entry: PooledModel, error: Exception) -> list[Action]:
+        tickets = list(entry.waiting)
+        entry.waiting.clear()
+        for ticket in tickets:
+            ticket.state = "ended"
+        return [Fail(ticket, error) for ticket in tickets]
+
+
+def _order(entry: PooledModel) -> tuple[int, float]:
+    """Order models for unloading: idle ones, the least recently used first; then those that drain; then old turns."""
+    if entry.is_idle:
+        return 0, entry.last_used
+    return (1 if entry.closed else 2), entry.ready_since
+
+
+def size_text(size: float) -> str:
+    """Return a number of bytes with a decimal unit, such as "1.5 GB"."""
+    for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size:.0f} bytes"

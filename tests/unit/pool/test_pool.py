@@ -1,0 +1,355 @@
+"""`Pool` with threads, event loops and models."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import guideway as gw
+from guideway.errors import EngineError, LeaseTimeoutError, ModelNotFoundError, ModelTooLargeError
+from guideway.pool import ModelSpec, PooledSession
+from guideway.pool.sizes import estimated_bytes, parse_bytes, resident_bytes, weight_bytes
+from guideway.sampling import Sampler
+
+from ...helpers.small_model import byte_level, write_model
+from ...helpers.toy_models import toy_model
+
+
+class Loader:
+    """Makes toy models, and counts them."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.made: list[gw.Model] = []
+        self.seconds = seconds
+        self.fails = False
+
+    def __call__(self) -> gw.Model:
+        time.sleep(self.seconds)
+        if self.fails:
+            raise EngineError("the weights are damaged")
+        self.made.append(toy_model(gw.Tokenizer.of(byte_level(270)).vocabulary, 1))
+        return self.made[-1]
+
+    def spec(self, size: int | None = 6, **options: object) -> ModelSpec:
+        return ModelSpec(self, bytes=size, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def loaders() -> dict[str, Loader]:
+    return {"a": Loader(0.02), "b": Loader(0.02)}
+
+
+@pytest.fixture
+def pool(loaders: dict[str, Loader]) -> Iterator[gw.Pool]:
+    with gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, turn_requests=2, linger=0.0) as made:
+        yield made
+
+
+def states(pool: gw.Pool) -> dict[str, str]:
+    return {one.name: one.state for one in pool.status()}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "the condition did not become true"
+        time.sleep(0.005)
+
+
+def test_a_lease_loads_a_model_and_keeps_it(pool: gw.Pool, loaders: dict[str, Loader]) -> None:
+    assert states(pool) == {"a": "cold", "b": "cold"}
+    with pool.lease("a") as model:
+        assert model is loaders["a"].made[0]
+        assert pool.status()[0].leases == 1
+    with pool.lease("a") as again:
+        assert again is model
+    assert len(loaders["a"].made) == 1
+    assert pool.status()[0].idle_seconds is not None
+
+
+def test_threads_and_tasks_load_a_model_once(pool: gw.Pool, loaders: dict[str, Loader]) -> None:
+    seen: list[object] = []
+
+    def in_thread() -> None:
+        with pool.lease("a") as model:
+            seen.append(model)
+
+    async def in_task() -> None:
+        async with pool.lease("a") as model:
+            seen.append(model)
+
+    async def all_tasks() -> None:
+        await asyncio.gather(*(in_task() for _ in range(8)))
+
+    threads = [threading.Thread(target=in_thread) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    asyncio.run(all_tasks())
+    for thread in threads:
+        thread.join()
+    assert len(loaders["a"].made) == 1
+    assert seen == loaders["a"].made * 16
+
+
+def test_another_model_replaces_an_idle_one(pool: gw.Pool, loaders: dict[str, Loader]) -> None:
+    with pool.lease("a") as first:
+        pass
+    with pool.lease("b"):
+        assert states(pool) == {"a": "cold", "b": "ready"}
+    assert isinstance(first, gw.Model)
+    with pytest.raises(EngineError, match="closed"):
+        first.engine  # noqa: B018  # the property raises
+
+
+def test_a_timeout_ends_the_wait(pool: gw.Pool) -> None:
+    with pool.lease("a"):
+        with pytest.raises(LeaseTimeoutError, match=r"'b' did not become free within 0\.05 seconds"):
+            pool.lease("b", timeout=0.05).acquire()
+        with pytest.raises(LeaseTimeoutError):
+            asyncio.run(pool.lease("b", timeout=0.05).aacquire())
+        assert [one.waiting for one in pool.status()] == [0, 0]
+
+
+def test_a_cancelled_task_does_not_keep_a_lease(pool: gw.Pool) -> None:
+    async def run() -> None:
+        task = asyncio.create_task(pool.lease("b").aacquire())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with pool.lease("a"):
+        asyncio.run(run())
+    until(lambda: all(not one.leases and not one.waiting for one in pool.status()))
+
+
+def test_errors_of_a_load_reach_each_request_and_are_not_kept(pool: gw.Pool, loaders: dict[str, Loader]) -> None:
+    loaders["a"].fails = True
+    with pytest.raises(EngineError, match="the weights are damaged"):
+        pool.lease("a").acquire()
+    assert "the weights are damaged" in pool.status()[0].error
+    loaders["a"].fails = False
+    with pool.lease("a"):
+        assert pool.status()[0].error == ""
+
+
+def test_a_timeout_error_of_a_load_is_not_that_of_the_lease() -> None:
+    def load() -> gw.Model:
+        raise TimeoutError("the disk does not answer")
+
+    with gw.Pool(None, {"a": load}) as pool, pytest.raises(TimeoutError, match="the disk does not answer") as caught:
+        pool.lease("a", timeout=10).acquire()
+    assert not isinstance(caught.value, LeaseTimeoutError)
+
+
+def test_wrong_arguments_are_named(loaders: dict[str, Loader]) -> None:
+    spec = loaders["a"].spec()
+    with pytest.raises(ModelTooLargeError, match="'a' needs 6 bytes"):
+        gw.Pool(5, {"a": spec})
+    with pytest.raises(ValueError, match='budget must be a number of bytes such as "24GB"'):
+        gw.Pool("much", {})
+    with pytest.raises(ValueError, match="keep must be a number of seconds"):
+        gw.Pool(None, {}, keep=-1)
+    with pytest.raises(TypeError, match=r"the model 'a' must be a name for guideway\.load"):
+        gw.Pool(None, {"a": 3})  # type: ignore[dict-item]
+    with gw.Pool(None, {"a": spec}) as pool:
+        with pytest.raises(ModelNotFoundError, match="no model 'x' in the pool; it has a"):
+            pool.lease("x")
+        with pytest.raises(ValueError, match="has a model 'a' already"):
+            pool.add("a", spec)
+        lease = pool.lease("a")
+        with pytest.raises(EngineError, match="not held"):
+            lease.model  # noqa: B018  # the property raises
+        lease.acquire()
+        with pytest.raises(EngineError, match="held already"):
+            lease.acquire()
+        lease.release()
+        lease.release()
+
+
+def test_a_function_must_return_a_model() -> None:
+    with (
+        gw.Pool(None, {"a": lambda: 3}) as pool,  # type: ignore[dict-item,return-value]
+        pytest.raises(EngineError, match=r"must return a guideway\.Model, got 3"),
+    ):
+        pool.lease("a").acquire()
+
+
+def test_unload_and_keep(loaders: dict[str, Loader]) -> None:
+    with gw.Pool(None, {"a": loaders["a"].spec(keep=0.05), "b": loaders["b"].spec(pinned=True)}) as pool:
+        pool.preload()
+        assert states(pool)["b"] == "ready"
+        until(lambda: states(pool)["a"] == "cold")
+        with pool.lease("b"):
+            assert pool.unload("b").state == "draining"
+            assert states(pool)["b"] == "draining"
+        until(lambda: states(pool)["b"] == "cold")
+        with pool.lease("b"):
+            assert pool.status()[1].loads == 2
+
+
+def test_close_waits_for_leases(loaders: dict[str, Loader]) -> None:
+    pool = gw.Pool(None, {"a": loaders["a"].spec()})
+    lease = pool.lease("a")
+    lease.acquire()
+    with pytest.raises(LeaseTimeoutError, match=r"leases of a have not ended within 0\.02 seconds"):
+        pool.close(timeout=0.02)
+    with pytest.raises(EngineError, match="the pool is closed"):
+        pool.lease("a").acquire()
+    lease.release()
+    pool.close()
+    assert states(pool) == {"a": "cold"}
+
+
+def test_sessions_are_parked_and_return(loaders: dict[str, Loader]) -> None:
+    specs = {name: one.spec() for name, one in loaders.items()}
+    with gw.Pool(10, specs, linger=0.0) as pool:
+        parked = pool.session("a", seed=5, sampler=Sampler(temperature=1.0))
+        with parked as session:
+            session.feed("text: ")
+            session.constrain(gw.Regex("[ab]{3}x[cd]{3}"))
+            expected = session.fork()
+            for _ in range(7):
+                expected.infer()
+            for _ in range(3):
+                session.infer()
+            with pytest.raises(EngineError, match="in use by another block"):
+                parked.__enter__()
+        assert not parked.is_parked
+        with pool.lease("b"):
+            assert parked.is_parked
+        with parked as session:
+            assert session.counts.run == 0, "the KV cache was restored"
+            for _ in range(4):
+                session.infer()
+            assert session.text == expected.text
+            session.constrain(None)
+            session.rewind(2)
+        pool.unload("a")
+
+        async def again() -> str:
+            async with parked as session:
+                return session.text
+
+        assert asyncio.run(again()) == expected.text[:-2]
+        parked.close()
+        with pytest.raises(EngineError, match="the session is closed"):
+            parked.__enter__()
+
+
+def test_a_session_that_cannot_be_saved_returns_without_its_kv_cache(
+    loaders: dict[str, Loader], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full_disk(self: gw.types.Session, path: Path) -> None:
+        raise OSError(28, "no space left on device")
+
+    with gw.Pool(10, {name: one.spec() for name, one in loaders.items()}, linger=0.0, directory=tmp_path) as pool:
+        parked: PooledSession = pool.session("a", seed=5, sampler=Sampler(temperature=1.0))
+        with parked as session:
+            session.feed("text: ")
+            session.constrain(gw.Regex("[ab]{9}"))
+            monkeypatch.setattr(type(session), "save", full_disk)
+            expected = session.fork()
+            for _ in range(6):
+                expected.infer()
+            for _ in range(3):
+                session.infer()
+        with pool.lease("b"):
+            assert parked.is_parked
+        with parked as session:
+            for _ in range(3):
+                session.infer()
+            assert session.text == expected.text
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_sessions_are_deleted(loaders: dict[str, Loader], tmp_path: Path) -> None:
+    with gw.Pool(None, {"a": loaders["a"].spec()}, directory=tmp_path) as pool:
+        parked = pool.session("a")
+        with parked as session:
+            session.feed("some text")
+            session.logits()
+        pool.unload("a")
+        until(lambda: len(list(tmp_path.glob("*.session"))) == 1)
+        del parked, session
+        until(lambda: not list(tmp_path.iterdir()))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("24GB", 24_000_000_000), ("16GiB", 16 << 30), ("1.5 kb", 1500), ("7", 7), (9, 9), ("2T", 2 * 10**12)],
+)
+def test_sizes(text: str | int, size: int) -> None:
+    assert parse_bytes(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1XB", "0", 0, -4, True, 1.5, None, "1" * 99])
+def test_wrong_sizes(text: object) -> None:
+    with pytest.raises(ValueError, match="budget must be a number of bytes"):
+        parse_bytes(text)  # type: ignore[arg-type]
+
+
+def test_estimates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (
+        ("model-00001-of-00002.gguf", 10),
+        ("model-00002-of-00002.gguf", 20),
+        ("other-00001-of-00002.gguf", 99),
+        ("single[1].gguf", 7),
+    ):
+        (tmp_path / name).write_bytes(b"x" * size)
+    assert weight_bytes(f"gguf:{tmp_path}/model-00001-of-00002.gguf") == 30
+    assert weight_bytes(f"gguf:{tmp_path}/single[1].gguf") == 7
+    assert weight_bytes("openai:gpt-5") == 0 == estimated_bytes("openai:gpt-5")
+    assert weight_bytes(f"gguf:{tmp_path}/missing.gguf") is None is estimated_bytes("hf:")
+    hub = tmp_path / "models--org--name" / "snapshots" / "1"
+    hub.mkdir(parents=True)
+    (hub / "model.safetensors").write_bytes(b"x" * 40)
+    (hub / "pytorch_model.bin").write_bytes(b"x" * 50)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    assert weight_bytes("hf:org/name") == 40
+    onnx = tmp_path / "export" / "onnx"
+    onnx.mkdir(parents=True)
+    (onnx / "model.onnx").write_bytes(b"model.onnx_data")
+    (onnx / "model_q4.onnx").write_bytes(b"x" * 99)
+    (onnx / "model.onnx_data").write_bytes(b"x" * 60)
+    assert weight_bytes(f"onnx:{tmp_path}/export") == 75
+    assert (weight_bytes("tiny") or 0) > 1_000_000
+
+
+def test_two_real_models_switch_under_load(tmp_path: Path) -> None:
+    """Threads and tasks use two models of which one fits; each text is valid."""
+    other = f"onnx:{write_model(tmp_path / 'other')}"
+    size = max(estimated_bytes("tiny") or 0, estimated_bytes(other) or 0)
+    measured = resident_bytes()
+    assert measured is None or measured > 10_000_000
+    pattern = gw.Regex("[a-f]{4}-[0-9]{3}")
+    texts: list[str] = []
+    with gw.Pool(int(size * 1.5), {"tiny": "tiny", "other": other}, turn_requests=4, turn_seconds=5) as pool:
+
+        def client(number: int) -> None:
+            for turn in range(6):
+                with pool.lease("tiny" if (number + turn) % 2 else "other") as model:
+                    texts.append(model.generate(f"{number}", pattern, temperature=1.0, seed=number))
+
+        async def task(number: int) -> None:
+            for turn in range(6):
+                async with pool.lease("tiny" if (number + turn) % 2 else "other") as model:
+                    texts.append(await model.agenerate(f"{number}", pattern, temperature=1.0, seed=number))
+
+        async def tasks() -> None:
+            await asyncio.gather(*(task(number) for number in range(6)))
+
+        threads = [threading.Thread(target=client, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        asyncio.run(tasks())
+        for thread in threads:
+            thread.join()
+        loads = {one.name: one.loads for one in pool.status()}
+    assert len(texts) == 72
+    assert all(pattern.parse(text) is not None for text in texts)
+    assert min(loads.values()) >= 2, "the models were switched"
+    assert max(loads.values()) <= 13, f"a model was loaded more often than its turns allow: {loads}"
