@@ -280,7 +280,7 @@ class KVCacheFullError(EngineError, MemoryError):
 
 
 class ModelTooLargeError(EngineError, MemoryError):
-    """A model needs more memory than the pool has, beside its pinned models."""
+    """A model needs more memory than the pool has without its pinned models."""
 
 
 class LeaseTimeoutError(EngineError, TimeoutError):

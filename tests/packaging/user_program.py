@@ -118,6 +118,13 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
     print(ids, change, made, divergence, counts, start.nbytes, needed, any_left, fit, adaptive)
 
 
+def several_models(pool: gw.Pool) -> None:
+    with pool.lease("small", timeout=5.0) as model:
+        number: int = model.generate("A number:", int)
+    with pool.session("small", seed=1) as session:
+        print(number, session.text, pool.status()[0].state)
+
+
 def search(model: gw.Model) -> None:
     best: list[types.Generation[Person]] = beam_search(model, "Ada", Person, width=2)
     posterior: types.Posterior = smc(model, "Ada", Person, particles=4)
@@ -197,6 +204,7 @@ def exit_code(error: gw.GuidewayError) -> int:
     wrong_setup: tuple[type[gw.GuidewayError], ...] = (
         *(errors.MissingDependencyError, errors.UnsupportedTokenizerError, errors.ProcessorError),
         *(errors.ProcessorReuseError, errors.EngineError, errors.KVCacheFullError, errors.InvalidLogitsError),
+        *(errors.ModelTooLargeError, errors.LeaseTimeoutError),
         *(errors.NoAllowedTokenError, errors.AuthenticationError),
     )
     later = (errors.RateLimitError, errors.OverloadedError, errors.ConnectionLostError)

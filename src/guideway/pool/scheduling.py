@@ -165,7 +165,7 @@ class Scheduler:
         """Add a model. It is cold.
 
         Raises:
-            ModelTooLargeError: The model can never be loaded, beside the pinned models.
+            ModelTooLargeError: The model can never be loaded together with the pinned models.
         """
         entry = PooledModel(name, estimate, pinned, keep)
         self.entries[name] = entry
