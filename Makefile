@@ -92,6 +92,7 @@ site: .venv/.site                  ## build the documentation site in build/site
 	$(BIN)/python tools/site/assemble.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python tools/site/check.py
+	$(BIN)/python -m pytest -q -m slow tests/examples/test_notebooks.py
 	$(BIN)/codespell --ignore-words-list ore,ond,hart docs README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md mkdocs.yml examples
 docs: .venv/.test                  ## run the code in README and docs, check their links
 	$(BIN)/python -m pytest tests/packaging/test_documents.py
