@@ -16,7 +16,10 @@ class Recipe(BaseModel):
     ingredients: list[str]
 
 
-PROMPT = 'Text: Tomato soup, 30 minutes: tomatoes, onions, salt\nShape: {"title": string, "minutes": integer, "ingredients": [string]}\nRecord:\n'
+PROMPT = """Text: Tomato soup, 30 minutes: tomatoes, onions, salt
+Shape: {"title": string, "minutes": integer, "ingredients": [string]}
+Record:
+"""
 
 
 def table_of(fields: dict[str, object]) -> Table:

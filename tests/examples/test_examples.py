@@ -41,7 +41,7 @@ def test_typed_extraction() -> None:
 
 def test_choices_with_probabilities() -> None:
     found = example("02").main()
-    assert [label for label, _ in found][0] == "delivery"
+    assert found[0][0] == "delivery"
     assert sum(probability for _, probability in found) == pytest.approx(1, abs=1e-6)
 
 
