@@ -8,7 +8,10 @@ earlier.py      results of earlier runs
 survey.py       `survey`: what a run would do
 requests.py     `BatchRequest`, and lines in the format of this library
 fields.py       checks of the fields of requests
-bodies.py       lines in OpenAI's batch format
+bodies.py       bodies of requests in OpenAI's format
+message_fields.py messages of bodies, for chat templates
+tool_fields.py  tools of bodies
+replies.py      the prompt of a chat request, and the constraint of its reply
 answers.py      results as lines
 jobs.py         the job of a request: prompts, constraint, options
 ordering.py     the order of requests: by constraint and by the beginning of the prompt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 import time
@@ -12,7 +13,7 @@ from typing import Any, Literal
 from pydantic_core import to_jsonable_python
 
 from guideway.batch.requests import BatchRequest
-from guideway.constraints.tools import Reply
+from guideway.constraints.tools import Reply, ToolCall
 from guideway.errors import (
     AuthenticationError,
     ConnectionLostError,
@@ -35,12 +36,17 @@ from guideway.sessions import ModelBase
 __all__ = [
     "answer_body",
     "answer_line",
+    "call_id",
+    "call_object",
+    "chat_message",
     "digest_of_line",
     "error_line",
     "error_object",
     "identifier",
+    "logprob_lists",
     "logprob_object",
     "outcome_of_line",
+    "reply_text",
     "usage_object",
 ]
 
@@ -204,15 +210,7 @@ def usage_object(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, s
 def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
     choices = []
     for index, one in enumerate(found[0]):
-        message: dict[str, Any] = {"role": "assistant", "content": one.text, "refusal": None}
-        reason: str = one.finish_reason
-        if isinstance(one.value, Reply):
-            message |= one.value.as_message(arguments="json")
-            if one.value.calls:
-                reason = "tool_calls"
-                message["content"] = message["content"] or None
-                for number, call in enumerate(message["tool_calls"]):
-                    call.setdefault("id", identifier("call", request.custom_id, "") + f"_{index}_{number}")
+        message, reason = chat_message(request, one, index)
         choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None, "finish_reason": reason}
         if "logprobs" in request.options and isinstance(model, ModelBase):
             choice["logprobs"] = {"content": [logprob_object(model, step) for step in one.steps], "refusal": None}
@@ -225,6 +223,44 @@ def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Gener
         "choices": choices,
         "usage": usage_object(found, ("prompt_tokens", "completion_tokens")),
     }
+
+
+def chat_message(request: BatchRequest, one: Generation[Any], index: int = 0) -> tuple[dict[str, Any], str]:
+    """Return the message of a generation, and its finish reason. `index`: the number of the sample."""
+    message: dict[str, Any] = {"role": "assistant", "content": one.text, "refusal": None}
+    if not isinstance(one.value, Reply):
+        return message, one.finish_reason
+    reply = one.value
+    message["content"] = reply_text(reply)
+    if reply.reasoning:
+        message["reasoning_content"] = reply.reasoning
+    if not reply.calls:
+        return message, one.finish_reason
+    message["content"] = message["content"] or None
+    message["tool_calls"] = [
+        call_object(request, call, call_id(request, call, index, number)) for number, call in enumerate(reply.calls)
+    ]
+    return message, "tool_calls" if one.finish_reason == "stop" else one.finish_reason
+
+
+def reply_text(reply: Reply) -> str:
+    """Return the text of a reply. Line breaks between reasoning and answer are not part of it."""
+    return reply.text.lstrip("\n") if reply.reasoning else reply.text
+
+
+def call_id(request: BatchRequest, call: ToolCall, index: int, number: int) -> str:
+    """Return the id of a call: that of the model if it writes one, else one that depends on the request only."""
+    return call.id or f"{identifier('call', request.custom_id)}_{index}_{number}"
+
+
+def call_object(request: BatchRequest, call: ToolCall, given: str) -> dict[str, Any]:
+    """Return a call as a chat completion has it. `given`: its id."""
+    arguments = call.json_arguments()
+    tools = request.details.get("tools")
+    if tools is not None and call.name in tools.custom:
+        return {"id": given, "type": "custom", "custom": {"name": call.name, "input": arguments["input"]}}
+    text = json.dumps(arguments, ensure_ascii=False)
+    return {"id": given, "type": "function", "function": {"name": call.name, "arguments": text}}
 
 
 def _token(model: ModelBase, token_id: int, logprob: float) -> dict[str, Any]:
@@ -241,6 +277,20 @@ def logprob_object(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
     return {**_token(model, step.token_id, step.logprob), "top_logprobs": top}
 
 
+def logprob_lists(model: ModelBase, found: Sequence[TokenLogprobs], start: int = 0) -> dict[str, Any]:
+    """Return log-probabilities as completions have them. `start`: the offset of the first token in the text."""
+    steps = [logprob_object(model, step) for step in found]
+    offsets = [start]
+    for step in steps:
+        offsets.append(offsets[-1] + len(step["token"]))
+    return {
+        "tokens": [step["token"] for step in steps],
+        "token_logprobs": [step["logprob"] for step in steps],
+        "top_logprobs": [{other["token"]: other["logprob"] for other in step["top_logprobs"]} for step in steps],
+        "text_offset": offsets[:-1],
+    }
+
+
 def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
     choices: list[dict[str, Any]] = []
     for one in (one for group in found for one in group):
@@ -251,18 +301,7 @@ def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence
             "finish_reason": one.finish_reason,
         }
         if "logprobs" in request.options and isinstance(model, ModelBase):
-            steps = [logprob_object(model, step) for step in one.steps]
-            offsets = [0]
-            for step in steps:
-                offsets.append(offsets[-1] + len(step["token"]))
-            choice["logprobs"] = {
-                "tokens": [step["token"] for step in steps],
-                "token_logprobs": [step["logprob"] for step in steps],
-                "top_logprobs": [
-                    {other["token"]: other["logprob"] for other in step["top_logprobs"]} for step in steps
-                ],
-                "text_offset": offsets[:-1],
-            }
+            choice["logprobs"] = logprob_lists(model, one.steps)
         choices.append(choice)
     return {
         "id": identifier("cmpl", request.custom_id),

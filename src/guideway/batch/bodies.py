@@ -6,11 +6,10 @@ Every field has an effect, has no effect on the text (such as "user"), or is ref
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from guideway.batch.fields import (
-    COUNT,
     SAMPLING,
     boolean_field,
     integer_field,
@@ -18,8 +17,10 @@ from guideway.batch.fields import (
     list_field,
     object_field,
     string_field,
+    strings_field,
     token_ids_field,
 )
+from guideway.batch.message_fields import messages_of, messages_of_items
 from guideway.batch.requests import (
     BatchRequest,
     constraint_at,
@@ -28,7 +29,7 @@ from guideway.batch.requests import (
     shared_constraint,
     unknown_field,
 )
-from guideway.constraints import ToolCalls
+from guideway.batch.tool_fields import read_tools
 from guideway.errors import InvalidRequestError
 from guideway.integrations._common import KINDS, requested
 from guideway.jsontext.decoder import loads
@@ -39,7 +40,7 @@ _LINE = ("custom_id", "method", "url", "body")
 
 _NO_EFFECT = (
     *("model", "user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options", "background"),
+    *("safety_identifier", "stream_options", "prompt_cache_options"),
 )
 """Fields without an effect on the text."""
 
@@ -87,6 +88,9 @@ def read_body(url: str, custom_id: str, body: object) -> BatchRequest:
     return ENDPOINTS[url](custom_id, _Body(body, served=True))
 
 
+_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
 class _Body:
     """The fields of a body. Those that no function took are unknown."""
 
@@ -94,6 +98,7 @@ class _Body:
         self._fields = {name: value for name, value in fields.items() if value is not None}
         self._known: list[str] = [*_NO_EFFECT, "stream"]
         self.served = served
+        self.limit = "max_tokens"
 
     def take(self, name: str, check: Callable[[Any, str], Any], default: Any = None) -> Any:
         """Remove a field and return its checked value. null counts as absent."""
@@ -106,10 +111,14 @@ class _Body:
         if name in self._fields and self._fields.pop(name) not in allowed:
             raise InvalidRequestError(f"{name!r} is not supported: {why}", name, "unsupported_parameter")
 
-    def streaming(self) -> dict[str, Any]:
-        """Take the fields of a stream. Only a server has streams."""
+    def shared(self) -> dict[str, Any]:
+        """Take the fields that all endpoints of a server have."""
         if not self.served:
             return {}
+        return {"report": self.take("guideway", boolean_field, False), **self._streaming()}
+
+    def _streaming(self) -> dict[str, Any]:
+        """Take the fields of a stream."""
         stream = self.take("stream", boolean_field, False)
         options = self.take("stream_options", object_field)
         if options is not None and not stream:
@@ -126,38 +135,58 @@ class _Body:
         if name not in self._fields:
             raise InvalidRequestError(f"the body needs {name!r}", name, "missing_parameter")
 
-    def options(self, limit: str, *more: str) -> dict[str, Any]:
-        """Take the sampling options and the limit of tokens."""
+    def options(self, *limits: str, least: int = 1) -> dict[str, Any]:
+        """Take the sampling options and the limit of tokens, which is at least `least`."""
         found = {name: self.take(name, check) for name, check in SAMPLING.items()}
-        for name in (limit, *more):
-            found["max_tokens"] = self.take(name, COUNT, found.get("max_tokens"))
+        for name in limits:
+            limit = self.take(name, integer_field(least))
+            if limit is not None:
+                found["max_tokens"], self.limit = limit, name
         if found["top_k"] == -1:
             found["top_k"] = 0
         return {name: value for name, value in found.items() if value is not None}
 
-    def constraint(self) -> Any:
-        """Take `structured_outputs` (of vLLM) or `constraint` (a document of `to_wire`)."""
-        given = self.take("structured_outputs", object_field)
+    def constraint(self, *ways: tuple[str, Any]) -> dict[str, Any]:
+        """Take the constraint of the answer. Returns it with the path of its field.
+
+        `ways`: constraints of fields that were taken before, with their paths.
+        """
+        found = [(path, made) for path, made in (*ways, *self._extensions()) if made is not None]
+        if len(found) > 1:
+            first, second = (path.partition(".")[0] for path, _ in found[:2])
+            raise InvalidRequestError(
+                f"{first!r} and {second!r} exclude each other: a request may have one constraint", second
+            )
+        return {"output": found[0][1], "constraint_param": found[0][0]} if found else {"output": None}
+
+    def _extensions(self) -> Iterator[tuple[str, Any]]:
+        """Take the constraints that are extensions: of vLLM, SGLang, llama.cpp, and documents of `to_wire`."""
+        yield self._structured_outputs()
         document = self.take("constraint", object_field)
-        if given is not None and document is not None:
-            raise InvalidRequestError("'constraint' and 'structured_outputs' exclude each other", "constraint")
         if document is not None:
-            return constraint_at("constraint", lambda: shared_constraint("constraint", document))
+            yield "constraint", constraint_at("constraint", lambda: shared_constraint("constraint", document))
+        for name, kind, check in (
+            ("regex", "regex", string_field),
+            ("ebnf", "grammar", string_field),
+            ("grammar", "grammar", string_field),
+            ("json_schema", "json", _schema),
+        ):
+            spec = self.take(name, check)
+            if spec is not None:
+                yield name, _requested(name, kind, spec)
+
+    def _structured_outputs(self) -> tuple[str, Any]:
+        given = self.take("structured_outputs", object_field)
         if given is None:
-            return None
+            return "", None
         named = [name for name, value in given.items() if value is not None]
         if len(named) != 1 or named[0] not in KINDS:
             raise InvalidRequestError(
                 f"'structured_outputs' must have one of {', '.join(KINDS)}, got {', '.join(named) or 'nothing'!r:.80}",
                 "structured_outputs",
             )
-        kind, spec = named[0], given[named[0]]
-        if kind == "json":
-            return constraint_at(
-                "structured_outputs.json",
-                lambda: shared_constraint("schema", loads(spec) if isinstance(spec, str) else spec),
-            )
-        return constraint_at(f"structured_outputs.{kind}", lambda: requested(kind, spec))
+        path = f"structured_outputs.{named[0]}"
+        return path, _requested(path, named[0], given[named[0]])
 
     def finish(self) -> None:
         """Check the fields that are left."""
@@ -172,11 +201,22 @@ class _Body:
             raise unknown_field(name, name, self._known)
 
 
-def _one_of(param: str, *given: Any) -> Any:
-    found = [one for one in given if one is not None]
-    if len(found) > 1:
-        raise InvalidRequestError("a request may have one constraint", param)
-    return found[0] if found else None
+def _schema(value: Any, param: str) -> Any:
+    """A JSON Schema, or its text."""
+    if not isinstance(value, (str, dict, bool)):
+        raise invalid_field(param, "a JSON Schema (an object, or its text)", value)
+    return value
+
+
+def _requested(param: str, kind: str, spec: Any) -> Any:
+    """Return the constraint of a kind of `KINDS`."""
+    if kind != "json":
+        return constraint_at(param, lambda: requested(kind, spec))
+
+    def read() -> Any:
+        return shared_constraint("schema", loads(spec) if isinstance(spec, str) else spec)
+
+    return constraint_at(param, read)
 
 
 def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
@@ -207,81 +247,29 @@ def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
     return constraint_at(f"{path}.schema", lambda: shared_constraint("schema", schema))
 
 
-def _messages(given: list[Any], param: str) -> list[dict[str, Any]]:
-    """Return messages for a chat template: contents as text, arguments of calls as JSON values."""
-    if not given:
-        raise invalid_field(param, "a list of messages, not empty", given)
-    found = []
-    for number, one in enumerate(given):
-        place = f"{param}[{number}]"
-        message = dict(object_field(one, place))
-        string_field(message.get("role"), f"{place}.role")
-        content = message.get("content")
-        if content is not None or not message.get("tool_calls"):
-            message["content"] = _content(content, f"{place}.content")
-        calls = message.get("tool_calls")
-        if calls is not None:
-            message["tool_calls"] = [
-                _call(call, f"{place}.tool_calls[{at}]")
-                for at, call in enumerate(list_field(calls, f"{place}.tool_calls"))
-            ]
-        found.append(message)
-    return found
-
-
-def _content(content: Any, place: str) -> str:
-    if isinstance(content, str):
-        return content
-    texts = []
-    for number, part in enumerate(list_field(content, place)):
-        kind = object_field(part, f"{place}[{number}]").get("type")
-        if kind not in ("text", "input_text", "output_text"):
-            raise InvalidRequestError(
-                f"content parts of the type {kind!r:.80} are not supported", f"{place}[{number}].type"
-            )
-        texts.append(string_field(part.get("text"), f"{place}[{number}].text"))
-    return "\n".join(texts)
-
-
-def _call(given: Any, place: str) -> dict[str, Any]:
-    call = dict(object_field(given, place))
-    function = dict(object_field(call.get("function"), f"{place}.function"))
-    arguments = function.get("arguments")
-    if isinstance(arguments, str):
-        try:
-            function["arguments"] = loads(arguments)
-        except ValueError as error:
-            raise InvalidRequestError(f"the arguments are not JSON: {error}", f"{place}.function.arguments") from None
-    return {**call, "function": function}
-
-
-def _tools(body: _Body) -> dict[str, Any]:
-    """Take the tools of a chat body. Their constraint depends on the family of the model, so it is made later."""
+def _tools(body: _Body, *, flat: bool = False) -> dict[str, Any]:
+    """Take the tools of a body. Their constraint depends on the family of the model, so it is made later."""
     tools = body.take("tools", list_field)
     choice = body.take("tool_choice", lambda value, _: value)
     parallel = body.take("parallel_tool_calls", boolean_field)
-    if not tools:
-        if choice not in (None, "none", "auto"):
-            raise InvalidRequestError("'tool_choice' needs 'tools'", "tool_choice")
-        return {}
-    plain = [object_field(tool, f"tools[{number}]") for number, tool in enumerate(tools)]
-    given = {"choice": choice or "auto", **({} if parallel is None else {"parallel": parallel})}
-    constraint_at("tools", lambda: ToolCalls(plain, family="hermes", **given))  # checks the fields
-    return {"tools": plain, "tool_options": given}
+    found = read_tools(tools, choice, parallel, flat=flat)
+    return {} if found is None else {"tools": found}
+
+
+def _reasoning(value: Any, param: str) -> str:
+    if value not in _EFFORTS:
+        raise invalid_field(param, f"one of {', '.join(_EFFORTS)}", value)
+    return str(value)
 
 
 def _chat(custom_id: str, body: _Body) -> BatchRequest:
     body.need("messages")
-    messages = _messages(body.take("messages", list_field), "messages")
+    messages = messages_of(body.take("messages", list_field), "messages")
     options = body.options("max_tokens", "max_completion_tokens")
-    output = _one_of(
-        "response_format",
-        _format(body.take("response_format", object_field), "response_format", flat=False),
-        body.constraint(),
-    )
+    form = _format(body.take("response_format", object_field), "response_format", flat=False)
+    answer = body.constraint(("response_format", form))
     details = _tools(body)
-    if details and output is not None:
-        raise InvalidRequestError("'tools' and a constraint of the answer exclude each other", "tools")
+    details["effort"] = body.take("reasoning_effort", _reasoning)
     top = body.take("top_logprobs", integer_field(0, 20))
     if body.take("logprobs", boolean_field, False):
         options["logprobs"] = top or 0
@@ -289,10 +277,11 @@ def _chat(custom_id: str, body: _Body) -> BatchRequest:
         raise InvalidRequestError("'top_logprobs' needs 'logprobs': true", "top_logprobs")
     n = body.take("n", integer_field(1, 128))
     body.refuse("modalities", "only text is written", ["text"])
-    for name in ("audio", "prediction", "web_search_options", "functions", "function_call", "reasoning_effort"):
+    for name in ("audio", "prediction", "web_search_options", "functions", "function_call"):
         body.refuse(name, "it has no effect here")
-    details |= body.streaming()
+    details |= {"prompt_param": "messages", "limit_param": body.limit, **body.shared(), **answer}
     body.finish()
+    output = details.pop("output")
     return BatchRequest(custom_id, messages, output, options, n, "/v1/chat/completions", details)
 
 
@@ -303,21 +292,23 @@ def _completion(custom_id: str, body: _Body) -> BatchRequest:
     for number, one in enumerate(prompt if many else [prompt]):
         if not isinstance(one, str):
             token_ids_field(one, f"prompt[{number}]" if many else "prompt")
-    options = body.options("max_tokens")
-    output = _one_of(
-        "response_format",
-        _format(body.take("response_format", object_field), "response_format", flat=False),
-        body.constraint(),
-    )
+    echo = body.take("echo", boolean_field, False)
+    options = body.options("max_tokens", least=0 if echo else 1)
+    form = _format(body.take("response_format", object_field), "response_format", flat=False)
+    answer = body.constraint(("response_format", form))
     logprobs = body.take("logprobs", integer_field(0, 20))
     if logprobs is not None:
         options["logprobs"] = logprobs
     n = body.take("n", integer_field(1, 128))
     body.refuse("best_of", "the texts are not ranked", 1, n)
-    body.refuse("echo", "the prompt is not repeated", False)
+    if echo and not body.served:
+        raise InvalidRequestError(
+            "'echo' is not supported: a batch does not repeat prompts", "echo", "unsupported_parameter"
+        )
     body.refuse("suffix", "there is no text after the completion", "")
-    details = {"many": many, **body.streaming()}
+    details = {"many": many, "echo": echo, "prompt_param": "prompt", **body.shared(), **answer}
     body.finish()
+    output = details.pop("output")
     return BatchRequest(custom_id, prompt, output, options, n, "/v1/completions", details)
 
 
@@ -327,16 +318,8 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
     if isinstance(given, str):
         messages = [{"role": "user", "content": given}]
     else:
-        for number, item in enumerate(list_field(given, "input")):
-            if object_field(item, f"input[{number}]").get("type", "message") != "message":
-                raise InvalidRequestError(
-                    f"items of the type {item['type']!r:.80} are not supported", f"input[{number}].type"
-                )
-        plain = [{name: value for name, value in item.items() if name in ("role", "content")} for item in given]
-        messages = _messages(plain, "input")
+        messages = messages_of_items(list_field(given, "input"), "input")
     instructions = body.take("instructions", string_field)
-    if instructions is not None:
-        messages.insert(0, {"role": "system", "content": instructions})
     options = body.options("max_output_tokens")
     text = body.take("text", object_field, {})
     for name in text:
@@ -345,18 +328,50 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
     if text.get("verbosity") not in (None, "medium"):
         raise InvalidRequestError("'text.verbosity' is not supported", "text.verbosity", "unsupported_parameter")
     shape = None if text.get("format") is None else object_field(text["format"], "text.format")
-    output = _one_of("text.format", _format(shape, "text.format", flat=True), body.constraint())
-    for name in ("tools", "include"):
-        body.refuse(name, "tools run in chat completions only", [])
-    body.refuse("tool_choice", "tools run in chat completions only", "auto", "none")
-    body.refuse("parallel_tool_calls", "tools run in chat completions only", True, False)
+    answer = body.constraint(("text.format", _format(shape, "text.format", flat=True)))
+    details = _tools(body, flat=True)
+    details["effort"] = _effort(body.take("reasoning", object_field, {}))
+    top = body.take("top_logprobs", integer_field(0, 20))
+    include = body.take("include", strings_field, [])
+    for number, one in enumerate(include):
+        if one not in ("message.output_text.logprobs", "reasoning.encrypted_content"):
+            raise InvalidRequestError(
+                f"'include' has {one!r:.80}, which this server does not have", f"include[{number}]"
+            )
+    if top or "message.output_text.logprobs" in include:
+        options["logprobs"] = top or 0
     body.refuse("truncation", "a prompt is not shortened", "disabled")
-    body.refuse("top_logprobs", "use chat completions", 0)
-    for name in ("previous_response_id", "conversation", "reasoning", "prompt", "max_tool_calls"):
-        body.refuse(name, "a batch keeps no state between requests")
-    details = body.streaming()
+    previous = body.take("previous_response_id", string_field)
+    if previous is not None and not body.served:
+        raise InvalidRequestError(
+            "'previous_response_id' is not supported: a batch keeps no state between requests",
+            "previous_response_id",
+            "unsupported_parameter",
+        )
+    body.refuse("background", "answers are given at once", False)
+    for name in ("conversation", "prompt", "max_tool_calls", "context_management"):
+        body.refuse(name, "this server does not have it")
+    details |= {
+        "prompt_param": "input",
+        "limit_param": "max_output_tokens",
+        "instructions": instructions,
+        "previous": previous,
+        **body.shared(),
+        **answer,
+    }
     body.finish()
+    output = details.pop("output")
     return BatchRequest(custom_id, messages, output, options, None, "/v1/responses", details)
+
+
+def _effort(given: dict[str, Any]) -> str | None:
+    for name, value in given.items():
+        if name not in ("effort", "summary", "generate_summary"):
+            raise unknown_field(name, f"reasoning.{name}", ("effort", "summary"))
+        if name != "effort" and value not in (None, "auto", "concise", "detailed"):
+            raise invalid_field(f"reasoning.{name}", "auto, concise or detailed", value)
+    effort = given.get("effort")
+    return None if effort is None else _reasoning(effort, "reasoning.effort")
 
 
 ENDPOINTS: dict[str, Callable[[str, _Body], BatchRequest]] = {

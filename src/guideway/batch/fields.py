@@ -116,6 +116,7 @@ SAMPLING: dict[str, Callable[[Any, str], Any]] = {
     "stop": strings_field,
     "stop_token_ids": token_ids_field,
     "bad_words": strings_field,
+    "token_healing": boolean_field,
     "min_tokens": integer_field(0),
 }
 """The checks of fields that are generation options of the same name, or fields of `Sampler`."""

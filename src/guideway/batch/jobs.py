@@ -7,8 +7,11 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from guideway.batch.bodies import DEFAULTS
+from guideway.batch.replies import chat_prompt, family_of_prompt, reply_of
 from guideway.batch.requests import BatchRequest
 from guideway.constraints import ToolCalls
+from guideway.constraints.tools import Family
+from guideway.constraints.tools.structured_reply import StructuredReply
 from guideway.errors import InvalidRequestError
 from guideway.generation import GenerationRequest
 from guideway.generation.options import SAMPLING
@@ -24,11 +27,19 @@ _IN_SAMPLER = ("repetition_penalty", "presence_penalty", "frequency_penalty", "l
 
 
 class PreparedJob(NamedTuple):
-    """A job, the constraint of its texts (None: free text), and its options."""
+    """A job.
+
+    Attributes:
+        job: The prompts and the rows.
+        output: The constraint of its texts; None: free text.
+        options: Its options.
+        family: The notation of its replies, if it is a chat; None: not known.
+    """
 
     job: Job
     output: object
     options: dict[str, Any]
+    family: Family | None = None
 
 
 def job_of(
@@ -48,13 +59,17 @@ def job_of(
     """
     output = request.output
     prompts = request.prompts()
-    if tools := request.details.get("tools"):
-        output = ToolCalls(tools, family=model, **request.details["tool_options"])
-        prompts = [model.tokenizer.encode(model.tokenizer.render_chat(prompts[0], tools=tools))]
+    family = None
+    if request.endpoint in ("/v1/chat/completions", "/v1/responses"):
+        text = chat_prompt(model, request)
+        family = family_of_prompt(model, request, text)
+        output = reply_of(request, family)
+        family = family if isinstance(output, (ToolCalls, StructuredReply)) else None
+        prompts = [model.tokenizer.encode(text)]
     given = [GenerationRequest(one, output, seed=request.seed(part)) for part, one in enumerate(prompts)]
     options = merged_options(model, request, call)
     job_options: Any = {**options, "return_exceptions": return_exceptions}
-    return PreparedJob(Job(model, given, None, request.n, job_options), output, options)
+    return PreparedJob(Job(model, given, None, request.n, job_options), output, options, family)
 
 
 def merged_options(model: AnyModel, request: BatchRequest, call: Mapping[str, Any]) -> dict[str, Any]:

@@ -231,7 +231,8 @@ class RunningRequest:
 
     def __init__(self, model: ModelBase, item: BatchItem, request: BatchRequest, call: Mapping[str, Any]) -> None:
         self.item, self.request = item, request
-        self.job, self.output, self.options = job_of(model, request, call)
+        made = job_of(model, request, call)
+        self.job, self.output, self.options = made.job, made.output, made.options
         self.waiting = self.job.rows()
         self.rows = 0
 

@@ -8,6 +8,7 @@ state.py       what the endpoints share: admission, keys, metrics
 generating.py  the endpoints that generate
 running.py     a request in the rounds of its model
 chunks.py      the chunks of streams
+reply_stream.py  reasoning, text and calls of a reply while it is generated
 sse.py         server-sent events, and clients that leave
 bodies.py      reads bodies within limits
 errors.py      errors as responses

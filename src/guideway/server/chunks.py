@@ -7,10 +7,12 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from guideway.batch.answers import answer_body, identifier, logprob_object, usage_object
+from guideway.batch.answers import chat_message, identifier, logprob_lists, logprob_object, usage_object
 from guideway.batch.requests import BatchRequest
+from guideway.constraints.tools import Family
 from guideway.generation import Generation, Model
 from guideway.sampling import TokenLogprobs
+from guideway.server.reply_stream import ReplyPart, ReplyStream
 from guideway.server.running import Part
 
 __all__ = ["ChatChunks", "CompletionChunks", "event"]
@@ -66,32 +68,60 @@ class ChatChunks(_Chunks):
 
     prefix, object = "chatcmpl", "chat.completion.chunk"
 
-    def __init__(self, model: Model, request: BatchRequest) -> None:
+    def __init__(self, model: Model, request: BatchRequest, family: Family | None) -> None:
         super().__init__(model, request)
+        self._texts = ReplyTexts(request, family)
+        self._plain = (
+            f'{self._before}{{"index":%d,"delta":{{"content":%s}},"logprobs":null,"finish_reason":null}}{self._after}'
+        )
         self._begun: set[int] = set()
-        self._has_logprobs = "logprobs" in request.options
 
     def _of(self, part: Part) -> bytes:
         made = b""
         if part.choice not in self._begun:
             self._begun.add(part.choice)
             made = self._chunk(part.choice, {"role": "assistant", "content": "", "refusal": None})
-        if part.text and not self.request.details.get("tools"):
-            made += self._chunk(part.choice, {"content": part.text}, part.steps)
+        found = self._texts.push(part)
+        steps = part.steps
+        for one in found:
+            if one.kind == "text" and not steps:
+                made += (self._plain % (part.choice, json.dumps(one.text, ensure_ascii=False))).encode(
+                    "utf-8", "replace"
+                )
+            else:
+                made += self._chunk(part.choice, self._delta(part.choice, one), steps)
+                steps = ()
+        if steps:
+            made += self._chunk(part.choice, {}, steps)
         if part.result is not None:
             made += self._end(part.choice, part.result)
         return made
 
-    def _end(self, index: int, result: Generation[Any]) -> bytes:
-        body = answer_body(self.model, self.request, [[result]])["choices"][0]
+    def _delta(self, choice: int, part: ReplyPart) -> dict[str, Any]:
+        if part.kind == "text":
+            return {"content": part.text}
+        if part.kind == "reasoning":
+            return {"reasoning_content": part.text}
+        call: dict[str, Any] = {"index": part.call}
+        custom = self._texts.is_custom(choice, part)
+        field = "custom" if custom else "function"
+        if part.kind == "name":
+            call["id"] = f"{identifier('call', self.request.custom_id)}_{choice}_{part.call}"
+            call["type"] = field
+            call[field] = {"name": part.text, "input" if custom else "arguments": ""}
+        else:
+            call[field] = {"input" if custom else "arguments": part.text}
+        return {"tool_calls": [call]}
+
+    def _end(self, choice: int, result: Generation[Any]) -> bytes:
+        message, reason = chat_message(self.request, result, choice)
         made = b""
-        if self.request.details.get("tools"):
-            message = body["message"]
-            if message["content"]:
-                made += self._chunk(index, {"content": message["content"]})
+        if self._texts.holds_calls(choice):
+            if self._texts.holds_text(choice) and message["content"]:
+                made += self._chunk(choice, {"content": message["content"]})
             for number, call in enumerate(message.get("tool_calls", ())):
-                made += self._chunk(index, {"tool_calls": [{"index": number, **call}]})
-        return made + self._chunk(index, {}, finish=body["finish_reason"])
+                made += self._chunk(choice, {"tool_calls": [{"index": number, **call}]})
+        return made + self._chunk(choice, {}, finish=reason)
 
     def _chunk(
         self, index: int, delta: dict[str, Any], steps: Sequence[TokenLogprobs] = (), finish: str | None = None
@@ -103,12 +133,76 @@ class ChatChunks(_Chunks):
         return self.chunk(json.dumps(choice, ensure_ascii=False, separators=(",", ":")))
 
 
+class ReplyTexts:
+    """The parts of the replies of a request: one stream for each choice."""
+
+    def __init__(self, request: BatchRequest, family: Family | None) -> None:
+        tools = request.details.get("tools")
+        self._custom = frozenset() if tools is None else tools.custom
+        self._has_calls = tools is not None and tools.choice != "none"
+        self._family = family
+        self._streams: dict[int, ReplyStream] = {}
+        self._open: dict[tuple[int, int], list[str]] = {}  # the arguments of custom calls that are not complete
+
+    def push(self, part: Part) -> list[ReplyPart]:
+        """Return the parts that are known after a part of the text. The input of a custom call is given at its end."""
+        if self._family is None:
+            return [ReplyPart("text", part.text)] if part.text else []
+        stream = self._streams.get(part.choice)
+        if stream is None:
+            stream = self._streams[part.choice] = ReplyStream(self._family, has_calls=self._has_calls)
+        found = stream.push(part.text)
+        if part.result is not None:
+            found += stream.finish()
+        made = []
+        for one in found:
+            key = part.choice, one.call
+            if one.kind == "name" and one.text in self._custom:
+                self._open[key] = []
+            elif one.kind == "arguments" and key in self._open:
+                self._open[key].append(one.text)
+                text = "".join(self._open[key])
+                if not text.endswith("}") or (value := _object_of(text)) is None:
+                    continue
+                one = ReplyPart("arguments", value["input"], one.call)  # the decoded input
+            made.append(one)
+        return made
+
+    def is_custom(self, choice: int, part: ReplyPart) -> bool:
+        """Whether a part belongs to a call of a custom tool."""
+        return (choice, part.call) in self._open
+
+    def holds_calls(self, choice: int) -> bool:
+        """Whether the calls of a reply are only in its result."""
+        return choice in self._streams and self._streams[choice].holds_calls
+
+    def holds_text(self, choice: int) -> bool:
+        """Whether the text of a reply is only in its result, too."""
+        return self._family is not None and bool(self._family.answer)
+
+
+def _object_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
 class CompletionChunks(_Chunks):
     """The chunks of completions."""
 
     prefix, object = "cmpl", "text_completion"
 
+    def __init__(self, model: Model, request: BatchRequest, family: Family | None) -> None:
+        super().__init__(model, request)
+        self._lengths: dict[int, int] = {}
+
     def _of(self, part: Part) -> bytes:
         finish = None if part.result is None else part.result.finish_reason
-        choice = {"index": part.choice, "text": part.text, "logprobs": None, "finish_reason": finish}
+        logprobs = None
+        if part.steps:
+            start = self._lengths.get(part.choice, 0)
+            logprobs = logprob_lists(self.model, part.steps, start)
+            self._lengths[part.choice] = start + sum(map(len, logprobs["tokens"]))
+        choice = {"index": part.choice, "text": part.text, "logprobs": logprobs, "finish_reason": finish}
         return self.chunk(json.dumps(choice, ensure_ascii=False, separators=(",", ":")))

@@ -17,6 +17,7 @@ from guideway.batch.answers import answer_body
 from guideway.batch.bodies import read_body
 from guideway.batch.jobs import job_of
 from guideway.batch.requests import BatchRequest
+from guideway.constraints.tools import Family
 from guideway.errors import InvalidRequestError
 from guideway.generation import Generation, Model
 from guideway.generation.plan import Job
@@ -34,17 +35,17 @@ _CHUNKS = {"/v1/chat/completions": ChatChunks, "/v1/completions": CompletionChun
 
 @dataclass
 class Prepared:
-    """A request that was read, and its job. The request is set even if the job could not be made."""
+    """A request that was read, and the notation of its replies. It is set even if the job could not be made."""
 
     request: BatchRequest | None = None
-    job: Job | None = None
+    family: Family | None = None
 
 
 def prepare(found: Prepared, model: Model, name: str, url: str, body: Mapping[str, Any], settings: Any) -> Job:
     """Read a body and make its job: compile the constraint, encode the prompt. For a background thread.
 
     Args:
-        found: Takes the request and the job.
+        found: Takes the request and the notation.
         model: The model.
         name: Its name for clients.
         url: The endpoint.
@@ -61,8 +62,9 @@ def prepare(found: Prepared, model: Model, name: str, url: str, body: Mapping[st
     request = read_body(url, uuid.uuid4().hex, body)
     found.request = request = replace(request, details={**request.details, "model": name})
     options = {**settings.options, "batch_size": settings.max_num_seqs}
-    found.job = job_of(model, request, options, return_exceptions=False).job
-    return found.job
+    made = job_of(model, request, options, return_exceptions=False)
+    found.family = made.family
+    return made.job
 
 
 def tokens_of(job: Job) -> int:
@@ -131,7 +133,7 @@ class GenerationEndpoint:
                 self._observe(request, results, running)
                 await JSONResponse(answer_body(model, request, results))(scope, receive, send)
                 return
-            events = self._events(model, request, running)
+            events = self._events(model, request, running, found.family)
             first = await unless_left(receive, _first(events))
             settings = self._state.settings
             response = EventStream(
@@ -146,9 +148,11 @@ class GenerationEndpoint:
         finally:
             running.cancel()
 
-    async def _events(self, model: Model, request: BatchRequest, running: ServedRequest) -> AsyncGenerator[bytes, None]:
+    async def _events(
+        self, model: Model, request: BatchRequest, running: ServedRequest, family: Family | None
+    ) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream. An error after the first event is an event."""
-        chunks = _CHUNKS[self._url](model, request)
+        chunks = _CHUNKS[self._url](model, request, family)
         begun = False
         try:
             async for parts in running.parts():

@@ -77,8 +77,9 @@ def test_chat_with_parts_and_logprobs(chat: gw.Model) -> None:
 
 
 def test_tools(chat: gw.Model) -> None:
-    tool = {"type": "function", "function": {"name": "check", "parameters": SCHEMA}}
-    body = body_of(one(chat, line(CHAT, messages=HELLO, tools=[tool], tool_choice="required", max_tokens=60)))
+    tool = {"type": "function", "function": {"name": "check", "parameters": {**SCHEMA, "additionalProperties": False}}}
+    fields = {"tools": [tool], "tool_choice": "required", "parallel_tool_calls": False}
+    body = body_of(one(chat, line(CHAT, messages=HELLO, max_tokens=60, **fields)))
     choice = body["choices"][0]
     assert choice["finish_reason"] == "tool_calls"
     call = choice["message"]["tool_calls"][0]
@@ -154,7 +155,7 @@ def test_sampling_options_have_an_effect(tiny: gw.Model) -> None:
         (CHAT, {"messages": HELLO, "audio": {}}, "audio", "unsupported_parameter"),
         (CHAT, {"messages": HELLO, "top_logprobs": 3}, "top_logprobs", "invalid_value"),
         (CHAT, {"messages": HELLO, "tool_choice": "required"}, "tool_choice", "invalid_value"),
-        (CHAT, {"messages": HELLO, "tools": [{"type": "function"}]}, "tools", "invalid_constraint"),
+        (CHAT, {"messages": HELLO, "tools": [{"type": "function"}]}, "tools[0].function", "invalid_type"),
         (CHAT, {"messages": HELLO, "response_format": {"type": "yaml"}}, "response_format.type", "invalid_value"),
         (
             CHAT,
@@ -187,8 +188,8 @@ def test_sampling_options_have_an_effect(tiny: gw.Model) -> None:
         (TEXT, {"prompt": "a", "structured_outputs": {"regex": "("}}, "structured_outputs.regex", "invalid_constraint"),
         (TEXT, {"prompt": "a", "constraint": {"guideway": 1}}, "constraint", "invalid_constraint"),
         (RESPONSES, {"input": "a", "previous_response_id": "x"}, "previous_response_id", "unsupported_parameter"),
-        (RESPONSES, {"input": "a", "tools": [{}]}, "tools", "unsupported_parameter"),
-        (RESPONSES, {"input": [{"type": "reasoning"}]}, "input[0].type", "invalid_value"),
+        (RESPONSES, {"input": "a", "tools": [{}]}, "tools[0].name", "invalid_type"),
+        (RESPONSES, {"input": [{"type": "computer_call"}]}, "input[0].type", "invalid_value"),
         (RESPONSES, {"input": "a", "text": {"formatt": {}}}, "text.formatt", "unknown_parameter"),
         (
             RESPONSES,

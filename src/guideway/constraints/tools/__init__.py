@@ -5,6 +5,8 @@ tool.py          `Tool`: a callable function
 arguments.py     arguments that are not JSON
 calls.py         `ToolCalls`: the grammar of replies
 reply_parser.py  parser of replies
+text_input.py    `TextInput`: the argument of a tool that takes one text
+structured_reply.py `StructuredReply`: an answer that fits a constraint, or calls
 python_calls.py  parser of calls in Python notation
 """
 

@@ -1,0 +1,191 @@
+"""Divides a reply into reasoning, text and tool calls while it is generated.
+
+The text fits the constraint of the reply, so the markers have exactly one spelling. Arguments that are one JSON object are
+given in parts; calls in other notations when the reply is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from guideway.constraints.tools import Family
+
+__all__ = ["ReplyPart", "ReplyStream"]
+
+_Kind = Literal["reasoning", "text", "name", "arguments"]
+
+
+class ReplyPart(NamedTuple):
+    """A part of a reply.
+
+    Attributes:
+        kind: "reasoning" or "text": a part of it; "name": a call begins; "arguments": a part of its arguments.
+        text: The text.
+        call: The number of the call.
+    """
+
+    kind: _Kind
+    text: str
+    call: int = 0
+
+
+class ReplyStream:
+    """The state of one reply.
+
+    Args:
+        family: The notation of the model's replies.
+        has_calls: Whether the reply may have calls.
+
+    Attributes:
+        holds_calls: Whether calls began whose notation cannot be given in parts. They are in the result.
+    """
+
+    def __init__(self, family: Family, *, has_calls: bool) -> None:
+        self._family, self._has_calls = family, has_calls
+        self._pending = ""
+        self._state = self._begin
+        self._calls = 0
+        self._depth, self._in_string, self._escaped = 0, False, False
+        self._is_after_reasoning = False
+        self.holds_calls = False
+        opening = family.opening + family.prefix
+        self._heads = (opening, family.lead + opening) if family.lead else (opening,)
+        self._in_parts = family.arguments == "json" and family.call_id is None and not family.answer
+
+    def push(self, text: str) -> list[ReplyPart]:
+        """Add text. Returns the parts that are known now."""
+        self._pending += text
+        found: list[ReplyPart] = []
+        while True:
+            before = self._state, self._pending
+            found += self._state()
+            if (self._state, self._pending) == before:
+                return [part for part in found if part.text]
+
+    def finish(self) -> list[ReplyPart]:
+        """Return the last parts, after the end of the text."""
+        kind: _Kind | None = None
+        if self._state in (self._text, self._begin, self._text_only):
+            kind = "text"
+        elif self._state == self._reasoning:
+            kind = "reasoning"
+        if kind is None or self.holds_calls or not self._pending:
+            return []
+        text, self._pending = self._pending, ""
+        return [ReplyPart(kind, self._answer(text) if kind == "text" else text)]
+
+    # The states. Each consumes the beginning of the pending text, or leaves it unchanged if more text is needed.
+
+    def _begin(self) -> Iterator[ReplyPart]:
+        family = self._family
+        if family.answer:
+            self.holds_calls = True  # channels: all of it is in the result
+            self._state = self._held
+        elif family.thoughts is not None and self._pending.startswith(family.thoughts[0]):
+            self._pending = self._pending[len(family.thoughts[0]) :]
+            self._state = self._reasoning
+        elif family.thoughts is None or not family.thoughts[0].startswith(self._pending):
+            self._state = self._text if self._has_calls else self._text_only
+        yield from ()
+
+    def _reasoning(self) -> Iterator[ReplyPart]:
+        thoughts = self._family.thoughts
+        end = thoughts[1] if thoughts is not None else ""
+        at = self._pending.find(end)
+        if at < 0:
+            at = len(self._pending) - _overlap(self._pending, end)
+            yield ReplyPart("reasoning", self._pending[:at])
+            self._pending = self._pending[at:]
+            return
+        yield ReplyPart("reasoning", self._pending[:at])
+        self._pending = self._pending[at + len(end) :]
+        self._is_after_reasoning = True
+        self._state = self._text if self._has_calls else self._text_only
+
+    def _answer(self, text: str) -> str:
+        """Return text of the answer, without the line breaks between reasoning and answer."""
+        if self._is_after_reasoning:
+            text = text.lstrip("\n")
+            self._is_after_reasoning = not text
+        return text
+
+    def _text_only(self) -> Iterator[ReplyPart]:
+        text, self._pending = self._pending, ""
+        yield ReplyPart("text", self._answer(text))
+
+    def _text(self) -> Iterator[ReplyPart]:
+        """Text before calls; or calls, if the family has no text before calls."""
+        trigger = self._family.trigger
+        if not trigger:
+            if any(self._pending.startswith(head) for head in self._heads):
+                self._state = self._head
+            elif not any(head.startswith(self._pending) for head in self._heads):
+                self._state = self._text_only
+            return
+        at = self._pending.find(trigger)
+        end = at if at >= 0 else len(self._pending) - _overlap(self._pending, trigger)
+        text, self._pending = self._pending[:end], self._pending[end:]
+        if at >= 0:
+            self._state = self._head
+        yield ReplyPart("text", self._answer(text))
+
+    def _head(self) -> Iterator[ReplyPart]:
+        """The text before the name of the first call."""
+        if not self._in_parts:
+            self.holds_calls = True
+            self._state = self._held
+            return
+        head = next((one for one in sorted(self._heads, key=len) if self._pending.startswith(one)), None)
+        if head is not None:
+            self._pending = self._pending[len(head) :]
+            self._state = self._name
+        yield from ()
+
+    def _name(self) -> Iterator[ReplyPart]:
+        name, found, rest = self._pending.partition(self._family.middle)
+        if not found:
+            return
+        yield ReplyPart("name", name, self._calls)
+        self._pending, self._state = rest, self._arguments
+        self._depth, self._in_string, self._escaped = 0, False, False
+
+    def _arguments(self) -> Iterator[ReplyPart]:
+        for at, char in enumerate(self._pending):
+            if self._in_string:
+                if self._escaped:
+                    self._escaped = False
+                elif char == "\\":
+                    self._escaped = True
+                elif char == '"':
+                    self._in_string = False
+            elif char == '"':
+                self._in_string = True
+            elif char in "{[":
+                self._depth += 1
+            elif char in "}]":
+                self._depth -= 1
+                if not self._depth:
+                    yield ReplyPart("arguments", self._pending[: at + 1], self._calls)
+                    self._pending, self._state = self._pending[at + 1 :], self._after_call
+                    self._calls += 1
+                    return
+        text, self._pending = self._pending, ""
+        yield ReplyPart("arguments", text, self._calls)
+
+    def _after_call(self) -> Iterator[ReplyPart]:
+        """The text after a call, and before the name of the next one."""
+        between = self._family.suffix + self._family.separator + self._family.prefix
+        if self._pending.startswith(between):
+            self._pending = self._pending[len(between) :]
+            self._state = self._name
+        yield from ()
+
+    def _held(self) -> Iterator[ReplyPart]:
+        self._pending = ""
+        yield from ()
+
+
+def _overlap(text: str, marker: str) -> int:
+    """Return the length of the longest end of a text with which a marker begins."""
+    return next((size for size in range(min(len(marker) - 1, len(text)), 0, -1) if text.endswith(marker[:size])), 0)
