@@ -49,7 +49,7 @@ def read_tools(given: list[Any] | None, choice: Any, parallel: bool | None, *, f
         given: The value of "tools".
         choice: The value of "tool_choice".
         parallel: The value of "parallel_tool_calls".
-        flat: Whether the fields of a tool are beside its type, as in the Responses API.
+        flat: Whether a tool has its fields at the top, as in the Responses API.
 
     Raises:
         InvalidRequestError: A field is missing, unknown or malformed; `param` is its path.
