@@ -40,7 +40,7 @@ def load(
     **options: Any,
 ) -> Model: ...
 @overload
-def load(name: object, *, tokenizer: object, context_size: int | None = None) -> Model: ...
+def load(name: object, *, tokenizer: object = None, context_size: int | None = None) -> Model: ...
 
 
 def load(
@@ -59,8 +59,9 @@ def load(
         name: "tiny" (bundled), "onnx:FOLDER" (an ONNX export with its tokenizer.json), "hf:NAME" (transformers, a name
             or folder), "gguf:FILE" (llama.cpp) or "mlx:FOLDER" (MLX, a folder or name). "openai:NAME", "anthropic:NAME",
             "google:NAME" and "mistral:NAME" are models served by an API; the key comes from the environment, as the SDK
-            reads it. Or a model object of transformers, or an `onnxruntime.InferenceSession` of a file that lies next
-            to its config.json; then `tokenizer` is required, and `device`, `dtype` and `options` do not apply.
+            reads it. Or a model object: of transformers, of mlx-lm, a `llama_cpp.Llama`, or an
+            `onnxruntime.InferenceSession` of a file that lies next to its config.json. Then `tokenizer` is required
+            (not for a `Llama`, which has one), and `device`, `dtype` and `options` do not apply.
         device: A device by the engine's name for it; by default the CPU.
         dtype: The type of the weights, where the engine converts them; for llama.cpp, of the KV cache.
         context_size: The maximum number of tokens of a session; by default that of the model.
@@ -114,29 +115,21 @@ def is_remote(name: str) -> bool:
 
 
 def _of_object(source: Any, tokenizer: object, context_size: int | None, wrong: list[str]) -> Model:
-    """Return the model of a loaded object of transformers or ONNX Runtime."""
+    """Return the model of a model object."""
     kinds = {(base.__module__.partition(".")[0], base.__name__) for base in type(source).__mro__}
-    is_torch, is_session = ("transformers", "PreTrainedModel") in kinds, ("onnxruntime", "InferenceSession") in kinds
-    if not is_torch and not is_session:
+    wrap = next((wrap for kind, wrap in _OBJECTS.items() if kind in kinds), None)
+    if wrap is None:
         raise TypeError(
-            'name must be a str such as "tiny" or "hf:NAME", a model of transformers or an onnxruntime.InferenceSession,'
-            f" got {source!r}"
+            'name must be a str such as "tiny" or "hf:NAME", a model of transformers or mlx-lm, a llama_cpp.Llama or an'
+            f" onnxruntime.InferenceSession, got {source!r}"
         )
     if wrong:
         raise TypeError(f"{wrong[0]}= does not apply to a model object; set it where the object is made")
+    if tokenizer is None and wrap is _of_llama_cpp:
+        tokenizer = source
     if tokenizer is None:
         raise TypeError("a model object needs tokenizer=: whatever Tokenizer.of takes")
-    engine: StepEngine
-    if is_torch:
-        package = _engine("transformers", "transformers", "torch and transformers")
-        engine, name = package.TransformersEngine(source, context_size=context_size), source.config.name_or_path
-    else:
-        from guideway.engines.onnx import OnnxEngine
-
-        path = getattr(source, "_model_path", None)
-        if not path:
-            raise EngineError("the session was made from bytes; make it from a file that lies next to its config.json")
-        engine, name = OnnxEngine(path, context_size=context_size, session=source), str(path)
+    engine, name = wrap(source, context_size)
     table = Tokenizer.of(tokenizer)
     ends = getattr(engine, "eos_ids", ())
     missing = [one for one in ends if one not in table.eos_ids and one < len(table.vocabulary)]
@@ -144,6 +137,38 @@ def _of_object(source: Any, tokenizer: object, context_size: int | None, wrong: 
         table = Tokenizer.of(table, eos_ids=[*table.eos_ids, *missing])
     return Model(engine, table, name=name or type(source).__name__)
 
+
+def _of_transformers(source: Any, context_size: int | None) -> tuple[StepEngine, str]:
+    package = _engine("transformers", "transformers", "torch and transformers")
+    return package.TransformersEngine(source, context_size=context_size), source.config.name_or_path
+
+
+def _of_onnx(source: Any, context_size: int | None) -> tuple[StepEngine, str]:
+    from guideway.engines.onnx import OnnxEngine
+
+    path = getattr(source, "_model_path", None)
+    if not path:
+        raise EngineError("the session was made from bytes; make it from a file that lies next to its config.json")
+    return OnnxEngine(path, context_size=context_size, session=source), str(path)
+
+
+def _of_llama_cpp(source: Any, context_size: int | None) -> tuple[StepEngine, str]:
+    package = _engine("llama_cpp", "llama-cpp", "llama-cpp-python")
+    return package.LlamaCppEngine(source, context_size=context_size), Path(source.model_path).name
+
+
+def _of_mlx(source: Any, context_size: int | None) -> tuple[StepEngine, str]:
+    package = _engine("mlx", "mlx", "mlx and mlx-lm")
+    return package.MlxEngine(source, context_size=context_size), type(source).__module__.rpartition(".")[2]
+
+
+_OBJECTS: dict[tuple[str, str], Callable[[Any, int | None], tuple[StepEngine, str]]] = {
+    ("transformers", "PreTrainedModel"): _of_transformers,
+    ("onnxruntime", "InferenceSession"): _of_onnx,
+    ("llama_cpp", "Llama"): _of_llama_cpp,
+    ("mlx", "Module"): _of_mlx,
+}
+"""Classes of model objects, by package and name, and the functions that return the engine and the name of one."""
 
 _Loaded = tuple[StepEngine, Callable[[], object]]  # an engine, and a function that returns its tokenizer
 

@@ -2,6 +2,7 @@
 
 base.py       `StepEngine`: the protocol; `Cache`
 kv_cache.py   caches as values: rows of a batch, states of recurrent models
+row_store.py  rows of different lengths in shared arrays
 batching.py   which rows run together, and counts of them
 config.py     the configuration files of models
 onnx/         ONNX Runtime

@@ -48,6 +48,10 @@ def _single_array(whole: Any) -> Iterable[tuple[str, Any]]:
     return (("state", whole),)
 
 
+def _no_store(*_: Any) -> Any:
+    raise TypeError("this engine has no stores of rows")
+
+
 def _no_parts(whole: Any, arrays: Mapping[str, Any]) -> None:
     raise TypeError("this engine does not restore states by parts")
 
@@ -60,6 +64,8 @@ class ArrayOps:
         concat: Joins arrays along the first axis. A single array may be returned without copying.
         to_numpy: Converts an array to a contiguous NumPy array.
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
+        zeros: Returns an array of zeros with a shape, and the type and device of another array. For stores of rows.
+        copy: Returns a copy of an array that keeps no other array alive. For stores of rows.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
         replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
     """
@@ -67,6 +73,8 @@ class ArrayOps:
     concat: Callable[[Sequence[Any]], Any]
     to_numpy: Callable[[Any], NDArray[Any]]
     from_numpy: Callable[[NDArray[Any], Any], Any]
+    zeros: Callable[[tuple[int, ...], Any], Any] = _no_store
+    copy: Callable[[Any], Any] = _no_store
     state_arrays: Callable[[Any], Iterable[tuple[str, Any]]] = _single_array
     replace_state: Callable[[Any, Mapping[str, Any]], None] = _no_parts
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import guideway as gw
 from guideway.errors import EngineError, ModelNotFoundError
 from guideway.testing import tiny_model
 from tests.helpers.engines import check_engine, model_of
@@ -73,3 +74,25 @@ def test_wrong_names_are_clear_errors(tmp_path: Path) -> None:
         LlamaCppEngine(tmp_path / "bad.gguf", dtype="int3")
     with pytest.raises(ValueError, match="rows"):
         LlamaCppEngine(tmp_path / "bad.gguf", rows=0)
+
+
+def test_load_model_object(tmp_path: Path) -> None:
+    from llama_cpp import Llama
+
+    from tests.helpers.gguf_models import write_gguf
+
+    file = write_gguf(tiny_model("llama", tmp_path), tmp_path / "model.gguf")
+    loaded = Llama(str(file), n_ctx=64, verbose=False)
+    constraint = gw.Regex("[a-z ]{5,20}")
+    with gw.load(f"gguf:{file}") as named, gw.load(loaded, context_size=200) as model:
+        assert (model.name, model.context_size) == ("model.gguf", 200)
+        assert model.tokenizer.vocabulary.fingerprint == named.tokenizer.vocabulary.fingerprint
+        assert gw.generate(model, "I feel ", constraint) == gw.generate(named, "I feel ", constraint)
+        assert model.engine.fingerprint == named.engine.fingerprint
+    again = gw.load(loaded, tokenizer=file)  # the first engine did not free the weights
+    assert gw.generate(again, "I feel ", constraint)
+    assert loaded.n_tokens == 0
+    again.close()
+    loaded.close()
+    with pytest.raises(EngineError, match="closed"):
+        gw.load(loaded, tokenizer=file)

@@ -14,9 +14,11 @@ from guideway.engines.base import Cache
 from guideway.testing import tiny_model
 
 _TORCH = pytest.mark.engine("torch", "transformers")
+_MLX = pytest.mark.engine("mlx", "mlx_lm", "torch")
 ENGINES = [
     "onnx",
     *(pytest.param(name, marks=_TORCH) for name in ("llama", "gpt2", "gpt_neox", "qwen2")),
+    *(pytest.param(f"mlx {name}", marks=_MLX) for name in ("llama", "gpt2", "gpt_neox", "qwen2", "gptj")),
 ]
 
 
@@ -24,6 +26,10 @@ ENGINES = [
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     if request.param == "onnx":
         return gw.load("tiny").engine
+    if request.param.startswith("mlx "):
+        from guideway.engines.mlx import MlxEngine
+
+        return MlxEngine(tiny_model(request.param[4:], tmp_path))
     import torch
 
     from guideway.engines.transformers import TransformersEngine

@@ -20,28 +20,36 @@ BATCH = 512  # maximum number of tokens per call
 
 
 class Context:
-    """A loaded model with its KV cells. `kv_cache_tokens`: number of cells; by default 8,192 or one row."""
+    """A loaded model with its KV cells. `kv_cache_tokens`: number of cells; by default 8,192 or one row.
+
+    `owner`: a `llama_cpp.Llama` whose weights are used; None: the file is loaded.
+    """
 
     def __init__(
-        self, file: Path, *, gpu: bool, half: bool, context: int | None, kv_cache_tokens: int | None, rows: int
+        self,
+        file: Path,
+        *,
+        gpu: bool,
+        half: bool,
+        context: int | None,
+        kv_cache_tokens: int | None,
+        rows: int,
+        owner: Any = None,
     ) -> None:
-        if not file.is_file():
-            raise ModelNotFoundError(f"model file not found: {file}")
-        listen()
-        llama.llama_backend_init()
-        if gpu and not llama.llama_supports_gpu_offload():
-            raise EngineError("this build of llama.cpp has no GPU support; use device='cpu'")
-        params = llama.llama_model_default_params()
-        params.n_gpu_layers = 999 if gpu else 0
-        self.model: Any = llama.llama_model_load_from_file(str(file).encode(), params)
-        if not self.model:
-            raise EngineError(f"llama.cpp cannot load {file}: {reason()}")
+        self._owner = owner
+        if owner is None:
+            self.model: Any = _loaded(file, gpu=gpu)
+        else:
+            listen()
+            self.model = owner._model.model
+            if not self.model:
+                raise EngineError("the Llama object is closed; load the model again")
         kinds = (llama.llama_model_is_recurrent, llama.llama_model_is_hybrid, llama.llama_model_n_swa)
         self.recurrent = any(kind(self.model) for kind in kinds)
         known = int(llama.llama_model_n_ctx_train(self.model))
         self.size = context or known
         if 0 < known < self.size:
-            llama.llama_model_free(self.model)
+            self._free_model()
             raise ValueError(f"context_size must be at most {known}, the context of the model, got {context}")
         self.vocab_size = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self.model)))
         self.rows = 1 if self.recurrent else min(rows, int(llama.llama_max_parallel_sequences()))
@@ -58,7 +66,7 @@ class Context:
         options.flash_attn_type, options.no_perf = 0, True
         self.handle: Any = llama.llama_init_from_model(self.model, options)
         if not self.handle:
-            llama.llama_model_free(self.model)
+            self._free_model()
             raise EngineError(f"llama.cpp cannot create a context of {options.n_ctx} tokens for {file}: {reason()}")
         self.memory = llama.llama_get_memory(self.handle)
         head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
@@ -95,4 +103,24 @@ class Context:
         handle, self.handle = self.handle, None
         if handle:
             llama.llama_free(handle)
+            self._free_model()
+
+    def _free_model(self) -> None:
+        if self._owner is None:
             llama.llama_model_free(self.model)
+        self._owner = None
+
+
+def _loaded(file: Path, *, gpu: bool) -> Any:
+    if not file.is_file():
+        raise ModelNotFoundError(f"model file not found: {file}")
+    listen()
+    llama.llama_backend_init()
+    if gpu and not llama.llama_supports_gpu_offload():
+        raise EngineError("this build of llama.cpp has no GPU support; use device='cpu'")
+    params = llama.llama_model_default_params()
+    params.n_gpu_layers = 999 if gpu else 0
+    model = llama.llama_model_load_from_file(str(file).encode(), params)
+    if not model:
+        raise EngineError(f"llama.cpp cannot load {file}: {reason()}")
+    return model

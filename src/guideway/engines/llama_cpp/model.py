@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +21,12 @@ __all__ = ["LlamaCppEngine"]
 
 
 class LlamaCppEngine:
-    """A GGUF file.
+    """A GGUF file, or a `llama_cpp.Llama`, whose weights are shared; the engine has its own context.
 
     Models with recurrent states or sliding windows run one row at a time and do not support rollback.
 
     Args:
-        path: The file.
+        path: The file, or the object, which must stay open. It does not notice the engine's calls.
         device: "cpu", or "gpu" if this build of llama.cpp supports one.
         dtype: Type of the KV cache. "float32" (results do not depend on how tokens were divided into calls) or
             "float16".
@@ -42,7 +43,7 @@ class LlamaCppEngine:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Any,
         *,
         device: str = "cpu",
         dtype: str = "float32",
@@ -58,9 +59,16 @@ class LlamaCppEngine:
             wrong := next((n for n in (context_size, kv_cache_tokens, rows) if n is not None and n < 1), None)
         ) is not None:
             raise ValueError(f"context_size, kv_cache_tokens and rows must be at least 1, got {wrong}")
-        self._file, gpu, half = Path(path), device == "gpu", dtype == "float16"
+        owner = None if isinstance(path, (str, Path)) else path
+        self._file, gpu, half = Path(path if owner is None else owner.model_path), device == "gpu", dtype == "float16"
         self._context = Context(
-            self._file, gpu=gpu, half=half, context=context_size, kv_cache_tokens=kv_cache_tokens, rows=rows
+            self._file,
+            gpu=gpu,
+            half=half,
+            context=context_size,
+            kv_cache_tokens=kv_cache_tokens,
+            rows=rows,
+            owner=owner,
         )
         self._pool = SequencePool(self._context)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size

@@ -1,7 +1,8 @@
 """The MLX engine: models of mlx-lm, on Apple GPUs or any CPU.
 
-model.py  `MlxEngine`
-cache.py  mlx-lm's caches as values
+model.py   `MlxEngine`
+padded.py  rows of different lengths in one call
+cache.py   mlx-lm's caches as values
 """
 
 from __future__ import annotations

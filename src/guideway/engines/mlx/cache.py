@@ -1,62 +1,41 @@
-"""Caches of mlx-lm as values of `engines.kv_cache`. Every run makes new arrays."""
+"""Caches of mlx-lm as values of `engines.kv_cache`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 from mlx.utils import tree_flatten, tree_unflatten
-from mlx_lm.models.cache import KVCache
 from numpy.typing import NDArray
 
 from guideway.engines.base import Arrays, Cache
-from guideway.engines.kv_cache import (
-    ArrayBatch,
-    ArrayOps,
-    RowCache,
-    StateCache,
-    join_rows,
-    own_cache,
-    own_rows,
-    restore_rows,
-    restore_state,
-    row_caches,
-)
+from guideway.engines.kv_cache import ArrayOps, RowCache, StateCache, own_state, restore_rows, restore_state
+from guideway.engines.row_store import StoredRow, stored
 
-__all__ = ["MLX", "gather", "made_caches", "restore"]
+__all__ = ["MLX", "copied_state", "like_cache", "restore"]
 
 
-def gather(caches: Sequence[Cache | None], empty: Any) -> Any:
-    """Return the joined cache of rows with equal lengths, which the model may modify."""
-    given = [cache for cache in caches if cache is not None and cache.length]
-    if not given:
-        return empty
-    if isinstance(own := own_cache(given[0], MLX), StateCache):
-        return own.copy_whole()
-    rows = [own_rows(cache, MLX) for cache in given]
-    arrays, made = join_rows(rows), []
-    for index in range(0, len(arrays), 2):
-        one = KVCache()
-        one.keys, one.values, one.offset = arrays[index], arrays[index + 1], rows[0].length
-        made.append(one)
-    return made
+def copied_state(cache: Cache | None, empty: Any) -> Any:
+    """Return the library's cache of a state, which the model may modify; `empty` if there are no tokens."""
+    return empty if cache is None or not cache.length else own_state(cache, MLX).copy_whole()
 
 
-def made_caches(cache: Any, length: int, *, supports_rollback: bool) -> list[Cache]:
-    """Return the values of the rows of a cache after a run."""
+def like_cache(cache: Any, *, supports_rollback: bool) -> RowCache[StoredRow] | StateCache:
+    """Return the value of the library's cache after one token, to which other caches of the model are compared."""
     if not supports_rollback:
-        return [StateCache(MLX, cache, length)]
-    return row_caches(ArrayBatch(MLX, tuple(part for one in cache for part in one.keys_and_values())), length)
+        return StateCache(MLX, cache, 1)
+    arrays = [part for one in cache for part in (one.keys[..., :1, :], one.values[..., :1, :])]
+    return RowCache(stored(MLX, arrays, 1), 0, 1)
 
 
-def restore(arrays: Arrays, like: RowCache[ArrayBatch] | StateCache) -> Cache:
+def restore(arrays: Arrays, like: RowCache[StoredRow] | StateCache) -> Cache:
     """Return the cache of arrays. `like`: a cache of the same model. Raises `EngineError` for mismatches."""
     if isinstance(like, StateCache):
         return restore_state(arrays, like)
     made, length = restore_rows(arrays, like)
-    return RowCache(ArrayBatch(MLX, made), 0, length)
+    return RowCache(stored(MLX, made, length), 0, length)
 
 
 def _flat(whole: Any) -> list[tuple[str, Any]]:
@@ -73,10 +52,18 @@ def _to_numpy(array: Any) -> NDArray[Any]:
     return np.array(array.astype(mx.float32) if array.dtype == mx.bfloat16 else array)
 
 
+def _copied(array: Any) -> Any:
+    made = mx.contiguous(array)
+    mx.eval(made)  # else it keeps the whole store
+    return made
+
+
 MLX = ArrayOps(
     concat=lambda parts: mx.concatenate(list(parts)) if len(parts) > 1 else parts[0],
     to_numpy=_to_numpy,
     from_numpy=lambda array, like: mx.array(np.array(array)).astype(like.dtype),
+    zeros=lambda shape, like: mx.zeros(shape, like.dtype),
+    copy=_copied,
     state_arrays=lambda whole: ((name, array) for name, array in _flat(whole) if array is not None),
     replace_state=_replace,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -9,26 +10,37 @@ from typing import Any
 
 import mlx.core as mx
 import numpy as np
+from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, make_prompt_cache
 from mlx_lm.utils import hf_repo_to_path, load_model
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
-from guideway.engines.batching import by_length
-from guideway.engines.kv_cache import closed_model, export_cache
-from guideway.engines.mlx.cache import MLX, gather, made_caches, restore
+from guideway.engines.batching import CallCounts, by_length, by_padding, in_groups
+from guideway.engines.kv_cache import RowCache, StateCache, closed_model, export_cache, own_rows
+from guideway.engines.mlx.cache import MLX, copied_state, like_cache, restore
+from guideway.engines.mlx.padded import PaddedBatch
+from guideway.engines.row_store import StoredRow, arranged
 from guideway.errors import EngineError, ModelNotFoundError
 
 __all__ = ["MlxEngine", "folder_of"]
 
+_PREFILL = 512
+"""The maximum number of tokens of each row per call of a prompt."""
+_FEW = 8
+"""Rows with at most this number of new tokens run in one call."""
+
 
 class MlxEngine:
-    """A folder with config.json and safetensors, as transformers or mlx-lm write it.
+    """A folder with config.json and safetensors, as transformers or mlx-lm write it, or a model object of mlx-lm.
 
     Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
 
+    Rows of different lengths run in one call if the model gives padded rows the logits of single rows (`pads_rows`),
+    else rows of equal lengths do. The logits of a row in a batch and alone differ by rounding: at most 1e-4 in float32.
+
     Args:
-        path: The folder.
+        path: The folder, or a model object.
         device: "cpu" or "gpu", for this process (MLX has one default device); by default MLX's choice.
         dtype: Type of the weights: "float32", "bfloat16", …; by default unchanged.
         context_size: Maximum number of tokens per row; by default that of config.json.
@@ -40,48 +52,121 @@ class MlxEngine:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | Any,
         *,
         device: str | None = None,
         dtype: str | None = None,
         context_size: int | None = None,
     ) -> None:
-        self._folder = Path(path)
+        self._folder = Path(path) if isinstance(path, (str, Path)) else None
         if device is not None:
             _set_device(device)
         kind = getattr(mx, dtype, None) if dtype is not None else None
         if dtype is not None and not isinstance(kind, mx.Dtype):
             raise EngineError(f"unknown MLX dtype {dtype!r}; use for example float32, bfloat16 or float16")
-        try:
-            self._model: Any = load_model(self._folder)[0]
-        except FileNotFoundError as error:
-            raise ModelNotFoundError(f"no MLX model found at {path}: {error}") from error
-        except Exception as error:  # model classes of mlx-lm raise various exceptions
-            raise EngineError(f"mlx-lm cannot load {path}: {error}") from error
+        self._model: Any = path
+        if self._folder is not None:
+            self._model = _loaded(self._folder)
         if kind is not None:
             self._model.set_dtype(kind)
         self.supports_rollback = all(type(one) is KVCache for one in make_prompt_cache(self._model))
         logits, cache = self._run([[0]], make_prompt_cache(self._model))
         self.vocab_size = int(logits.shape[-1])
-        self._like: Any = made_caches(cache, 1, supports_rollback=self.supports_rollback)[0]
-        self.context_size = configs.context_size(configs.read_config(self._folder / "model"), context_size)
+        self._like: Any = like_cache(cache, supports_rollback=self.supports_rollback)
+        self.context_size = configs.context_size(self._config(), context_size)
+        self.counts = CallCounts()
+        """The calls of the model so far."""
+        self.pads_rows = self.supports_rollback and self._try_padding()
+        """Whether rows of different lengths run in one call."""
 
     @cached_property
     def fingerprint(self) -> str:
-        return configs.digest_of(self._folder / "config.json", *sorted(self._folder.glob("*.safetensors")))
+        if self._folder is not None:
+            return configs.digest_of(self._folder / "config.json", *sorted(self._folder.glob("*.safetensors")))
+        digest = hashlib.blake2b(type(self._model).__module__.encode(), digest_size=16)
+        for name, array in sorted(tree_flatten(self._model.parameters())):
+            digest.update(f"{name} {array.dtype} {tuple(array.shape)}".encode())
+            digest.update(MLX.to_numpy(array).tobytes())
+        return digest.hexdigest()
+
+    def _config(self) -> dict[str, Any]:
+        if self._folder is not None:
+            return configs.read_config(self._folder / "model")
+        return dict(vars(getattr(self._model, "args", object)))
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows of equal lengths run as one batch; rows without rollback run one at a time."""
+        """See `StepEngine`. Rows run together with padding; a prompt runs apart from rows with few new tokens.
+
+        Rows without rollback run one at a time.
+        """
         if self._model is None:
             raise closed_model()
         check_rows(self, rows, caches)
-        return by_length(rows, caches, self._batch, alone=not self.supports_rollback)
 
-    def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run rows of equal cached and new lengths."""
+        def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+            self.counts.add(len(some), len(rows), sum(map(len, some)))
+            return self._stored(some, held) if self.supports_rollback else self._state(some, held)
+
+        if not self.pads_rows:
+            return by_length(rows, caches, run, alone=not self.supports_rollback)
+        lengths = [0 if cache is None else cache.length for cache in caches]
+        return in_groups(by_padding([len(row) for row in rows], lengths), rows, caches, run)
+
+    def _stored(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """Run rows whose keys and values are in a store."""
+        own = [None if cache is None else own_rows(cache, MLX) for cache in caches]
+        held = arranged(own, [len(row) for row in rows], self._like.batch, spare=1)
+        left = [list(row) for row in rows]
+        while (longest := max(map(len, left))) > 1:
+            # The head runs over every token of a call whose logits are used, so it runs for the last ones only.
+            if longest <= _FEW:
+                break
+            cut = [min(_PREFILL, max(0, len(row) - 1)) for row in left]
+            some = [index for index, count in enumerate(cut) if count]
+            self._run_padded([held[i] for i in some], [left[i][: cut[i]] for i in some], logits=False)
+            left = [row[count:] for row, count in zip(left, cut, strict=True)]
+        logits = self._run_padded(held, left, logits=True)
+        return logits, [RowCache(row, 0, row.tip) for row in held]
+
+    def _run_padded(self, held: Sequence[StoredRow], new: Sequence[Sequence[int]], *, logits: bool) -> Any:
+        """Run new tokens of rows, and return the logits of the last token of each if they are wanted."""
+        batch = PaddedBatch(held, new)
+        try:
+            made = self._model(batch.ids, cache=batch.layers)
+            found = batch.last(made) if logits else None
+            mx.eval(*([] if found is None else [found]), batch.store.arrays)
+        except Exception as error:  # MLX raises various exceptions
+            raise EngineError(f"MLX failed on {len(new)} rows of {batch.width} tokens: {error}") from error
+        for row, more in zip(held, new, strict=True):
+            row.tip += len(more)
+        if found is None:
+            return None
+        array = np.array(found)
+        return array if batch.order == list(range(len(held))) else array[batch.order]
+
+    def _try_padding(self) -> bool:
+        """Return whether padded rows give the logits of single rows."""
+        ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]
+        rows = [ids[:5], ids[5:6], ids[4:8]]
+        if self.context_size < len(ids):
+            return False
+        try:
+            expected = np.concatenate([self._run([row], make_prompt_cache(self._model))[0] for row in rows])
+            _, caches = self._stored([row[:1] for row in rows[:2]], [None, None])
+            first, caches = self._stored([rows[0][1:3], rows[2]], [caches[0], None])
+            second, _ = self._stored([rows[0][3:], rows[1]], [caches[0], None])
+        except (EngineError, TypeError, ValueError):
+            return False
+        found = np.stack([second[0], second[1], first[1]])
+        scale = max(1.0, float(np.abs(expected).max()))
+        tolerance = 1e-3 if self._like.batch.arrays[0].dtype == mx.float32 else 5e-2
+        return bool(np.abs(found - expected).max() <= scale * tolerance)
+
+    def _state(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+        """Run one row of a model without rollback."""
         cached = caches[0].length if caches[0] is not None else 0
-        logits, past = self._run(rows, gather(caches, make_prompt_cache(self._model)))
-        return logits, made_caches(past, cached + len(rows[0]), supports_rollback=self.supports_rollback)
+        logits, past = self._run(rows, copied_state(caches[0], make_prompt_cache(self._model)))
+        return logits, [StateCache(MLX, past, cached + len(rows[0]))]
 
     def export(self, cache: Cache) -> Arrays:
         return export_cache(cache, MLX)
@@ -99,6 +184,15 @@ class MlxEngine:
         except Exception as error:  # MLX raises various exceptions
             raise EngineError(f"MLX failed on {len(rows)} rows of {len(rows[0])} tokens: {error}") from error
         return np.array(logits), cache
+
+
+def _loaded(folder: Path) -> Any:
+    try:
+        return load_model(folder)[0]
+    except FileNotFoundError as error:
+        raise ModelNotFoundError(f"no MLX model found at {folder}: {error}") from error
+    except Exception as error:  # model classes of mlx-lm raise various exceptions
+        raise EngineError(f"mlx-lm cannot load {folder}: {error}") from error
 
 
 def folder_of(name: str) -> Path:

@@ -25,8 +25,8 @@ from guideway.engines.kv_cache import (
     row_caches,
     whole_batch,
 )
+from guideway.engines.row_store import StoredRow, stored
 from guideway.engines.transformers.batch import BatchCache
-from guideway.engines.transformers.packed import StoredRow, stored
 
 __all__ = ["TORCH", "gather", "made_caches", "restore"]
 
@@ -94,6 +94,8 @@ TORCH = ArrayOps(
     concat=lambda parts: torch.cat(list(parts)) if len(parts) > 1 else parts[0],
     to_numpy=_to_numpy,
     from_numpy=_from_numpy,
+    zeros=lambda shape, like: like.new_zeros(shape),
+    copy=lambda tensor: tensor.clone(),
     state_arrays=lambda whole: ((name, place[key]) for name, place, key in _places(whole)),
     replace_state=_replace,
 )

@@ -16,11 +16,12 @@ from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CallCounts, by_length
 from guideway.engines.kv_cache import RowCache, closed_model, export_cache, own_rows
+from guideway.engines.row_store import arranged, stored
 from guideway.engines.transformers.batch import BatchCache
 from guideway.engines.transformers.cache import TORCH, gather, made_caches, restore
 from guideway.engines.transformers.loading import load, slides
 from guideway.engines.transformers.logits import check_place, last_logits, stacked
-from guideway.engines.transformers.packed import PackedBatch, arranged, packed_attention, stored
+from guideway.engines.transformers.packed import PackedBatch, packed_attention
 from guideway.errors import EngineError
 from guideway.tokenizers.special_tokens import ids_of
 

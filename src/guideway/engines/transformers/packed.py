@@ -7,7 +7,6 @@ attention of each row over the keys and values of that row, which are in a `Stor
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -17,180 +16,14 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from guideway.engines.kv_cache import ArrayOps, RowCache
+from guideway.engines.row_store import StoredRow
 from guideway.errors import EngineError
 
-__all__ = ["PackedBatch", "StoredRow", "arranged", "packed_attention", "stored"]
+__all__ = ["PackedBatch", "packed_attention"]
 
-_ROOM = 64
-"""Minimum spare capacity in tokens; an eighth of the length if that is more."""
 _SHORT = 32
 """Rows with at most this number of new tokens share one attention call, padded; others have their own."""
 _NAME = "guideway_packed"
-
-
-class Store:
-    """Keys and values of several rows: tensors [row, head, token, channel], written at the positions of tokens."""
-
-    def __init__(self, ops: ArrayOps, arrays: list[Any]) -> None:
-        self.ops = ops
-        self.arrays = arrays
-        self.owners: list[weakref.ref[StoredRow] | None] = [None] * arrays[0].shape[0]
-
-    @property
-    def capacity(self) -> int:
-        """Tokens per row."""
-        return int(self.arrays[0].shape[2])
-
-    def owner(self, row: int) -> StoredRow | None:
-        """Return the row that is stored here; None: no row uses it."""
-        reference = self.owners[row]
-        return None if reference is None else reference()
-
-    def own(self, row: int, owner: StoredRow | None) -> None:
-        self.owners[row] = None if owner is None else weakref.ref(owner)
-        if owner is not None:
-            owner.store, owner.row = self, row
-
-    def resize(self, rows: int, capacity: int) -> None:
-        """Replace the tensors by larger ones."""
-        kept, held = len(self.owners), self.capacity
-        for index, old in enumerate(self.arrays):
-            new = old.new_zeros((rows, old.shape[1], capacity, old.shape[3]))
-            new[:kept, :, :held] = old
-            self.arrays[index] = new
-        self.owners += [None] * (rows - kept)
-
-    def write(self, row: int, parts: Sequence[Any], length: int) -> None:
-        """Copy the first `length` tokens of tensors [1, head, token, channel] to a row."""
-        for array, part in zip(self.arrays, parts, strict=True):
-            array[row, :, :length] = part[0, :, :length]
-
-    def swap(self, one: int, other: int) -> None:
-        """Exchange two rows; the second may be unused."""
-        first, second = self.owner(one), self.owner(other)
-        length = 0 if second is None else second.tip
-        kept = [array[other : other + 1, :, :length].clone() for array in self.arrays] if length else []
-        if first is not None:
-            self.write(other, first.arrays, first.tip)
-        if length:
-            self.write(one, kept, length)
-        self.own(one, second)
-        self.own(other, first)
-
-
-class StoredRow:
-    """One row of a store, a `RowBatch`. It may move to another place or store; its tokens stay equal.
-
-    Attributes:
-        tip: Number of tokens that have run successfully.
-    """
-
-    __slots__ = ("__weakref__", "row", "store", "tip")
-
-    def __init__(self, store: Store, row: int, tip: int) -> None:
-        self.tip = tip
-        self.store, self.row = store, row
-        store.own(row, self)
-
-    @property
-    def ops(self) -> ArrayOps:
-        return self.store.ops
-
-    @property
-    def arrays(self) -> list[Any]:
-        return [array[self.row : self.row + 1] for array in self.store.arrays]
-
-    @property
-    def row_bytes(self) -> int:
-        """Size of the row, including spare capacity, in bytes."""
-        return sum(array.nbytes // array.shape[0] for array in self.store.arrays)
-
-
-def stored(ops: ArrayOps, arrays: Sequence[Any], length: int) -> StoredRow:
-    """Return a store of one row from tensors [1, head, token, channel]."""
-    return StoredRow(Store(ops, list(arrays)), 0, length)
-
-
-def arranged(caches: Sequence[RowCache[StoredRow] | None], counts: Sequence[int], like: StoredRow) -> list[StoredRow]:
-    """Return a row for each cache, all in adjacent places of one store, with room for `counts` new tokens.
-
-    A row is extended in place if no later token was written to it. Other caches are copied.
-
-    Args:
-        caches: The caches of the rows; None: no tokens.
-        counts: The number of new tokens of each row.
-        like: A row of the same model.
-    """
-    claimed: dict[StoredRow, None] = {}
-    for cache in caches:
-        if cache is not None and cache.length and cache.batch.tip == cache.length:
-            claimed.setdefault(cache.batch)
-    need = max((0 if c is None else c.length) + n for c, n in zip(caches, counts, strict=True))
-    store = _store_for(list(claimed), len(caches), need, like)
-    here = [row for row in claimed if row.store is store]
-    places = _adjacent(store, here, len(caches))
-    free = [place for place in places if (owner := store.owner(place)) is None or owner not in claimed]
-    made: list[StoredRow] = []
-    left = set(here)
-    for cache in caches:
-        if cache is not None and cache.batch in left and cache.length == cache.batch.tip:
-            left.discard(cache.batch)
-            made.append(cache.batch)
-            continue
-        place = free.pop()
-        _evict(store, place)
-        length = 0 if cache is None else cache.length
-        if cache is not None and length:
-            store.write(place, cache.batch.arrays, length)
-        made.append(StoredRow(store, place, length))
-    return made
-
-
-def _store_for(claimed: list[StoredRow], count: int, need: int, like: StoredRow) -> Store:
-    """Return the store for a call of `count` rows: the one that holds most of them, or a new one; large enough."""
-    held: dict[Store, int] = {}
-    for row in claimed:
-        held[row.store] = held.get(row.store, 0) + 1
-    store = max(held, key=lambda one: held[one], default=None)
-    capacity = need + max(_ROOM, need // 8)
-    if store is not None and 2 * max(count, _alive(store)) <= len(store.owners):
-        store = None  # mostly unused
-    if store is None:
-        arrays = [array.new_zeros((count, array.shape[1], capacity, array.shape[3])) for array in like.arrays]
-        return Store(like.ops, arrays)
-    if store.capacity < need or len(store.owners) < count:
-        store.resize(max(count, len(store.owners)), capacity if store.capacity < need else store.capacity)
-    return store
-
-
-def _alive(store: Store) -> int:
-    return sum(store.owner(row) is not None for row in range(len(store.owners)))
-
-
-def _adjacent(store: Store, rows: list[StoredRow], count: int) -> range:
-    """Move rows so that they are within `count` adjacent places. Returns the places."""
-    taken = sorted(row.row for row in rows)
-    start = min(taken[0], len(store.owners) - count) if taken else 0
-    places = range(start, start + count)
-    if taken and taken[-1] not in places:
-        places = range(count)
-    outside = [row for row in rows if row.row not in places]
-    inside = {row.row for row in rows}
-    gaps = [place for place in places if place not in inside]
-    gaps.sort(key=lambda place: store.owner(place) is not None)  # unused ones first
-    for row, place in zip(outside, gaps, strict=False):
-        store.swap(row.row, place)
-    return places
-
-
-def _evict(store: Store, place: int) -> None:
-    """Move the row at this place, if any, to its own store without spare capacity."""
-    owner = store.owner(place)
-    if owner is not None:
-        parts = [part[:, :, : owner.tip].clone() for part in owner.arrays]
-        store.own(place, None)
-        Store(owner.ops, parts).own(0, owner)
 
 
 class _StoreLayer(DynamicLayer):  # type: ignore[misc]  # the library has no types
