@@ -9,17 +9,18 @@ that the fast path handles.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
 from guideway.background import checkpoint
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.frontends.json_schema.assertions import UNCONSTRAINED, NumberAssertions
-from guideway.frontends.json_schema.keywords import Dialect
+from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_MAPS, Dialect
 from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, SchemaAnalysis, plain_analysis
 from guideway.frontends.json_schema.shared_nodes import DIGITS, SPACE_LEAF, VALUES, joined, shared_nodes_of
+from guideway.frontends.json_schema.strings import classes, finite_texts, matches, pattern_language
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import (
     Alternative,
@@ -32,42 +33,77 @@ from guideway.grammar.nodes import (
     Origin,
     Property,
     Sequence,
+    Value,
     pointer_of,
 )
-from guideway.grammar.regular import NEVER, Complement, Literals, Regular, either
+from guideway.grammar.regular import ANY_TEXT, NEVER, Complement, Literals, Regular, both, either
 from guideway.jsontext.pointer import shown
 
-__all__ = ["MAX_NODES", "FastPath", "GeneralPath", "reserve"]
+__all__ = ["MAX_NODES", "MOST_TYPES", "FastPath", "GeneralPath", "open_entries", "reserve"]
 
 MAX_NODES = 200_000
 """The maximum number of nodes of a schema."""
 
-_OBJECT = frozenset({"type", "properties", "required", "additionalProperties"})
-_ARRAY = frozenset({"type", "items", "minItems", "maxItems"})
+_OBJECT = frozenset(
+    {
+        *("type", "properties", "required", "additionalProperties"),
+        *("patternProperties", "minProperties", "maxProperties"),
+    }
+)
+_ARRAY = frozenset({"type", "items", "minItems", "maxItems", "uniqueItems", "additionalItems"})
 _STRING = frozenset({"type", "minLength", "maxLength", "pattern", "format"})
-_TEXTS = frozenset({"type", "enum"})
-_BOUNDS = frozenset({"type", "minimum", "maximum", "multipleOf", "format"})
+_NUMBER = frozenset({"type", "minimum", "maximum", "multipleOf"})
+_LISTED = (frozenset({"type", "enum"}), frozenset({"type", "const"}))
 _SCHEMA_TYPES = frozenset({dict, bool})
 _NUMBERS = frozenset({int, Decimal, type(None)})
-_STR = frozenset({str})
+_STR, _INT = frozenset({str}), frozenset({int})
 _NO_PROPERTIES: dict[str, Any] = {}
 _NO_NAMES: list[str] = []
-_ENUM_TYPES = frozenset({str, bool, type(None)})
+_ENUM_TYPES = frozenset({str, bool, type(None), int, Decimal})
 _ENUM = frozenset({"enum"})
 _TYPED = frozenset({"type", "enum", "$ref"})
 _FRAMES = ("array", "object")
 _NUMBER_KINDS = frozenset({"number", "integer", DIGITS})
 _NULL = Leaf(Literals(("null",)))
 _MAX_BRANCHES = 64
-_REF = frozenset({"$ref"})
-_ITEMS, _ENTRIES = _ARRAY - {"type"}, _OBJECT - {"type"}
-_LENGTHS = _STRING - {"type"}
-_TYPE_KEYWORDS = (("array", _ITEMS), ("object", _ENTRIES), ("string", _LENGTHS))
-_SEVERAL = _ARRAY | _OBJECT | _STRING
+_REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+_REF, _TYPE = frozenset({"$ref"}), frozenset({"type"})
+_LENGTHS, _BOUNDS = _STRING - {"type"}, _NUMBER - {"type"}
+_KNOWN = _ARRAY | _OBJECT | _STRING | _NUMBER
+_OF_TYPE = {"object": _OBJECT, "array": _ARRAY, "string": _STRING, "number": _NUMBER, "integer": _NUMBER}
+_OTHERS = {name: _KNOWN - keywords for name, keywords in _OF_TYPE.items()}
+"""The keywords that this module reads, without those that apply to a type: they have no effect on its values."""
 _ALL_KINDS = list(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
 _keywords_of = KEYWORD_NAMES.intersection
 _NEVER = -1  # instead of a node number: there is no value
+
+MOST_TYPES = 7
+"""The number of types that assertions distinguish."""
+
+
+def open_entries(
+    found: Iterable[tuple[Value, Regular]], names: Collection[str], quoted: Callable[[Regular], Regular]
+) -> tuple[Property, ...]:
+    """The entries of an object whose keys are not named. Key classes with equal values become one entry.
+
+    Args:
+        found: The value and the language of each key class. A class without values is left out.
+        names: The keys that are named, in their order.
+        quoted: Returns the JSON strings of a language.
+    """
+    by_value: dict[Value, list[Regular]] = {}
+    for value, language in found:
+        if value != _NEVER:
+            by_value.setdefault(value, []).append(language)
+    made = []
+    for value, languages in by_value.items():
+        keys = either(languages)
+        if names:
+            others = Complement(Literals(tuple(names)))
+            keys = others if keys is ANY_TEXT else both(keys, others)
+        made.append(Property(quoted(keys), value, False))
+    return tuple(made)
 
 
 def reserve(grammar: Grammar, place: Origin) -> int:
@@ -237,38 +273,53 @@ class FastPath:
 
     def _node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
         """The node of a schema with these keywords. None if it needs the general path."""
-        if not names.isdisjoint(self._dialect.unknown):
-            return None
         kind = schema.get("type")
+        keywords = _OF_TYPE.get(kind) if type(kind) is str else None
+        if keywords is None or not names <= keywords:
+            return self._other_node(place, schema, names)
         if kind == "object":
-            return self._object(place, schema) if names <= _OBJECT else None
+            return self._object(place, schema)
         if kind == "array":
-            return self._array(place, schema) if names <= _ARRAY else None
-        if "enum" in names:
-            return self._enum(schema["enum"], schema.get("type", _ALL_KINDS)) if names <= _TEXTS else None
+            return self._array(place, schema)
         if kind == "string":
-            return self._string(schema) if names <= _STRING else None
-        if kind == "number" or kind == "integer":
-            return self._number(schema, kind == "integer") if names <= _BOUNDS else None
+            return self._string(schema)
+        return self._number(schema, kind == "integer")
+
+    def _other_node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
+        """The node of a schema whose keywords are not only those of its type."""
+        names = names - self._dialect.unknown
+        kind = schema.get("type", _ALL_KINDS)
+        if names <= _KNOWN:
+            kinds = kind if type(kind) is list else [kind]
+            return self._several(place, schema, kinds, names) if "type" in names or names else None
+        if "enum" in names:
+            return self._enum(place, schema["enum"], kind) if names <= _LISTED[0] else None
+        if "const" in names:
+            return self._enum(place, [schema["const"]], kind) if names <= _LISTED[1] else None
         if len(names) == 1 and ("anyOf" in names or "oneOf" in names):
             return self._either(place, schema, *names)
-        return self._several(place, schema, names) if names <= _SEVERAL else None
+        return None
 
-    def _several(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """The node of a schema with several types, whose keywords do not apply to numbers."""
-        kinds = schema["type"] if "type" in names else _ALL_KINDS
-        if type(kinds) is not list or not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
+    def _several(self, place: Origin, schema: dict[str, Any], kinds: list[Any], names: frozenset[str]) -> Node | None:
+        """The node of a schema with these types. Keywords that do not apply to them have no effect."""
+        if not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
             return None
-        if any(kind not in kinds and not keywords.isdisjoint(names) for kind, keywords in _TYPE_KEYWORDS):
-            return None
+        for name in names.difference(*[_OF_TYPE.get(kind, _TYPE) for kind in kinds], _TYPE):
+            if not _has_no_error(name, schema[name]):
+                return None  # the general path raises the error
+        whole = "number" not in kinds
+        numeric = not whole or "integer" in kinds
         if self._dialect.digits_only:
             kinds = [DIGITS if kind == "integer" else kind for kind in kinds]
-        nodes: list[Node | None] = [*self._common.several(tuple(kinds))]
-        if not names.isdisjoint(_LENGTHS):
-            text = self._string(schema)
-            if text is None:
+        nodes: list[Any]
+        if names.isdisjoint(_LENGTHS) and names.isdisjoint(_BOUNDS):
+            nodes = [*self._common.several(tuple(kinds))]
+        else:
+            nodes = [self._number(schema, whole)] if numeric else []
+            nodes += [self._string(schema)] if "string" in kinds else []
+            if None in nodes:
                 return None
-            nodes = [*joined(set(kinds), [*self._common.several(tuple(_NUMBER_KINDS.intersection(kinds))), text])]
+            nodes = [*joined(set(kinds), nodes)]
         if "array" in kinds:
             nodes.append(self._array(place, schema))
         if "object" in kinds:
@@ -327,6 +378,17 @@ class FastPath:
             if name not in properties:
                 missing.append(name)
         needed = set(required)
+        least, most = 0, None
+        if "minProperties" in schema or "maxProperties" in schema:
+            least, most = schema.get("minProperties", 0), schema.get("maxProperties", MAX_COUNT)
+            if not _are_bounds(least, most) or most < len(needed):
+                return None
+            most = most if "maxProperties" in schema else None
+        patterns = None
+        if "patternProperties" in schema:
+            patterns = self._patterns(place, schema, (*properties, *missing))
+            if patterns is None:
+                return None
         for name, one in properties.items():
             if type(one) is dict:
                 value = numbers.get(id(one), _NEVER)
@@ -359,10 +421,41 @@ class FastPath:
             missing = list(dict.fromkeys(missing))
             entries += [Property(self._key(name), others, True) for name in missing]
         rest: tuple[Property, ...] = ()
-        if others != _NEVER and not closed:
-            names = (*properties, *missing)
+        names = (*properties, *missing) if missing else tuple(properties)
+        if patterns is not None:
+            values = {True: patterns[0], False: _NEVER if closed else others}
+            rest = open_entries([(values[held], keys) for held, keys in patterns[1]], names, common.quoted)
+        elif others != _NEVER and not closed:
             rest = (Property(common.quoted(Complement(Literals(names))) if names else common.key, others, False),)
-        return Object(common.braces, tuple(entries), rest, common.ordered)
+        return Object(common.braces, tuple(entries), rest, common.ordered, least, most)
+
+    def _patterns(
+        self, place: Origin, schema: dict[str, Any], names: tuple[str, ...]
+    ) -> tuple[int, list[tuple[bool, Regular]]] | None:
+        """One pattern of `patternProperties` that matches none of these names.
+
+        Returns:
+            The number of its value's node, and the key classes: whether their keys match, and their language. None if
+            there are several patterns, or if the pattern lists keys.
+        """
+        patterns = schema["patternProperties"]
+        if type(patterns) is not dict or len(patterns) != 1:
+            return None
+        ((pattern, inner),) = patterns.items()
+        if type(inner) not in _SCHEMA_TYPES:
+            return None
+        at: Origin = (place, "patternProperties", pattern)
+        try:
+            test = pattern, pattern_language(pattern, "")
+            if finite_texts(test[1]) is not None or any(matches(test, name) for name in names):
+                return None
+            found = classes([test], "")
+        except ConstraintError:  # the general path raises it again, with the place
+            return None
+        value = _NEVER
+        if inner is not False:
+            value = self.any_number() if inner is True else self.number_of(inner, at)
+        return value, [(passed[0], keys) for passed, keys in found]
 
     def _key(self, name: str) -> Regular:
         key = self._keys.get(name)
@@ -374,12 +467,17 @@ class FastPath:
         items, least, maximum = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)
         if type(items) not in _SCHEMA_TYPES or not _are_bounds(least, maximum) or not maximum or items is False:
             return None
+        unique = schema.get("uniqueItems", False)
+        if unique is not False and (unique is not True or maximum <= MOST_TYPES):
+            return None
+        if "additionalItems" in schema and type(schema["additionalItems"]) not in _SCHEMA_TYPES:
+            return None
         value = self.any_number() if items is True else self.number_of(items, (place, "items"))
         if value == _NEVER:
             return None
-        return Array(self._common.brackets, (), value, least, maximum if "maxItems" in schema else None)
+        return Array(self._common.brackets, (), value, least, maximum if "maxItems" in schema else None, unique)
 
-    def _enum(self, values: Any, kinds: Any) -> Leaf | None:
+    def _enum(self, place: Origin, values: Any, kinds: Any) -> Node | None:
         if type(values) is not list:
             return None
         if values and (kinds == "string" or kinds is _ALL_KINDS) and _STR.issuperset(map(type, values)):
@@ -393,10 +491,22 @@ class FastPath:
         words = tuple(word for kind, value, word in VALUES if kind in kinds and any(value is one for one in values))
         if words:
             texts.append(Literals(words))
+        nodes: list[Node] = []
+        numbers = [one for one in values if type(one) is int or type(one) is Decimal]
+        if numbers and not _NUMBER_KINDS.isdisjoint(kinds):
+            if "number" not in kinds and (self._dialect.digits_only or not _INT.issuperset(map(type, numbers))):
+                return None
+            made = number(NumberAssertions(enum=frozenset(numbers)), self._common.style)
+            if isinstance(made, Number):
+                nodes.append(made)
+            else:
+                texts.append(made)
         strings = dict.fromkeys([one for one in values if type(one) is str]) if "string" in kinds else None
         if strings:
             texts.append(self._common.style.strings(strings))
-        return Leaf(either(texts)) if texts else None
+        if texts:
+            nodes.insert(0, Leaf(either(texts)))
+        return self._any_of(place, nodes) if nodes else None
 
     def _string(self, schema: dict[str, Any]) -> Leaf | None:
         least, maximum = schema.get("minLength", 0), schema.get("maxLength", MAX_COUNT)
@@ -415,7 +525,7 @@ class FastPath:
         if (high is None and "maximum" in schema) or (low is not None and high is not None and low > high):
             return None
         divisor = schema.get("multipleOf", 1)
-        if type(divisor) not in (int, Decimal) or divisor <= 0 or type(schema.get("format", "")) is not str:
+        if type(divisor) not in (int, Decimal) or divisor <= 0:
             return None
         multiple = (1,) if whole else ()
         multiple = (*multiple, divisor) if "multipleOf" in schema else multiple
@@ -423,6 +533,13 @@ class FastPath:
         part.digits_only = True if whole and self._dialect.digits_only else None
         made = number(part, self._common.style)
         return made if isinstance(made, Number) else Leaf(made)
+
+
+def _has_no_error(name: str, value: Any) -> bool:
+    """Whether a keyword that has no effect is valid. False also for values that may refer to other schemas."""
+    if type(value) is dict and (name in SCHEMA_MAPS or not _REFERENCES.isdisjoint(value)):
+        return False
+    return KEYWORDS[name].fits(value) and not (type(value) is int and value > MAX_COUNT)
 
 
 def _are_texts(values: Any) -> bool:

@@ -37,7 +37,7 @@ from guideway.frontends.json_schema.assertions import (
     join,
 )
 from guideway.frontends.json_schema.dnf import MAX_WIDE, Expander
-from guideway.frontends.json_schema.fast_path import MAX_NODES, FastPath, reserve
+from guideway.frontends.json_schema.fast_path import MAX_NODES, MOST_TYPES, FastPath, open_entries, reserve
 from guideway.frontends.json_schema.implications import Implications
 from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.parse import SchemaAnalysis
@@ -61,7 +61,7 @@ from guideway.grammar.nodes import (
     children,
     pointer_of,
 )
-from guideway.grammar.regular import ANY_TEXT, NEVER, Complement, Literals, Regular, both, either
+from guideway.grammar.regular import ANY_TEXT, NEVER, Complement, Literals, Regular, either
 from guideway.jsontext.encoder import write_json
 from guideway.jsontext.pointer import pointer, shown
 
@@ -72,9 +72,6 @@ MAX_READINGS = 256
 
 MAX_COMPOSITES = 2000
 """The maximum number of constant arrays and objects that are alternatives of one node, because all are open at once."""
-
-MOST_TYPES = 7
-"""The number of types that assertions distinguish."""
 
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 
@@ -377,7 +374,7 @@ class ObjectLowering:
         if part.keys and ("keys", part.keys) not in infinite:
             return ()
         patterns = {("pattern", pattern) for rules in part.rule_sets for pattern, _, _ in rules.patterns}
-        found: dict[Value, list[Regular]] = {}
+        found: list[tuple[Value, Regular]] = []
         for passed, language in classes([tests[key] for key in infinite], place):
             held = {tests[key][0] for key, holds in zip(infinite, passed, strict=True) if holds}
             if part.keys and tests["keys", part.keys][0] not in held:
@@ -395,20 +392,8 @@ class ObjectLowering:
                     conjunction = join(conjunction, inner)
             if 1 in conjunction:
                 continue
-            found.setdefault(self._entry(part, conjunction, None, holds, tests, demand_tests, place), []).append(
-                language
-            )
-        made = []
-        for value, languages in found.items():
-            keys = either(languages)
-            if names:
-                keys = (
-                    Complement(Literals(tuple(names)))
-                    if keys is ANY_TEXT
-                    else both(keys, Complement(Literals(tuple(names))))
-                )
-            made.append(Property(self._style.quoted(keys), value, False))
-        return tuple(made)
+            found.append((self._entry(part, conjunction, None, holds, tests, demand_tests, place), language))
+        return open_entries(found, names, self._style.quoted)
 
 
 class Lowering:

@@ -12,6 +12,7 @@ import pytest
 from guideway.constraints import JsonSchema, json_schema as source
 from guideway.errors import ConstraintError, InvalidConstraintError
 from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.keywords import dialect_named
 from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents
 from guideway.frontends.json_schema.style import Profile, Style, make_style
@@ -47,7 +48,7 @@ class Drawer:
         if rng.random() < 0.9:
             made["type"] = rng.choice(TYPES) if rng.random() < 0.8 else rng.sample(TYPES, rng.randint(1, 3))
         for name, value in self.keywords(depth).items():
-            if rng.random() < 0.2 or (name in ("properties", "items") and name[:1] in str(made.get("type"))):
+            if rng.random() < 0.15 or (name in ("properties", "items") and name[:1] in str(made.get("type"))):
                 made[name] = value if rng.random() < 0.99 else rng.choice([None, 5, "x", [1], -1])
         return made
 
@@ -58,7 +59,14 @@ class Drawer:
             "properties": few,
             "required": [rng.choice(NAMES) for _ in range(rng.randint(0, 2))],
             "additionalProperties": rng.choice([True, False, {"type": "string"}]),
-            "patternProperties": {"^x": {"type": "integer"}},
+            "patternProperties": {
+                rng.choice(["^x", "b", "^(a|b)$", "("]): rng.choice([True, False, {"type": "integer"}])
+                for _ in range(rng.choice([1, 1, 1, 2]))
+            },
+            "minProperties": rng.randint(0, 2),
+            "maxProperties": rng.randint(0, 3),
+            "uniqueItems": rng.random() < 0.7,
+            "additionalItems": rng.choice([True, False, {"type": "string"}]),
             "items": self.schema(inner) if depth else {"type": "string"},
             "minItems": rng.randint(0, 2),
             "maxItems": rng.randint(0, 3),
@@ -69,7 +77,10 @@ class Drawer:
             "minimum": rng.choice([0, 1.5, -3]),
             "maximum": rng.choice([0, 7, 2.5]),
             "multipleOf": rng.choice([2, 0.5]),
-            "enum": rng.choice([["a", "b", "a"], [None, True, "x"], [1, "x"], [False], []]),
+            "enum": rng.choice(
+                [["a", "b", "a"], [None, True, "x"], [1, "x"], [2, 1.5, True, "x", 2], [3, 1], [False], []]
+            ),
+            "const": rng.choice(["a", 2, 2.5, None, False, [1]]),
             "title": "a title",
         }
         return found
@@ -81,8 +92,11 @@ STYLES = [
 ]
 
 
-def _lowered(schema: Any, profile: Profile) -> Grammar:
-    return JsonSchema(schema, profile=profile).grammar()
+NAMED = ["2020-12", "2019-09", "draft-07", "draft-06", "draft-04"]
+
+
+def _lowered(schema: Any, profile: Profile, dialect: str | None = None) -> Grammar:
+    return JsonSchema(schema, profile=profile, dialect=dialect).grammar()
 
 
 Made = Grammar | type[ConstraintError]
@@ -120,11 +134,11 @@ def difference(left: Grammar, right: Grammar) -> str:
 def test_fast_path_gives_the_same_grammar(style: Style) -> None:
     agreed = refused = 0
     for seed in range(1500):
-        schema = Drawer(seed).document()
-        documents = Documents(copy_schema(schema)[0], None, {}, False)
+        schema, dialect = Drawer(seed).document(), NAMED[seed % len(NAMED)]
+        documents = Documents(copy_schema(schema)[0], dialect_named(dialect), {}, False)
         expected = made(Lowering(Expander(documents), style).run)
         profile: Profile = "exact" if style is STYLES[0] else "generation"
-        grammar = made(partial(_lowered, schema, profile))
+        grammar = made(partial(_lowered, schema, profile, dialect))
         if not isinstance(grammar, Grammar) or not isinstance(expected, Grammar):
             assert grammar is expected, (seed, schema)
             refused += 1
@@ -151,7 +165,7 @@ def test_most_documents_need_no_terms(monkeypatch: pytest.MonkeyPatch) -> None:
         {"type": "object", "properties": few, "required": ["a"], "$defs": {"n": {"type": "array", "items": names}}}
     )
     with pytest.raises(AssertionError, match="a closer look"):
-        JsonSchema({"type": "object", "patternProperties": {"^x": names}})
+        JsonSchema({"type": "object", "patternProperties": {"^x": names, "^y": names}})
 
 
 @pytest.mark.parametrize("values", [[None], [True, "x"], ["x", None]])
