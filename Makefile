@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(wildcard kernel/include/guideway/*.hpp kernel/include/guideway/*.h kernel/src/*.cpp kernel/src/*.hpp kernel/src/*.h bindings/*.cpp bindings/*.hpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster site verdicts hard keywords test-stacks test-loops test-engines test-vllm test-wheels samples budgets walks python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster site verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -26,7 +26,11 @@ storm: .venv/.test                 ## 64 processes on one cache directory, with 
 	$(BIN)/python -m tests.campaigns.cache_storm
 test-loops: .venv/.loops           ## integrations with transformers and onnxruntime-genai (run by CI)
 	$(BIN)/python -m pytest -m "engine and not slow" tests/unit/integrations/transformers tests/unit/integrations/test_onnx_genai.py \
-	    tests/unit/integrations/test_loops_agree.py tests/unit/masks/test_torch.py tests/property/test_processors.py
+	    tests/unit/integrations/test_loops_agree.py tests/unit/masks/test_torch.py tests/property/test_processors.py \
+	    tests/unit/tokenizers/test_chat_template.py tests/unit/tokenizers/test_chat_families.py
+test-templates: .venv/.loops        ## chat templates of model families, compared with transformers; downloads llama-cpp-python's source (77 MB)
+	$(BIN)/python -m pip download -q --no-deps --no-build-isolation --no-binary llama-cpp-python -d .venv/.sdists llama-cpp-python==0.3.36
+	$(BIN)/python -m pytest -m engine tests/unit/tokenizers/test_chat_families.py
 test-engines: .venv/.engines       ## tests of the optional engines (installs torch, transformers, MLX, llama-cpp-python)
 	$(BIN)/python -m pytest -m "engine and not slow" $(T)
 test-vllm: .venv-vllm/.done        ## vLLM on a CPU in a separate venv: 2 to 7 minutes and 3.7 GB to install, 2 to 6 minutes to run

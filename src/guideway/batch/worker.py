@@ -208,7 +208,7 @@ class Worker:
             output = constraint_of_row(row.get(self.constraint_column or ""), self.output)
             prompt: Any = text
             if self.extract:
-                chat = isinstance(model, GeneratingModel) or model.tokenizer.has_chat_template
+                chat = isinstance(model, GeneratingModel) or model.tokenizer.is_instruct
                 prompt = Extraction(output, {}).prompt(text, chat=chat)
             key = prompt if self.id_column is None else str(row[self.id_column])
             options = {} if "seed" in self.options else {"seed": _seed(key)}

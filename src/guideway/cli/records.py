@@ -86,7 +86,7 @@ def extract_all(
     """
     source = constraints.of(output)
     made = Extraction(source, options)
-    prompts: Any = [made.prompt(text, chat=model.tokenizer.has_chat_template) for text in texts]
+    prompts: Any = [made.prompt(text, chat=model.tokenizer.is_instruct) for text in texts]
     every: Options = {**made.options, "return_exceptions": True}
     quiet: Any = {**every, "progress": False}
     free: list[Any] = complete(model, prompts, **quiet) if compare and prompts else []

@@ -131,7 +131,7 @@ def extraction_job(model: ModelBase, text: object, output: object, options: Mapp
     check_model(model)
     made = Extraction(output, options)
     texts, single = texts_of(text)
-    prompts: list[Any] = [made.prompt(one, chat=model.tokenizer.has_chat_template) for one in texts]
+    prompts: list[Any] = [made.prompt(one, chat=model.tokenizer.is_instruct) for one in texts]
     return Job(model, prompts[0] if single else prompts, made.source, None, made.options)
 
 
@@ -155,7 +155,7 @@ def extraction(model: ModelBase, text: str, output: object, **options: Any) -> G
     """
     check_model(model)
     made = Extraction(output, options)
-    return GenerationRequest(made.prompt(text, chat=model.tokenizer.has_chat_template), made.source, **made.options)
+    return GenerationRequest(made.prompt(text, chat=model.tokenizer.is_instruct), made.source, **made.options)
 
 
 def _as_json(number: int, record: object) -> str:

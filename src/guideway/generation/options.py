@@ -9,7 +9,7 @@ import operator
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, cast
 
 from guideway.arguments import integer
@@ -76,6 +76,7 @@ class BaseOptions(TypedDict, total=False):
     logprobs: int | None
     return_kv_cache: bool
     on_truncation: Literal["return", "raise"]
+    chat_template_kwargs: Mapping[str, Any]
     batch_size: int
     progress: bool
 
@@ -127,6 +128,10 @@ OPTIONS: dict[str, Option] = {
         "return",
         '"raise": raise `TruncatedError` at the first token that would have been another without `max_tokens` and the'
         ' limit of the context. "return": `Generation.truncation` reports it.',
+    ),
+    "chat_template_kwargs": Option(
+        None,
+        "Arguments of `Tokenizer.render_chat` for a prompt of messages, such as `enable_thinking` or `documents`.",
     ),
     "allow_truncation": Option(False, "Let `max_tokens` cut a constrained text. The value is then None."),
     "return_exceptions": Option(
@@ -187,6 +192,7 @@ class GenerationSettings:
     token_healing: bool
     return_kv_cache: bool
     raise_on_truncation: bool = False
+    template_options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
@@ -214,6 +220,7 @@ class GenerationSettings:
             token_healing,
             return_kv_cache,
             wanted == "raise",
+            _template_options(options),
         )
 
 
@@ -297,6 +304,15 @@ def _limits(options: Options) -> Limits:
         logprobs,
         options.get("on_truncation") == "raise",
     )
+
+
+def _template_options(options: Options) -> Mapping[str, Any]:
+    given: object = options.get("chat_template_kwargs")
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+        raise TypeError(f"chat_template_kwargs must be a dict of names and values, got {given!r}")
+    return given
 
 
 def _integer(options: Options, name: str, default: int) -> int:

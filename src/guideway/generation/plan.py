@@ -22,6 +22,7 @@ from guideway.errors import (
     TruncatedError,
     UnsupportedTokenizerError,
 )
+from guideway.generation.chat_prompts import prompt_text, with_family
 from guideway.generation.options import (
     BATCH,
     CALL_ONLY,
@@ -98,7 +99,9 @@ class Plan:
     ) -> None:
         check_model(model)
         self.model = model
-        self.source: Constraint[Any] | None = None if output is None else constraints.of(output)
+        self.source: Constraint[Any] | None = None
+        if output is not None:
+            self.source = with_family(constraints.of(output), model.tokenizer)
         self.settings = GenerationSettings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         _check_ids(self.settings, len(model.vocabulary))
         self.automaton: Automaton | None = None
@@ -124,7 +127,8 @@ class Plan:
         elif not all(isinstance(one, Mapping) for one in prompt):
             raise TypeError(f"{_PROMPTS}; got a list that is neither of ids nor of messages")
         else:
-            session.feed(self.model.tokenizer.encode(self.model.tokenizer.render_chat(prompt)))
+            text = prompt_text(self.model.tokenizer, prompt, self.source, self.settings.template_options)
+            session.feed(self.model.tokenizer.encode(text))
         if not len(session):
             raise EmptySequenceError("the prompt is empty and the tokenizer has no BOS token, so there are no logits")
         healed = _healed(session) if self.settings.token_healing else ""

@@ -158,7 +158,7 @@ def load_served(source: str, *, chat_template: str | None = None, **options: Any
         raise ValueError(  # noqa: TRY004  # the argument has the right type
             f"{source!r} is a model served by an API; a server runs local models"
         )
-    if chat_template is not None or not model.tokenizer.has_chat_template:
+    if chat_template is not None or not model.tokenizer.is_instruct:
         model.tokenizer = model.tokenizer.with_chat_template(chat_template or PLAIN_TEMPLATE)
     return model
 

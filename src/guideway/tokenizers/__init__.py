@@ -6,6 +6,7 @@ kept.py            tokenizers that were read, per object
 report.py          what a vocabulary contains
 special_tokens.py  end-of-text tokens by name
 chat_template.py   chat templates
+template_sandbox.py  the Jinja environment of chat templates: bounded work and memory
 streaming.py       incremental UTF-8 decoding
 files.py           adapter: paths
 unwrap.py          adapter: objects that hold a tokenizer

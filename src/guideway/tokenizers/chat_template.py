@@ -1,16 +1,37 @@
-"""Chat templates: Jinja in a sandbox, as transformers renders them."""
+"""Chat templates: Jinja in a sandbox, as transformers renders them.
+
+The text of a template comes with a downloaded tokenizer, so it is untrusted code. `template_sandbox.py` bounds what it
+can do. It sees copies of messages, tools and other values that consist of plain JSON values.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
+import importlib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from guideway.caching import cached
-from guideway.errors import ChatTemplateError, MissingDependencyError
+from guideway.errors import ChatTemplateError, LimitExceededError, MissingDependencyError
 
-__all__ = ["render_template"]
+__all__ = ["MAX_TEMPLATE", "plain", "render_template"]
+
+MAX_TEMPLATE = 1 << 20
+"""The maximum number of characters of a template."""
+
+MAX_DEPTH = 200
+"""The maximum nesting of messages, tools and other values."""
+
+WORK = 200_000
+"""The units of work of a template, in addition to those for the size of its input."""
+
+WORK_PER_VALUE = 500
+"""The units of work for each value in messages, tools and other variables."""
+
+_REASONING = ("reasoning_content", "thinking", "reasoning")
+_TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 
 
 def render_template(
@@ -20,49 +41,106 @@ def render_template(
     special_tokens: Mapping[str, object],
     tools: Sequence[object] | None = None,
     documents: Sequence[object] | None = None,
+    add_generation_prompt: bool = True,
+    continue_final_message: bool | str = False,
+    **variables: object,
 ) -> str:
-    """Render a prompt that ends where the reply of the model begins.
+    """Render messages as a text.
 
     Args:
         template: A Jinja template, or None.
-        messages: Messages with the keys "role" and "content".
+        messages: Messages with the keys "role" and "content". Keys with the value None are left out.
         special_tokens: Texts of special tokens by name, such as "bos_token".
-        tools: Tools as JSON values.
+        tools: Tools as JSON values, `Tool` objects or Python functions.
         documents: Documents as JSON values.
+        add_generation_prompt: End where the reply of the model begins.
+        continue_final_message: End where the text of the last message ends, so that the model continues it. A str is
+            the key of the text. Excludes `add_generation_prompt`.
+        **variables: Other variables of the template, such as `enable_thinking`.
 
     Raises:
-        ChatTemplateError: There is no template, or it raised an error.
+        ChatTemplateError: There is no template, it raised an error, or it exceeds a limit.
         MissingDependencyError: jinja2 is not installed.
+        TypeError: A message is not a mapping, or a tool is none of the above.
     """
     if template is None:
         raise ChatTemplateError("the tokenizer has no chat template; pass the prompt as one string")
+    if len(template) > MAX_TEMPLATE:
+        raise ChatTemplateError(f"the chat template has {len(template):,} characters; the limit is {MAX_TEMPLATE:,}")
+    chat, units = _plain_messages(messages), [0]
+    if continue_final_message and add_generation_prompt:
+        raise ValueError(
+            "continue_final_message and add_generation_prompt exclude each other; pass add_generation_prompt=False"
+        )
+    key = continue_final_message if isinstance(continue_final_message, str) else "content"
+    final = _tagged(chat, key, template) if continue_final_message else ""
+    given = {
+        **special_tokens,
+        **variables,
+        "messages": chat,
+        "tools": None if tools is None else [_tool(one) for one in tools],
+        "documents": None if documents is None else list(documents),
+        "add_generation_prompt": add_generation_prompt,
+    }
+    values = {name: plain(value, name, units) for name, value in given.items()}
+    text = _rendered(template, values, WORK + WORK_PER_VALUE * units[0])
+    return _cut(text, final) if continue_final_message else text
+
+
+def _rendered(template: str, values: Mapping[str, Any], units: int) -> str:
     try:
-        from jinja2 import TemplateError
-        from jinja2.sandbox import ImmutableSandboxedEnvironment
+        from guideway.tokenizers.template_sandbox import bounded
     except ImportError:
         raise MissingDependencyError(
             "chat templates need the package jinja2, which is not installed: pip install 'guideway[chat]'"
         ) from None
-
-    def refuse(message: str) -> None:
-        raise TemplateError(message)
-
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _generation_extension()]
-    )
-    environment.filters["tojson"] = _to_json
-    environment.globals["raise_exception"] = refuse
-    environment.globals["strftime_now"] = lambda form: datetime.datetime.now().strftime(form)
     try:
-        return environment.from_string(template).render(
-            messages=[dict(message) for message in messages],
-            tools=tools,
-            documents=documents,
-            add_generation_prompt=True,
-            **special_tokens,
-        )
+        with bounded(units):
+            text: str = _compiled(template).render(values)
+            return text
+    except LimitExceededError as error:
+        raise ChatTemplateError(str(error)) from error
     except Exception as error:  # a template is untrusted code and can raise anything
-        raise ChatTemplateError(f"the chat template failed for these messages: {error}") from error
+        raise ChatTemplateError(f"the chat template failed for these messages: {_shown(error)}") from error
+
+
+def _shown(error: Exception) -> str:
+    """Return the message of an error, without most of a long one."""
+    try:
+        text = str(error) or type(error).__name__
+    except Exception:
+        text = type(error).__name__
+    return text if len(text) <= 2000 else text[:2000] + "…"
+
+
+@cached(16)
+def _compiled(template: str) -> Any:
+    return _environment().compiled(template)
+
+
+@cached(1)
+def _environment() -> Any:
+    from guideway.tokenizers.template_sandbox import TemplateSandbox
+
+    environment = TemplateSandbox(["jinja2.ext.loopcontrols", _generation_extension()])
+    environment.add_filter("tojson", _to_json)
+    environment.close_filters()
+    environment.globals["raise_exception"] = _refuse
+    environment.globals["strftime_now"] = _now
+    return environment
+
+
+def _refuse(message: object = "") -> NoReturn:
+    from jinja2 import TemplateError
+
+    raise TemplateError(str(message))
+
+
+def _now(form: str) -> str:
+    """Return the time in a format. The length of the format is bounded, and so is that of the text."""
+    if len(form) > 200:
+        raise LimitExceededError(f"the time format of the chat template has {len(form):,} characters; the limit is 200")
+    return datetime.datetime.now().strftime(form)
 
 
 @cached(1)
@@ -93,3 +171,119 @@ def _to_json(
     sort_keys: bool = False,
 ) -> str:
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+# The values that a template sees.
+
+
+def plain(value: object, what: str, units: list[int], depth: int = 0) -> Any:
+    """Return a copy of a value that consists of JSON values only. Other objects become the name of their type.
+
+    Args:
+        value: The value.
+        what: Its name, for errors.
+        units: Its only item grows by the number of values, and by the characters divided by 64.
+        depth: The number of containers around the value.
+
+    Raises:
+        ChatTemplateError: The value is nested deeper than `MAX_DEPTH`.
+    """
+    if depth > MAX_DEPTH:  # bounds the recursion
+        raise ChatTemplateError(f"{what} of the chat template are nested deeper than {MAX_DEPTH} levels")
+    units[0] += 1
+    if value is None or type(value) in (bool, int, float):
+        return value
+    if isinstance(value, str):
+        units[0] += len(value) >> 6
+        return str.__str__(value)
+    if isinstance(value, Mapping):
+        return {plain(key, what, units, depth + 1): plain(one, what, units, depth + 1) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        copied = [plain(one, what, units, depth + 1) for one in value]
+        return copied if isinstance(value, list) else tuple(copied)
+    return _plain_object(value, what, units, depth)
+
+
+def _plain_object(value: object, what: str, units: list[int], depth: int) -> Any:
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        found: object = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    elif callable(dump := getattr(value, "model_dump", None)):
+        found = dump()
+    elif type(value).__module__ == "numpy" and callable(item := getattr(value, "item", None)) and _is_scalar(value):
+        found = item()
+    else:
+        return f"<{type(value).__name__}>"
+    return plain(found, what, units, depth + 1)
+
+
+def _is_scalar(value: object) -> bool:
+    return getattr(value, "shape", None) == ()
+
+
+def _plain_messages(messages: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
+    """Return copies of messages without None, and with the names of reasoning that templates read."""
+    chat: list[dict[str, Any]] = []
+    for number, message in enumerate(messages, 1):
+        if not isinstance(message, Mapping):
+            raise TypeError(f"message {number} of {len(messages)} must be a dict, got {type(message).__name__}")
+        one: dict[str, Any] = {key: value for key, value in message.items() if value is not None}
+        reasoning = next((one[key] for key in _REASONING if key in one), None)
+        if reasoning is not None:
+            one = {"thinking": reasoning, **one, "reasoning_content": reasoning}
+        chat.append(one)
+    return chat
+
+
+def _tool(tool: Any) -> Any:
+    """Return a tool as JSON values."""
+    if isinstance(tool, Mapping):
+        return tool
+    convert = getattr(tool, "to_openai", None)
+    if convert is None:
+        if not callable(tool):
+            raise TypeError(f"a tool must be a dict with a JSON Schema, a Tool or a function, got {tool!r}")
+        # The class of a higher level is looked up only for a Python function.
+        convert = importlib.import_module("guideway.constraints.tools").Tool.of(tool).to_openai
+    return convert()
+
+
+# The continuation of the last message.
+
+
+def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
+    """Append a tag to the text of the last message, and return the text."""
+    if not chat:
+        raise ChatTemplateError("continue_final_message needs a message")
+    final = chat[-1]
+    text = final.get(key)
+    if text is None:
+        raise ChatTemplateError(f"continue_final_message: the last message has no {key!r} to continue")
+    keys = [one for one in _REASONING if final.get(one) == text] if key in _REASONING else [key]
+    if not any(one in template for one in keys):
+        raise ChatTemplateError(f"continue_final_message: the chat template does not use the key {key!r}")
+    if isinstance(text, (list, tuple)):
+        parts = [dict(part) if isinstance(part, Mapping) else part for part in text]
+        last = next((part for part in reversed(parts) if isinstance(part, dict) and "text" in part), None)
+        if last is None:
+            raise ChatTemplateError("continue_final_message: the last message has no text to continue")
+        found = str(last["text"])
+        last["text"], final[key] = found + _TAG, parts
+        return found
+    for one in keys:
+        final[one] = str(text) + _TAG
+    return str(text)
+
+
+def _cut(text: str, final: str) -> str:
+    """Return the rendered text up to the tag."""
+    at = text.rfind(_TAG.strip())
+    if at < 0 or final.strip() not in text:
+        raise ChatTemplateError(
+            "continue_final_message: the last message does not appear in the text of the chat template, which may"
+            " remove parts of it"
+        )
+    return text[:at] if text.startswith(_TAG, at) else text[:at].rstrip()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from guideway.errors import GuidewayError, InvalidFileError, InvalidTokenError, UnsupportedTokenizerError
-from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of
+from guideway.tokenizers.huggingface import MAX_TOKENS, byte_level, template_of, templates_of
 from guideway.tokenizers.special_tokens import by_custom
 from guideway.tokenizers.tokenizer import SpecialTokens, split_at
 from guideway.tokenizers.vocabulary import Vocabulary
@@ -28,6 +28,7 @@ __all__ = ["Gguf", "of_path", "read_header"]
 MAGIC = b"GGUF"
 _MAX_PIECE = 1_000  # maximum length of a mergeable piece, in characters; every split of a piece is tried
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = range(1, 7)  # token types of llama.cpp
+_NAMED = "tokenizer.chat_template."  # keys of further chat templates
 _SPACE = "▁"
 _NO_TEXT = "\U0010ffff" * 8
 
@@ -229,6 +230,9 @@ def of_path(path: Path) -> Gguf:
         eos_ids=tuple(sorted({i for i in ends if _id(i, tokens) is not None})),
         pad_id=_id(field("padding_token_id"), tokens),
         chat_template=template_of(header.get("tokenizer.chat_template")),
+        named_templates=templates_of(
+            {name.removeprefix(_NAMED): text for name, text in header.items() if name.startswith(_NAMED)}
+        ),
     )
     return Gguf(
         model=model,

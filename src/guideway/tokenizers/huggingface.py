@@ -33,6 +33,7 @@ __all__ = [
     "read_json",
     "read_text",
     "template_of",
+    "templates_of",
     "watch",
     "wrapper_state",
 ]
@@ -199,6 +200,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         specials = SpecialTokens(
             attributes.bos_token_id, () if eos is None else ids_of(eos), attributes.pad_token_id,
             template_of(getattr(attributes, "chat_template", None)), named_in(getattr(attributes, "special_tokens_map", {})),
+            templates_of(getattr(attributes, "chat_template", None)),
         )  # fmt: skip
         return HuggingFace(Private.copy_of(inner), specials)
     if _is_fast_tokenizer(source):
@@ -328,12 +330,14 @@ def _beside(folder: Path, private: Private) -> SpecialTokens:
     bos, pad = role("bos"), role("pad")
     file = folder / "chat_template.jinja"
     template = read_text(file) if file.is_file() else template_of(config.get("chat_template"))
+    more = {one.stem: read_text(one) for one in sorted((folder / "additional_chat_templates").glob("*.jinja"))}
     return SpecialTokens(
         bos_id=custom.bos_id if bos is None and not config else bos,
         eos_ids=tuple(sorted(eos)) or custom.eos_ids,
         pad_id=custom.pad_id if pad is None else pad,
         chat_template=template,
         named=named_in(config),
+        named_templates=tuple({**dict(templates_of(config.get("chat_template"))), **more}.items()),
     )
 
 
@@ -352,11 +356,16 @@ def _largest_id(document: Mapping[str, Any]) -> int:
 
 def template_of(value: object) -> str | None:
     """Return the chat template of a configuration value: a str, or the one named "default" of several."""
-    if isinstance(value, list):  # several templates with names
+    return value if isinstance(value, str) else dict(templates_of(value)).get("default")
+
+
+def templates_of(value: object) -> tuple[tuple[str, str], ...]:
+    """Return the chat templates of a configuration value that has several, by name."""
+    if isinstance(value, list):
         value = {entry.get("name"): entry.get("template") for entry in value if isinstance(entry, Mapping)}
-    if isinstance(value, Mapping):
-        value = value.get("default")
-    return value if isinstance(value, str) else None
+    if not isinstance(value, Mapping):
+        return ()
+    return tuple(sorted((k, v) for k, v in value.items() if isinstance(k, str) and isinstance(v, str)))
 
 
 def read_text(file: Path) -> str:

@@ -127,6 +127,7 @@ _BESIDE = (
     "config.json",
     "generation_config.json",
     "chat_template.jinja",
+    "additional_chat_templates",
 )
 
 

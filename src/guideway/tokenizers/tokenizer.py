@@ -24,6 +24,9 @@ from guideway.tokenizers.vocabulary import Vocabulary
 
 __all__ = ["Batch", "SpecialTokens", "Tokenizer", "TokenizerBackend", "find_backend", "library", "split_at", "watch_of"]
 
+UNTRAINED = "{#- not trained on this template -#}"
+"""A comment in the chat template of a base model, such as the bundled one."""
+
 _OTHERS = 4
 _KNOWN = (
     "tokenizers.Tokenizer; fast and slow tokenizers of transformers; sentencepiece.SentencePieceProcessor;"
@@ -47,6 +50,7 @@ class SpecialTokens:
         pad_id: Padding.
         chat_template: A Jinja template.
         named: Texts of special tokens by the names that chat templates use, such as "unk_token".
+        named_templates: Further Jinja templates by name, such as "tool_use".
     """
 
     bos_id: int | None = None
@@ -54,6 +58,7 @@ class SpecialTokens:
     pad_id: int | None = None
     chat_template: str | None = None
     named: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
+    named_templates: tuple[tuple[str, str], ...] = ()
 
 
 class Batch(NamedTuple):
@@ -201,6 +206,12 @@ class Tokenizer:
         """Whether the tokenizer has a chat template."""
         return self._specials.chat_template is not None
 
+    @property
+    def is_instruct(self) -> bool:
+        """Whether the model was trained on its chat template: there is one, and it does not contain `UNTRAINED`."""
+        template = self._specials.chat_template
+        return template is not None and UNTRAINED not in template
+
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Return the token ids of a text.
 
@@ -279,25 +290,61 @@ class Tokenizer:
         *,
         tools: Sequence[object] | None = None,
         documents: Sequence[object] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool | None = None,
+        continue_final_message: bool | str = False,
+        **template_options: object,
     ) -> str:
-        """Return the prompt of a conversation, by the chat template. Encode it without `special`.
+        """Return the text of a conversation, by the chat template. Encode it without `special`.
+
+        The result is that of `apply_chat_template(…, tokenize=False)` of transformers.
 
         Args:
             messages: Messages with the keys "role" and "content".
-            tools: Tools for the template, as JSON values.
+            tools: Tools for the template: dicts as the OpenAI API writes them, `Tool` objects, or Python functions.
             documents: Documents for the template, as JSON values.
+            chat_template: A Jinja template, or the name of one of several templates of the tokenizer. None: with tools
+                the one named "tool_use" if it exists, else the default template.
+            add_generation_prompt: End where the reply of the model begins. None: True, unless
+                `continue_final_message` is given.
+            continue_final_message: End with the text of the last message, so that the model continues it.
+            **template_options: Other variables of the template, such as `enable_thinking` or `tool_choice`.
 
         Raises:
-            ChatTemplateError: There is no template, or it raised an error.
+            ChatTemplateError: There is no template, it raised an error, or it exceeds a limit of work or memory.
             MissingDependencyError: jinja2 is not installed.
+            TypeError: A message or a tool has a wrong type.
+            ValueError: `add_generation_prompt` and `continue_final_message` are both given.
         """
+        if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
+            raise TypeError(f"messages must be a list of dicts, got {type(messages).__name__}")
+        if add_generation_prompt is None:
+            add_generation_prompt = not continue_final_message
+        return render_template(
+            self.template_for(tools, chat_template),
+            messages,
+            special_tokens=self._template_tokens(),
+            tools=tools,
+            documents=documents,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            **template_options,
+        )
+
+    def template_for(self, tools: Sequence[object] | None = None, chat_template: str | None = None) -> str | None:
+        """Return the template that `render_chat` uses for these arguments, or None."""
+        named = dict(self._specials.named_templates)
+        if chat_template is not None:
+            return named.get(chat_template, chat_template)
+        if tools is not None and "tool_use" in named:
+            return named["tool_use"]
+        return self._specials.chat_template
+
+    def _template_tokens(self) -> dict[str, object]:
         bos = "" if self.bos_id is None else self._backend.spelled(self.bos_id)
         eos = self._backend.spelled(self.eos_ids[0]) if self.eos_ids else ""
         named = {name: list(text) if isinstance(text, tuple) else text for name, text in self._specials.named}
-        special_tokens = {"bos_token": bos, "eos_token": eos, **named}
-        return render_template(
-            self._specials.chat_template, messages, special_tokens=special_tokens, tools=tools, documents=documents
-        )
+        return {"bos_token": bos, "eos_token": eos, **named}
 
     def _text_bytes(self, ids: Iterable[int]) -> bytes:
         data = self.vocabulary.bytes_of(ids)

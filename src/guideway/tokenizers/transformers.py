@@ -61,6 +61,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         slow.pad_token_id,
         huggingface.template_of(slow.chat_template),
         named_in(slow.special_tokens_map),
+        huggingface.templates_of(slow.chat_template),
     )
     if "ByT5Tokenizer" in classes:
         named = tuple((token.text, token.id) for token in sorted(added, key=lambda token: token.id))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from guideway.batch import BatchResult
 from guideway.batch.bodies import request_of
 from guideway.errors import InvalidRequestError, OverloadedError
 from guideway.testing import Answer, Provider, ProviderRequest
+from tests.helpers.small_model import write_model
 from tests.packaging.repository import PACKAGE
 
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
@@ -214,8 +216,8 @@ def test_fields_of_the_line() -> None:
         request_of({**line(TEXT, prompt="a"), "method": "get"})
 
 
-def test_a_model_without_a_chat_template(tiny: gw.Model) -> None:
-    made = one(tiny, line(CHAT, messages=HELLO))
+def test_a_model_without_a_chat_template(tmp_path: Path) -> None:
+    made = one(gw.load(f"onnx:{write_model(tmp_path)}"), line(CHAT, messages=HELLO))
     assert made["response"]["status_code"] == 400
     assert made["response"]["body"]["error"]["code"] == "chat_template"
 

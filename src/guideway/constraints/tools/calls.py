@@ -17,8 +17,8 @@ from guideway.constraints.tags import without
 from guideway.constraints.tools.arguments import is_text, pairs, properties, python
 from guideway.constraints.tools.families import FAMILIES, Family, family_of
 from guideway.constraints.tools.reply_parser import read
-from guideway.constraints.tools.tool import Tool
-from guideway.errors import InvalidConstraintError, InvalidTextError
+from guideway.constraints.tools.tool import Tool, named
+from guideway.errors import ConstraintError, InvalidConstraintError, InvalidTextError, UnsupportedError
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
@@ -127,6 +127,8 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
     Args:
         tools: A `Tool`, or a value that `Tool.of` accepts, per tool.
         family: A name in `FAMILIES`, a `Family`, or a tokenizer or a model, whose chat template determines the family.
+            None: `generate` and the other functions use the family of the model's chat template if it is known, else
+            "hermes".
         choice: "auto" (text, or text and calls), "required" (at least one call), "none" (text), or the one tool to
             call, by name or as the OpenAI API writes it.
         parallel: Whether a reply may have several calls, if the family supports that. None: True unless `choice` is a
@@ -141,7 +143,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         self,
         tools: Iterable[Tool | Mapping[str, Any] | Callable[..., Any]],
         *,
-        family: str | Family | Tokenizer | HasTokenizer,
+        family: str | Family | Tokenizer | HasTokenizer | None = None,
         choice: Literal["auto", "required", "none"] | str | Mapping[str, Any] = "auto",
         parallel: bool | None = None,
     ) -> None:
@@ -160,7 +162,8 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         self.parallel = self.choice not in names if parallel is None else parallel
         if not self.tools and self.choice != "none":
             raise InvalidConstraintError(f"choice {self.choice!r} needs at least one tool; pass tools or choice='none'")
-        self.family = _family(family)
+        self.has_default_family = family is None
+        self.family = _family("hermes" if family is None else family)
         self._called = {tool.name: tool for tool in self.tools if self.choice in ("auto", "required", tool.name)}
         self._prepare(*(tool.parameters for tool in self.tools))
 
@@ -179,6 +182,20 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
     @cached_property
     def _grammar(self) -> Grammar:
         return lower(self._rules, "reply").grammar
+
+    def for_tokenizer(self, tokenizer: Tokenizer) -> ToolCalls:
+        """Return the constraint with the family of a tokenizer's chat template; itself if the family is given.
+
+        Args:
+            tokenizer: The tokenizer. If its template has no known notation of tool calls, the family is "hermes".
+        """
+        if not self.has_default_family:
+            return self
+        try:
+            family = family_of(tokenizer.template_for(self.tools or None) or "")
+        except UnsupportedError:
+            family = "hermes"
+        return ToolCalls(self.tools, family=family, choice=self.choice, parallel=self.parallel)
 
     # The grammar.
 
@@ -237,7 +254,10 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
             "python": lambda: python(tool),
         }
         name, middle, suffix = (self._marker(text) for text in (tool.name, family.middle, family.suffix))
-        arguments = forms[family.arguments]()
+        try:
+            arguments = forms[family.arguments]()
+        except ConstraintError as error:
+            raise named(error, tool.name) from error
         parts = (name, middle, arguments, call_id) if family.is_object else (name, call_id, middle, arguments)
         return Concatenation((*parts, suffix))
 

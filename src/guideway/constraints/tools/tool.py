@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from guideway.constraints.base import Constraint
 from guideway.constraints.coerce import of
 from guideway.constraints.json_schema import JsonSchema
 from guideway.constraints.python_types import PythonType
-from guideway.errors import InvalidConstraintError, InvalidTextError
+from guideway.constraints.tools.docstrings import described
+from guideway.errors import ConstraintError, InvalidConstraintError, InvalidTextError
 from guideway.grammar.recognizer import accepts, byte_automaton
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-__all__ = ["NAME", "Tool"]
+__all__ = ["NAME", "Tool", "named"]
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
 _NOTHING: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -33,12 +35,20 @@ class Tool:
         name: At most 128 letters, digits, "_", "." and "-"; the first is a letter or "_".
         parameters: A JSON Schema of an object, or a Python type or constraint whose texts are JSON objects.
         description: What the tool does, for prompts.
+        function: The Python function that `Chat.run` calls with the arguments; it may be async. None: there is none.
 
     Raises:
         InvalidConstraintError: An argument is not valid.
     """
 
-    def __init__(self, name: str, parameters: object, description: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        parameters: object,
+        description: str = "",
+        *,
+        function: Callable[..., Any] | None = None,
+    ) -> None:
         for what, given in (("name", name), ("description", description)):
             if not isinstance(given, str):
                 raise InvalidConstraintError(
@@ -48,9 +58,14 @@ class Tool:
             raise InvalidConstraintError(
                 f"a tool name must have letters, digits, '_', '.' and '-' only and begin with a letter, got {name!r}"
             )
-        self.name, self.description = name, description
+        if function is not None and not callable(function):
+            raise InvalidConstraintError(f"the function of the tool {name!r} must be callable, got {function!r}")
+        self.name, self.description, self.function = name, description, function
         self.schema: Mapping[str, Any] | None = parameters if isinstance(parameters, Mapping) else None
-        self.parameters: Constraint[Any] = of(parameters)
+        try:
+            self.parameters: Constraint[Any] = of(parameters)
+        except ConstraintError as error:
+            raise named(error, name) from error
 
     @classmethod
     def of(cls, thing: Any) -> Tool:
@@ -73,7 +88,9 @@ class Tool:
             return cls(inner["name"], _NOTHING if parameters is None else parameters, inner.get("description") or "")
         if not callable(thing) or not hasattr(thing, "__name__"):
             raise InvalidConstraintError(f"a tool must be a Tool, a function or a dict, got {thing!r}")
-        return cls(thing.__name__, thing, (thing.__doc__ or "").strip())
+        is_function = isinstance(thing, (FunctionType, MethodType))
+        summary = described(thing).summary if is_function else (thing.__doc__ or "").strip()
+        return cls(thing.__name__, thing, summary, function=thing if is_function else None)
 
     @property
     def object_schema(self) -> Mapping[str, Any] | None:
@@ -82,6 +99,21 @@ class Tool:
             return self.schema
         found = self.parameters.schema if isinstance(self.parameters, (JsonSchema, PythonType)) else None
         return found if isinstance(found, Mapping) else None
+
+    def to_openai(self) -> dict[str, Any]:
+        """Return the tool as the OpenAI API and chat templates write it.
+
+        The parameters of a function have the descriptions of its docstring (section "Args").
+        """
+        schema: Any = self.object_schema
+        if schema is None:
+            schema = {"type": "object"}
+        elif self.schema is None:
+            schema = _without_titles(schema)
+            if self.function is not None:
+                schema = _with_descriptions(schema, described(self.function).parameters)
+        function = {"name": self.name, "description": self.description, "parameters": schema}
+        return {"type": "function", "function": function}
 
     @cached_property
     def _any_spelling(self) -> Automaton | None:
@@ -130,3 +162,35 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r}, {self.parameters!r})"
+
+
+def named(error: ConstraintError, name: str) -> ConstraintError:
+    """Return the error with the name of the tool in its message."""
+    if error.args and isinstance(error.args[0], str) and not error.args[0].startswith("tool "):
+        error.args = (f"tool {name!r}: {error.args[0]}", *error.args[1:])
+    return error
+
+
+def _without_titles(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a Python type without the titles that Pydantic adds, which repeat the names."""
+    found = {key: value for key, value in schema.items() if key != "title"}
+    properties = found.get("properties")
+    if isinstance(properties, Mapping):
+        found["properties"] = {
+            key: {k: v for k, v in value.items() if k != "title"} if isinstance(value, Mapping) else value
+            for key, value in properties.items()
+        }
+    return found
+
+
+def _with_descriptions(schema: dict[str, Any], descriptions: Mapping[str, str]) -> dict[str, Any]:
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return schema
+    found = {
+        key: {**value, "description": descriptions[key]}
+        if isinstance(value, Mapping) and descriptions.get(key) and "description" not in value
+        else value
+        for key, value in properties.items()
+    }
+    return {**schema, "properties": found}

@@ -1,0 +1,104 @@
+"""Tool calls and descriptions of tools as text, for chat templates that take no tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from guideway.constraints.tools.families import Family
+from guideway.constraints.tools.tool import Tool
+
+__all__ = ["described_tools", "messages_as_text", "written_calls"]
+
+
+def described_tools(tools: Sequence[Tool], family: Family) -> str:
+    """Return instructions with the descriptions of the tools and the notation of calls."""
+    listed = "\n".join(json.dumps(tool.to_openai()["function"], ensure_ascii=False) for tool in tools)
+    example = written_calls(family, [("FUNCTION", {"ARGUMENT": "VALUE"})])
+    return (
+        "You can call the following functions. Each line describes one of them, with a JSON Schema of its arguments:\n"
+        f"{listed}\n\nTo call a function, write the call in this form:\n{example}"
+    )
+
+
+def written_calls(family: Family, calls: Sequence[tuple[str, Any]]) -> str:
+    """Return calls, each with name and JSON arguments, in the notation of a family."""
+    shown = calls if family.several else calls[:1]
+    one = [f"{family.prefix}{name}{family.middle}{_arguments(family, given)}{family.suffix}" for name, given in shown]
+    return family.opening + family.separator.join(one) + family.closing
+
+
+def _arguments(family: Family, given: Any) -> str:
+    if family.arguments == "json" or not isinstance(given, Mapping):
+        return json.dumps(given, ensure_ascii=False)
+    if family.arguments == "python":
+        return "(" + ", ".join(f"{key}={value!r}" for key, value in given.items()) + ")"
+    before, between, after = family.pair
+    texts = {key: one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for key, one in given.items()}
+    return "".join(f"{before}{key}{between}{text}{after}" for key, text in texts.items())
+
+
+def messages_as_text(
+    messages: Sequence[Mapping[str, Any]], tools: Sequence[Tool], family: Family, *, system: bool = True
+) -> list[dict[str, Any]]:
+    """Return messages without tools: they are described in a message, and calls and results are written as text.
+
+    Args:
+        messages: The messages.
+        tools: The tools.
+        family: The notation of calls.
+        system: Describe the tools in the system message, else in the first message of the user.
+    """
+    found: list[dict[str, Any]] = []
+    for message in messages:
+        one = {key: value for key, value in message.items() if key not in ("tool_calls", "tool_call_id")}
+        if calls := message.get("tool_calls"):
+            text = written_calls(family, [_call(call) for call in calls])
+            one["content"] = _appended(message.get("content") or "", text, gap="\n" if message.get("content") else "")
+        if message.get("role") == "tool":
+            text = f"<tool_response>\n{_text(message.get('content'))}\n</tool_response>"
+            if found and found[-1].get("role") == "user" and messages[len(found) - 1].get("role") != "user":
+                found[-1]["content"] = _appended(found[-1]["content"], text, gap="\n")
+                continue
+            one = {"role": "user", "content": text}
+        found.append(one)
+    if not tools:
+        return found
+    words = described_tools(tools, family)
+    role = "system" if system else "user"
+    first = next((message for message in found if message.get("role") == role), None)
+    if first is not None:
+        first["content"] = _appended(first.get("content") or "", words, gap="\n\n", before=not system)
+    else:
+        found.insert(0, {"role": role, "content": words})
+    return found
+
+
+def _call(call: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return name and arguments of a call in a message. Arguments may be a JSON text."""
+    inner = call.get("function", call)
+    given = inner.get("arguments", {})
+    if isinstance(given, str):
+        with suppress(ValueError):  # not JSON: written as it is
+            given = json.loads(given)
+    return str(inner.get("name", "")), given
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, (list, tuple)):
+        return "".join(str(part.get("text", "")) if isinstance(part, Mapping) else str(part) for part in content)
+    return "" if content is None else json.dumps(content, ensure_ascii=False, default=str)
+
+
+def _appended(content: Any, text: str, *, gap: str, before: bool = False) -> Any:
+    """Return the content of a message with another text after (or before) it."""
+    if isinstance(content, (list, tuple)):
+        part = {"type": "text", "text": text}
+        return [part, *content] if before else [*content, part]
+    if not content:
+        return text
+    return f"{text}{gap}{content}" if before else f"{content}{gap}{text}"

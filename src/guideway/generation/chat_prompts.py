@@ -1,0 +1,105 @@
+"""Prompts from messages: the chat template of the model, and the tools of the constraint."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guideway.caching import cached
+from guideway.constraints import Constraint, Reasoning, ToolCalls
+from guideway.constraints.tools.writing import messages_as_text
+from guideway.errors import ChatTemplateError
+from guideway.tokenizers import Tokenizer
+from guideway.tokenizers.chat_template import render_template
+
+__all__ = ["prompt_text", "takes_tools", "tool_calls_in", "with_family"]
+
+_PROBE = "probe_tool_7f3a91"
+_PROBE_TOOL = {
+    "type": "function",
+    "function": {
+        "name": _PROBE,
+        "description": "",
+        "parameters": {"type": "object", "properties": {"x": {"type": "string", "description": ""}}},
+    },
+}
+
+
+def tool_calls_in(source: Constraint[Any] | None) -> ToolCalls | None:
+    """Return the `ToolCalls` of a constraint: itself, or the answer of a `Reasoning`; else None."""
+    while isinstance(source, Reasoning):
+        source = source.answer
+    return source if isinstance(source, ToolCalls) else None
+
+
+def with_family(source: Constraint[Any], tokenizer: Tokenizer) -> Constraint[Any]:
+    """Return the constraint with the notation of the chat template, if its `ToolCalls` names no family."""
+    calls = tool_calls_in(source)
+    if calls is None or not calls.has_default_family:
+        return source
+    bound: Constraint[Any] = calls.for_tokenizer(tokenizer)
+    wrappers = []
+    while isinstance(source, Reasoning):
+        wrappers.append(source)
+        source = source.answer
+    for one in reversed(wrappers):
+        bound = Reasoning(bound, begin=one.begin, end=one.end, optional=one.skips, special=one.special)
+    return bound
+
+
+def prompt_text(
+    tokenizer: Tokenizer,
+    messages: Sequence[Mapping[str, Any]],
+    source: Constraint[Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the text of messages.
+
+    The tools of `source` are passed to the template. A template that takes none gets them in the system message.
+
+    Args:
+        tokenizer: The tokenizer with the template.
+        messages: The messages.
+        source: The constraint of the reply.
+        options: Other arguments of `Tokenizer.render_chat`.
+
+    Raises:
+        ChatTemplateError: As in `Tokenizer.render_chat`.
+    """
+    given = dict(options or {})
+    calls = tool_calls_in(source)
+    if calls is None or not calls.tools or "tools" in given:
+        return tokenizer.render_chat(messages, **given)
+    tools = [tool.to_openai() for tool in calls.tools]
+    template = tokenizer.template_for(tools, given.get("chat_template"))
+    if template is None or takes_tools(template):
+        if calls.choice != "auto":
+            given.setdefault("tool_choice", calls.choice)
+        return tokenizer.render_chat(messages, tools=tools, **given)
+    warnings.warn(
+        "the chat template takes no tools, so they are described in the system message; the model may not have been"
+        " trained to call tools",
+        UserWarning,
+        stacklevel=2,
+    )
+    try:
+        return tokenizer.render_chat(messages_as_text(messages, calls.tools, calls.family), **given)
+    except ChatTemplateError:
+        if any(message.get("role") == "system" for message in messages):
+            raise
+        merged = messages_as_text(messages, calls.tools, calls.family, system=False)
+        return tokenizer.render_chat(merged, **given)
+
+
+@cached(64)
+def takes_tools(template: str) -> bool:
+    """Return whether a chat template writes the tools that it gets. It is rendered with a tool of a unique name."""
+    user = {"role": "user", "content": "x"}
+    for messages in ([user], [{"role": "system", "content": "x"}, user]):
+        try:
+            text = render_template(template, messages, special_tokens={}, tools=[_PROBE_TOOL])
+        except ChatTemplateError:
+            continue
+        return _PROBE in text
+    return "tools" in template

@@ -1,0 +1,476 @@
+"""A Jinja environment for templates from unknown sources, with bounded work and memory.
+
+Jinja's sandbox refuses access to the internals of Python objects. It does not bound what a template computes:
+`'x' * 10**10`, nested loops and lists that contain themselves twice are possible. `TemplateSandbox` counts work. One
+unit is one call, one iteration, or one operation, and some hundred characters that it reads or writes. The number of
+units bounds the time, and with `MAX_VALUE` the memory.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import GeneratorType
+from typing import Any
+
+from jinja2 import Template, TemplateError, nodes, pass_context
+from jinja2.ext import Extension
+from jinja2.runtime import Context
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+from jinja2.visitor import NodeTransformer
+
+from guideway.errors import LimitExceededError
+
+__all__ = ["MAX_VALUE", "TemplateSandbox", "bounded"]
+
+MAX_VALUE = 1 << 23
+"""The maximum size of a value: characters, and items of lists with the items inside them."""
+
+MAX_CALLS = 64
+"""The maximum number of macros and recursive loops inside each other."""
+
+MAX_NESTING = 200
+"""The maximum nesting of a value."""
+
+MAX_WIDTH = 10_000
+"""The maximum width that a text is padded or cut to."""
+
+MAX_FORMAT = 4_000
+"""The maximum number of characters of a format string."""
+
+_CHARACTERS = 256  # per unit
+_BITS = 4096  # of an integer
+
+_TEXT_METHODS = frozenset(
+    [
+        "capitalize",
+        "casefold",
+        "center",
+        "count",
+        "encode",
+        "endswith",
+        "expandtabs",
+        "find",
+        "format",
+        "format_map",
+        "index",
+        "isalnum",
+        "isalpha",
+        "isascii",
+        "isdecimal",
+        "isdigit",
+        "isidentifier",
+        "islower",
+        "isnumeric",
+        "isprintable",
+        "isspace",
+        "istitle",
+        "isupper",
+        "join",
+        "ljust",
+        "lower",
+        "lstrip",
+        "partition",
+        "removeprefix",
+        "removesuffix",
+        "replace",
+        "rfind",
+        "rindex",
+        "rjust",
+        "rpartition",
+        "rsplit",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "strip",
+        "swapcase",
+        "title",
+        "upper",
+        "zfill",
+    ]
+)
+_NUMBER_METHODS = frozenset({"bit_length", "is_integer"})
+_PADDING = frozenset({"batch", "center", "expandtabs", "indent", "ljust", "rjust", "slice", "wordwrap", "zfill"})
+_DEEP = frozenset({"format", "groupby", "join", "max", "min", "sort", "string", "sum", "tojson", "unique"})
+_REMOVED_FILTERS = ("pprint", "random", "striptags", "urlencode", "urlize", "xmlattr")
+_FORMAT_WIDTH = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(?:\*|\d{5,}|\d*\.(?:\*|\d{5,}))")
+
+
+class _Work(threading.local):
+    """The units that are left in the current thread, and the number of calls inside each other."""
+
+    left = 0
+    calls = 0
+    units = 0
+
+
+_work = _Work()
+
+
+@contextmanager
+def bounded(units: int) -> Iterator[None]:
+    """Let a template do this much work in the block.
+
+    Raises:
+        LimitExceededError: It does more.
+    """
+    before = _work.left, _work.calls, _work.units
+    _work.left, _work.calls, _work.units = units, 0, units
+    try:
+        yield
+    finally:
+        _work.left, _work.calls, _work.units = before
+
+
+def _charge(units: int) -> None:
+    _work.left -= units
+    if _work.left < 0:
+        raise LimitExceededError(
+            f"the chat template does more work than {_work.units:,} units, the limit for messages of this size"
+        )
+
+
+def _limit(size: int) -> None:
+    if size > MAX_VALUE:
+        raise LimitExceededError(f"the chat template makes a value of {size:,} items; the limit is {MAX_VALUE:,}")
+    _charge(1 + size // _CHARACTERS)
+
+
+def _size(value: Any) -> int:
+    """Return the number of characters or items, without those inside the items."""
+    return len(value) if isinstance(value, (str, bytes, list, tuple, dict, set, frozenset)) else 1
+
+
+def _deep_size(value: Any) -> int:
+    """Return the number of characters and items, with those inside the items. Charges the work of counting."""
+    if isinstance(value, (str, bytes)):
+        return len(value)
+    pending: list[tuple[Iterable[Any], int]] = [((value,), 0)]
+    total = 0
+    while pending:
+        items, depth = pending.pop()
+        if depth > MAX_NESTING:
+            raise LimitExceededError(f"a value of the chat template is nested deeper than {MAX_NESTING} levels")
+        for one in items:
+            total += 1
+            if isinstance(one, (str, bytes)):
+                total += len(one)
+            elif isinstance(one, dict):
+                pending.append((one, depth + 1))
+                pending.append((one.values(), depth + 1))
+            elif isinstance(one, (list, tuple, set, frozenset)):
+                pending.append((one, depth + 1))
+            elif isinstance(one, Namespace):
+                pending.append((one._Namespace__attrs.values(), depth + 1))
+            if total > MAX_VALUE:
+                _limit(total)
+        _charge(1 + _size(items) // 16)
+    return total
+
+
+def _counted(items: Iterable[Any]) -> Iterator[Any]:
+    for item in items:
+        _charge(1)
+        yield item
+
+
+def _checked(value: Any) -> Any:
+    """Return a value that an operation made, after its size was charged."""
+    if isinstance(value, GeneratorType):
+        return _counted(value)
+    if isinstance(value, int):
+        if value.bit_length() > _BITS:
+            raise LimitExceededError(f"the chat template makes an integer of more than {_BITS} bits")
+        return value
+    _limit(_size(value))
+    return value
+
+
+def _check_format(text: str) -> None:
+    """Check the widths in a format string of `str.format`."""
+    _check_format_size(text)
+    for _, _, spec, _ in string.Formatter().parse(text):
+        if spec and ("{" in spec or re.search(r"\d{5,}", spec)):
+            raise LimitExceededError(f"a chat template must not use the format {spec[:40]!r}: widths have 4 digits")
+
+
+def _check_percent(text: str) -> None:
+    """Check the widths in a format string of the operator %."""
+    _check_format_size(text)
+    if found := _FORMAT_WIDTH.search(text):
+        raise LimitExceededError(f"a chat template must not use the format {found[0][:40]!r}: widths have 4 digits")
+
+
+def _check_format_size(text: str) -> None:
+    if len(text) > MAX_FORMAT:
+        raise LimitExceededError(
+            f"a format string of the chat template has {len(text):,} characters; limit {MAX_FORMAT:,}"
+        )
+    _charge(1 + len(text) // 16)
+
+
+def _check_widths(name: str, arguments: Iterable[Any]) -> None:
+    for one in arguments:
+        if isinstance(one, int) and abs(one) > MAX_WIDTH:
+            raise LimitExceededError(f"the chat template calls {name} with {one}; the limit is {MAX_WIDTH:,}")
+        if isinstance(one, str) and len(one) > MAX_WIDTH:
+            raise LimitExceededError(f"the chat template calls {name} with a text of {len(one):,} characters")
+
+
+def _check_replace(text: str, old: Any, new: Any) -> None:
+    if isinstance(old, str) and isinstance(new, str):
+        _limit(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
+
+
+def _check_text_call(name: str, text: str, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Check the call of a method of a text, or of the filter of the same name. Returns the arguments."""
+    _charge(1 + len(text) // _CHARACTERS)
+    values = (*arguments, *named.values())
+    if name in _PADDING:
+        _check_widths(name, values)
+        most = max(
+            (one if isinstance(one, int) else len(one) for one in values if isinstance(one, (int, str))), default=8
+        )
+        lines = text.count("\n") if name == "indent" else text.count("\t") if name == "expandtabs" else 0
+        if name == "wordwrap":
+            lines = len(text)
+        _limit(len(text) + (1 + lines) * max(most, 8))
+    elif name == "replace" and len(values) >= 2:
+        _check_replace(text, values[0], values[1])
+    elif name == "join" and arguments:
+        parts = list(_counted(arguments[0]))
+        _limit(_deep_size(parts) + len(text) * len(parts))
+        return (parts,)
+    elif name in ("format", "format_map"):
+        _check_format(text)
+        _limit(len(text) + sum(map(_deep_size, values)) * (1 + text.count("{")))
+    return arguments
+
+
+def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a filter that charges its input and its output."""
+    passed = getattr(function, "jinja_pass_arg", None)
+
+    @pass_context
+    def call(context: Context, value: Any = None, /, *arguments: Any, **named: Any) -> Any:
+        _charge(1 + (_deep_size(value) // 32 if name in _DEEP else _size(value) // _CHARACTERS))
+        if name == "format":
+            _check_percent(str(value))
+            _limit(_deep_size(value) + _deep_size([arguments, named]) * (1 + str(value).count("%")))
+        elif name == "tojson":
+            indent = named.get("indent", arguments[1] if len(arguments) > 1 else None)
+            width = indent if isinstance(indent, int) else _size(indent or "")
+            _check_widths("tojson", [indent])
+            _limit(_deep_size(value) * 2 * (1 + width * (8 if indent else 0)))
+        elif name == "join":
+            parts = value = list(_counted(value)) if isinstance(value, Iterable) else [value]
+            _limit(_deep_size(parts) + len(parts) * sum(map(_deep_size, (*arguments, *named.values()))))
+        elif name == "sum" and not isinstance(
+            named.get("start", arguments[1] if len(arguments) > 1 else 0), (int, float)
+        ):
+            _limit(_deep_size(value) * (1 + _size(value)) // 2)  # every addition of lists copies
+        elif isinstance(value, str):
+            arguments = _check_text_call(name, value, arguments, named)
+        elif name in _PADDING:
+            _check_widths(name, (*arguments, *named.values()))
+        given = {
+            "context": (context,),
+            "eval_context": (context.eval_ctx,),
+            "environment": (context.environment,),
+        }.get(getattr(passed, "name", ""), ())
+        return _checked(function(*given, value, *arguments, **named))
+
+    return call
+
+
+class _Rewriter(NodeTransformer):
+    """Adds the counting to a parsed template."""
+
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # the interface of Jinja
+        self.generic_visit(node)
+        node.body.insert(0, nodes.ExprStmt(_hook("count", line=node.lineno)).set_lineno(node.lineno))
+        return node
+
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+        self.generic_visit(node)
+        return _hook("joined", *node.nodes, line=node.lineno)
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+        self.generic_visit(node)
+        if not isinstance(node.expr, nodes.Const):
+            node.expr = _hook("compared", node.expr, line=node.lineno)
+        for operand in node.ops:
+            if not isinstance(operand.expr, nodes.Const):
+                operand.expr = _hook("compared", operand.expr, line=node.lineno)
+        return node
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
+        self.generic_visit(node)
+        if isinstance(node.arg, nodes.Slice) and node.ctx == "load":
+            return _hook("checked", node, line=node.lineno)
+        return node
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:
+        self.generic_visit(node)
+        if node.ctx != "load" or all(isinstance(one, nodes.Const) for one in node.items):
+            return node
+        return _hook("nested", node, line=node.lineno)
+
+    def visit_Test(self, node: nodes.Test) -> nodes.Node:
+        self.generic_visit(node)
+        if node.name in ("in", "eq", "equalto", "==", "ne", "!=") and node.node is not None:
+            node.node = _hook("compared", node.node, line=node.lineno)
+            node.args = [_hook("compared", one, line=node.lineno) for one in node.args]
+        return node
+
+
+def _hook(name: str, *arguments: nodes.Expr, line: int) -> nodes.Call:
+    """Return a call of a method of the environment, which a template cannot name."""
+    call = nodes.Call(nodes.EnvironmentAttribute(f"hook_{name}"), list(arguments), [], None, None)
+    call.set_lineno(line)
+    return call
+
+
+class _NamespaceWithoutPrivate(Namespace):
+    """The `namespace` of templates. Names that begin with "_" are refused, as in transformers."""
+
+    def __init__(*arguments: Any, **named: Any) -> None:
+        self, *rest = arguments
+        attributes = dict(*rest, **named)
+        for name in attributes:
+            _check_name(name)
+        Namespace.__init__(self, attributes)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _check_name(name)
+        Namespace.__setitem__(self, name, value)
+
+
+def _check_name(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise TemplateError(f"a chat template must not store the attribute {name!r}: it begins with an underscore")
+
+
+class TemplateSandbox(ImmutableSandboxedEnvironment):
+    """The environment. Compile and render templates within `bounded`."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+
+    def __init__(self, extensions: Iterable[str | type[Extension]] = ()) -> None:
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=list(extensions), finalize=self._shown)
+        for name in _REMOVED_FILTERS:
+            self.filters.pop(name, None)
+        self.globals.pop("lipsum", None)
+        self.globals["dict"] = _new_dict
+        self.globals["namespace"] = _NamespaceWithoutPrivate
+
+    def add_filter(self, name: str, function: Callable[..., Any]) -> None:
+        """Add a filter."""
+        self.filters[name] = function
+
+    def close_filters(self) -> None:
+        """Add the counting to all filters."""
+        for name, function in self.filters.items():
+            self.filters[name] = _wrapped_filter("default" if name == "d" else name, function)
+
+    def _generate(self, source: nodes.Template, *arguments: Any, **named: Any) -> str:
+        return super()._generate(_Rewriter().visit(source), *arguments, **named)
+
+    def compiled(self, template: str) -> Template:
+        """Compile a template."""
+        return self.from_string(template)
+
+    # Called by rewritten templates.
+
+    def hook_count(self) -> None:
+        """Count an iteration."""
+
+    def hook_joined(self, *parts: Any) -> str:
+        """Return the parts as one text (operator ~)."""
+        _limit(sum(map(_deep_size, parts)))
+        return "".join(map(str, parts))
+
+    def hook_compared(self, value: Any) -> Any:
+        """Charge an operand of a comparison."""
+        if isinstance(value, (str, bytes)):
+            _charge(len(value) // _CHARACTERS)
+        elif isinstance(value, (list, tuple, dict, set)):
+            _charge(_deep_size(value) // 32)
+        return value
+
+    def hook_checked(self, value: Any) -> Any:
+        """Charge a part of a value."""
+        return _checked(value)
+
+    def hook_nested(self, value: Any) -> Any:
+        """Check the nesting of a tuple, because Python computes its hash recursively."""
+        _limit(_deep_size(value))
+        return value
+
+    @staticmethod
+    def _shown(value: Any) -> Any:
+        if not isinstance(value, str):
+            _limit(_deep_size(value))
+        return value
+
+    # Overridden methods of Jinja.
+
+    @staticmethod
+    def concat(parts: Iterable[str]) -> str:
+        """Join the parts of an output."""
+        found, total = [], 0
+        for part in parts:
+            total += len(part)
+            _limit(total if total > MAX_VALUE else len(part))
+            found.append(part)
+        return "".join(found)
+
+    def call(__self, __context: Context, __function: Any, *arguments: Any, **named: Any) -> Any:
+        """Call a function or a method."""
+        _charge(1)
+        owner = getattr(__function, "__self__", None)
+        name = getattr(__function, "__name__", "")
+        inner = getattr(__function, "__wrapped__", None)  # of `str.format`, which the sandbox wraps
+        if inner is not None and isinstance(getattr(inner, "__self__", None), str):
+            owner = inner.__self__
+        if isinstance(owner, str):
+            if name not in _TEXT_METHODS:
+                raise TemplateError(f"a chat template must not call the method {name!r} of a text")
+            arguments = _check_text_call(name, owner, arguments, named)
+        elif isinstance(owner, bytes) and name != "decode":
+            raise TemplateError(f"a chat template must not call the method {name!r} of bytes")
+        elif isinstance(owner, (int, float)) and name not in _NUMBER_METHODS:
+            raise TemplateError(f"a chat template must not call the method {name!r} of a number")
+        _work.calls += 1
+        try:
+            if _work.calls > MAX_CALLS:
+                raise LimitExceededError(f"the chat template has more than {MAX_CALLS} calls inside each other")
+            result = super().call(__context, __function, *arguments, **named)
+        finally:
+            _work.calls -= 1
+        return result if owner is __self else _checked(result)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        """Apply an operator, if the result is not too large."""
+        if operator == "+" and isinstance(left, (str, list, tuple)):
+            _limit(_size(left) + _size(right))
+        elif operator == "*":
+            for one, count in ((left, right), (right, left)):
+                if isinstance(one, (str, list, tuple, bytes)) and isinstance(count, int):
+                    _limit(_deep_size(one) * max(count, 0))
+        elif operator == "**" and isinstance(left, int) and isinstance(right, int):
+            _limit(MAX_VALUE + 1 if max(left.bit_length(), 1) * abs(right) > _BITS else 1)
+        elif operator == "%" and isinstance(left, (str, bytes)):
+            _check_percent(left if isinstance(left, str) else left.decode("latin-1"))
+            _limit(_size(left) + _deep_size(right) * (1 + _size(left)))
+        return _checked(super().call_binop(context, operator, left, right))
+
+
+def _new_dict(*arguments: Any, **named: Any) -> dict[Any, Any]:
+    """The function `dict` of templates."""
+    return dict(*arguments, **named)

@@ -1,0 +1,107 @@
+"""`Tool`: conversion from functions and dicts, the form of the OpenAI API, names in errors."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pytest
+from pydantic import Field
+
+import guideway as gw
+from guideway.constraints.tools.docstrings import described
+from guideway.errors import ConstraintError
+
+
+def book(
+    city: str,
+    nights: int = 1,
+    guests: Annotated[int, Field(description="Number of guests.", ge=1)] = 2,
+    note: str | None = None,
+) -> str:
+    """Book a room.
+
+    The booking can be cancelled.
+
+    Args:
+        city: Name of the city.
+        nights (int): Number of nights,
+            at most 30.
+        guests: Not used, because the type describes it.
+
+    Returns:
+        note: not a parameter.
+    """
+    return city
+
+
+def test_a_function_in_the_form_of_the_openai_api() -> None:
+    tool = gw.Tool.of(book)
+    assert tool.function is book
+    made = tool.to_openai()
+    assert made["type"] == "function"
+    function = made["function"]
+    assert function["name"] == "book"
+    assert function["description"] == "Book a room.\n\nThe booking can be cancelled."
+    parameters = function["parameters"]
+    assert parameters["required"] == ["city"]
+    assert "title" not in parameters
+    properties = parameters["properties"]
+    assert properties["city"] == {"type": "string", "description": "Name of the city."}
+    assert properties["nights"]["description"] == "Number of nights, at most 30."
+    assert properties["guests"]["description"] == "Number of guests."
+    assert "description" not in properties["note"]
+    assert gw.Tool.of(made).to_openai() == made
+
+
+def test_dicts_keep_their_schema() -> None:
+    schema = {"type": "object", "title": "T", "properties": {"a": {"type": "integer", "title": "A"}}}
+    tool = gw.Tool.of({"name": "f", "description": "d", "parameters": schema})
+    assert tool.to_openai() == {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
+    assert tool.function is None
+    anthropic = gw.Tool.of({"name": "f", "input_schema": schema})
+    assert anthropic.to_openai()["function"]["parameters"] == schema
+
+
+def test_a_tool_with_another_constraint() -> None:
+    assert gw.Tool("f", gw.Regex(r"\{\}")).to_openai()["function"]["parameters"] == {"type": "object"}
+
+
+def test_a_schema_and_a_function() -> None:
+    tool = gw.Tool("f", {"type": "object"}, function=book)
+    assert tool.function is book
+    with pytest.raises(ConstraintError, match="the function of the tool 'f' must be callable"):
+        gw.Tool("f", {"type": "object"}, function=3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "objekt"},
+        {"type": "object", "properties": {"a": {"pattern": "("}}},
+        {"type": "object", "properties": {"a": {"type": "string", "minLength": -1}}},
+        {"type": "object", "properties": {"a": {"$ref": "#/nothing"}}},
+    ],
+)
+def test_errors_name_the_tool(schema: dict[str, Any]) -> None:
+    tools = [{"name": f"tool_{number}", "parameters": {"type": "object"}} for number in range(5)]
+    tools.insert(3, {"name": "wrong", "parameters": schema})
+    with pytest.raises(ConstraintError, match=r"tool 'wrong'"):
+        gw.compile(gw.ToolCalls(tools), gw.load("tiny").vocabulary)
+
+
+def test_docstrings_without_sections() -> None:
+    def nothing() -> None: ...
+
+    def one() -> None:
+        """Do it."""
+
+    def odd(a: int) -> None:
+        """Args:
+        a: first
+        : nothing
+            more
+        """
+
+    assert described(nothing) == ("", {})
+    assert described(one) == ("Do it.", {})
+    assert described(odd).parameters["a"].startswith("first")
