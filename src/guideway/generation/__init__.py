@@ -5,6 +5,7 @@ model.py                   `Model`: the same functions as methods
 async_api.py               the same, awaited; async_loop.py: the thread in which they share their rounds
 options.py                 their keyword arguments
 protocol.py                `GeneratingModel`: models that generate by themselves, such as those served by an API
+chat_prompts.py            prompts from messages: the chat template, and the tools of the constraint
 plan.py                    one call: requests checked and compiled, prompts fed, rows
 scheduler.py               the generation loop: rows, rounds, limits
 deferral.py                worker threads for rows whose constraint needs too much work in a round

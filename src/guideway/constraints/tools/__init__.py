@@ -2,12 +2,14 @@
 
 families.py      what each family writes around a call, and the family of a chat template
 tool.py          `Tool`: a callable function
+docstrings.py    descriptions of functions and parameters
 arguments.py     arguments that are not JSON
 calls.py         `ToolCalls`: the grammar of replies
 reply_parser.py  parser of replies
 text_input.py    `TextInput`: the argument of a tool that takes one text
 structured_reply.py `StructuredReply`: an answer that fits a constraint, or calls
 python_calls.py  parser of calls in Python notation
+writing.py       calls and descriptions of tools as text, for chat templates that take no tools
 """
 
 from __future__ import annotations
