@@ -51,6 +51,7 @@ class FailureSettings:
         formatter: A local model that writes the draft again under the constraint; None: none.
         prices: For `max_cost`.
         max_cost: No request begins after the attempts cost this much.
+        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many.
     """
 
     attempts: int = 2
@@ -60,6 +61,7 @@ class FailureSettings:
     formatter: Any = None
     prices: Prices | None = None
     max_cost: float | None = None
+    max_tokens: Literal["fixed", "double"] = "fixed"
 
     def steps(self) -> tuple[str, ...]:
         """Describe what is tried in turn when an answer does not fit: resume, repair, ask again, formatter. For a plan."""
@@ -81,7 +83,7 @@ class Attempt:
     """One request and its answer.
 
     Attributes:
-        kind: "first", "resume", "ask again", "other route" or "formatter".
+        kind: "first", "resume", "ask again", "other route", "more tokens" or "formatter".
         text: The text that came, at most 4,000 characters.
         usage: Its tokens.
         problem: Why it did not lead to the result; "" for the last one.
@@ -147,6 +149,7 @@ class Dialogue:
         self._error: Exception | None = None
         self._shown = 0  # characters
         self._longest = -1
+        self._doubled = False
         self._begin("first", self._first_messages(), "")
 
     # -- requests
@@ -350,12 +353,30 @@ class Dialogue:
             value = text if self.plan is None else None
             self.result = Result(value, text, "length", (), self.reasoning)
             return
+        if self._with_more_tokens():
+            return
         error = TruncatedError(
             f"the answer was cut at max_tokens={self._base.max_tokens}; pass a larger max_tokens, or"
             " allow_truncation=True"
         )
         error.text = text
         self._fail(error)
+
+    def _with_more_tokens(self) -> bool:
+        """Ask once more with twice as many tokens, or continue the text if it was shown."""
+        if self._settings.max_tokens != "double" or self._doubled or not self._may_ask():
+            return False
+        if self._shown and not (self._continues and self._settings.resume):
+            return False
+        self._doubled = True
+        self._note(f"cut at max_tokens={self._base.max_tokens}")
+        self._base = replace(self._base, max_tokens=2 * self._base.max_tokens)
+        if not self._resumed():
+            if self._shown:
+                self.attempts.pop()
+                return False
+            self._begin("more tokens", self._first_messages(), "")
+        return True
 
     def _after_error(self, error: Exception) -> None:
         message = str(error).lower()
@@ -409,14 +430,16 @@ class Dialogue:
         return True
 
     def _repaired(self, text: str) -> bool:
-        if not self._settings.repair or self.plan is None or self._usage.aborted:
+        if not self._settings.repair or self.plan is None or self._usage.aborted or self._shown:
             return False
         fixed, repairs = repaired(text)
-        if not repairs or self._shown:
-            return False
         reader = self.plan._reader
         try:
-            value, original = reader.value(fixed), reader.original(fixed)
+            original, more = reader.repaired(reader.original(fixed))
+            repairs += more
+            if not repairs:
+                return False
+            value = reader.constraint.parse(original)
         except InvalidTextError:
             return False
         last = self.attempts.pop()

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from guideway import constraints
 from guideway.arguments import integer
@@ -490,6 +490,7 @@ def remote(
     rate_limit: RateLimit | None = None,
     prices: Prices | None = None,
     max_cost: float | None = None,
+    max_tokens: Literal["fixed", "double"] = "fixed",
 ) -> RemoteModel:
     """Return a model served by an API.
 
@@ -503,12 +504,13 @@ def remote(
         require: The least guarantee, checked before each request: "exact", "checked", "narrowed" or "any".
         attempts: Maximum number of requests for one result.
         resume: Continue from the longest valid beginning, where the endpoint can continue a text.
-        repair: Repair syntax that has one reading.
+        repair: Repair syntax and values that have one reading.
         ask_again: Send the place of a failure to the model.
         formatter: A local model that writes the draft again under the constraint, so that the result is always valid.
         rate_limit: Limits of requests.
         prices: For `max_cost`.
         max_cost: Raise `LimitExceededError` before a request when the calls of this model cost this much.
+        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many tokens.
 
     Raises:
         InvalidConstraintError: The client or the dialect is unknown.
@@ -517,9 +519,13 @@ def remote(
         raise TypeError("name must be the name of a model, got an empty str")
     if max_cost is not None and prices is None:
         raise ValueError("max_cost needs prices")
+    if max_tokens not in ("fixed", "double"):
+        raise ValueError(f"max_tokens must be 'fixed' or 'double' here, and a number in a call, got {max_tokens!r}")
     adapter = adapter_for(client, name, api)
     given = capabilities(dialect or guessed_dialect(adapter.base_url, adapter.default_dialect))
-    settings = FailureSettings(integer("attempts", attempts, 1), resume, repair, ask_again, formatter, prices, max_cost)
+    settings = FailureSettings(
+        integer("attempts", attempts, 1), resume, repair, ask_again, formatter, prices, max_cost, max_tokens
+    )
     return RemoteModel(adapter, given, settings, require, rate_limit or RateLimit())
 
 

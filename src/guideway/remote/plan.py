@@ -16,6 +16,7 @@ from guideway.jsontext.encoder import write_json
 from guideway.jsontext.tokens import is_deeper
 from guideway.remote.capabilities import Capabilities, Evidence
 from guideway.remote.lowering import Codec, Note, SentSchema, lower
+from guideway.remote.repair import repaired_values
 
 __all__ = ["RemotePlan", "Require", "make_plan", "without_route"]
 
@@ -128,6 +129,25 @@ class AnswerReader:
         if not isinstance(decoded, str):
             raise InvalidTextError("the answer should have a string", text=text)
         return decoded
+
+    def repaired(self, original: str) -> tuple[str, tuple[str, ...]]:
+        """Return a text of JSON after repairs of values that the schema makes unambiguous, and the repairs."""
+        schema = _json_of(self.constraint)
+        if schema is None or is_deeper(original, MAX_ANSWER_DEPTH):
+            return original, ()
+
+        def problem_of(value: Any) -> InvalidTextError | None:
+            try:
+                schema.parse(write_json(value))
+            except InvalidTextError as problem:
+                return problem
+            return None
+
+        try:
+            value, repairs = repaired_values(loads(original), problem_of, schema._document)
+        except ValueError:
+            return original, ()
+        return (write_json(value), repairs) if repairs else (original, ())
 
     def value(self, text: str) -> Any:
         """Return the value of an answer. Raises `InvalidTextError` if it does not fit the constraint."""

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-__all__ = ["repaired"]
+from guideway.errors import InvalidTextError
+from guideway.jsontext.decoder import loads
+from guideway.jsontext.encoder import identity, write_json
+from guideway.jsontext.pointer import unescape
+
+__all__ = ["repaired", "repaired_values"]
+
+MAX_VALUES = 20
+"""Maximum number of values of an answer that are repaired."""
+
+MAX_NAMES = 20_000
+"""Maximum number of parts of a schema that are searched for enumerations."""
 
 MAX_REPAIRED = 1_000_000
 """Maximum number of characters of a text that is repaired."""
@@ -113,3 +126,96 @@ def _string(text: str, at: int, made: list[str], done: list[str]) -> int:
         else:
             made.append(char)
     return at
+
+
+def repaired_values(
+    value: Any, problem_of: Callable[[Any], InvalidTextError | None], schema: Any
+) -> tuple[Any, tuple[str, ...]]:
+    """Return a JSON value after repairs that the schema makes unambiguous, and descriptions of the repairs.
+
+    Where the value does not fit, a string is read as the number, boolean or null that it spells, or as the text of an
+    enumeration that differs in case or in spaces around it only; another scalar is written as a string. Only if exactly
+    one of these fits, it is used.
+
+    Args:
+        value: The value.
+        problem_of: Returns the first problem of a value, with its place; None if the value fits.
+        schema: The JSON Schema.
+    """
+    repairs: list[str] = []
+    names: dict[str, set[str]] | None = None
+    while len(repairs) < MAX_VALUES and (problem := problem_of(value)) is not None:
+        if problem.place is None or (found := _at(value, problem.place)) is None:
+            break
+        container, key = found
+        before = container[key]
+        if names is None:
+            names = _names(schema)
+        fitting: dict[Any, Any] = {}
+        for candidate in _readings(before, names):
+            container[key] = candidate
+            after = problem_of(value)
+            if after is None or after.place != problem.place:
+                fitting[identity(candidate)] = candidate
+        if len(fitting) != 1:
+            container[key] = before
+            break
+        container[key] = next(iter(fitting.values()))
+        repairs.append(f"{problem.place}: {write_json(container[key])[:40]} for {write_json(before)[:40]}")
+    return value, tuple(repairs)
+
+
+def _at(value: Any, place: str) -> tuple[Any, Any] | None:
+    """Return the container and the key of the value at a JSON Pointer, or None."""
+    parts = [unescape(part) for part in place.split("/")[1:]]
+    if not parts:
+        return None
+    for part in parts[:-1]:
+        value = _child(value, part)
+    key: Any = parts[-1]
+    if isinstance(value, dict):
+        return (value, key) if key in value else None
+    if isinstance(value, list) and key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(value):
+        return value, int(key)
+    return None
+
+
+def _child(value: Any, part: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(part)
+    if isinstance(value, list) and part.isascii() and part.isdigit() and len(part) < 10 and int(part) < len(value):
+        return value[int(part)]
+    return None
+
+
+def _readings(value: Any, names: Mapping[str, set[str]]) -> Iterator[Any]:
+    """Yield the values that may have been meant."""
+    if isinstance(value, str):
+        text = value.strip()
+        yield from names.get(text.casefold(), set()) - {value}
+        word = _WORDS.get(text, text.lower())
+        if word in ("true", "false", "null") or _NUMBER.fullmatch(text):
+            yield loads(word)
+    elif value is None or isinstance(value, (bool, int, float)):
+        yield write_json(value)
+
+
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][-+]?[0-9]{1,3})?")
+
+
+def _names(schema: Any) -> dict[str, set[str]]:
+    """Return the strings of the enumerations in a schema, by their text without case."""
+    found: dict[str, set[str]] = {}
+    todo, seen = [schema], 0
+    while todo and seen < MAX_NAMES:
+        one = todo.pop()
+        seen += 1
+        if isinstance(one, Mapping):
+            values = one.get("enum")
+            for name in [*(values if isinstance(values, list) else ()), one.get("const")]:
+                if isinstance(name, str):
+                    found.setdefault(name.strip().casefold(), set()).add(name)
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
+    return found

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from guideway.errors import GuidewayError
 from guideway.remote.adapters import Adapter, Request
+from guideway.remote.adapters.base import get
 from guideway.remote.dialogue import Dialogue
 from guideway.remote.usage import RateLimit
 
@@ -73,6 +74,7 @@ def _one(
         method, arguments = adapter.call(request, asynchronous=False)
         stream = method(**arguments)
         opened = True
+        limit.observe(get(stream, "response", "headers"))
         if not hasattr(stream, "__iter__"):
             dialogue.take(adapter.whole(stream))
         else:
@@ -83,7 +85,7 @@ def _one(
                     yield text
     except Exception as problem:
         error = adapter.unreadable(problem, provider) if opened else adapter.error(problem, provider)
-        _paused(limit, error)
+        _paused(limit, error, problem)
         dialogue.ended(error)
         return
     finally:
@@ -113,11 +115,13 @@ def ask(adapter: Adapter, request: Request, kind: str, option: str, limit: RateL
         raise
     except Exception as problem:
         error = adapter.unreadable(problem, provider)
-    _paused(limit, error)
+        _paused(limit, error, problem)
     raise error
 
 
-def _paused(limit: RateLimit, error: Exception) -> None:
+def _paused(limit: RateLimit, error: Exception, problem: Exception) -> None:
+    """Obey the headers of an answer with an error. `problem`: the exception of the SDK."""
+    limit.observe(get(problem, "response", "headers"))
     seconds = getattr(error, "retry_after", None)
     if isinstance(seconds, float):
         limit.pause(seconds)
@@ -174,6 +178,7 @@ async def _aone(
                 stream = await stream
             chunks = aiter(stream) if hasattr(stream, "__aiter__") else None
         opened = True
+        limit.observe(get(stream, "response", "headers"))
         if chunks is None:
             dialogue.take(adapter.whole(stream))
         else:
@@ -184,7 +189,7 @@ async def _aone(
                     yield text
     except Exception as problem:
         error = adapter.unreadable(problem, provider) if opened else adapter.error(problem, provider)
-        _paused(limit, error)
+        _paused(limit, error, problem)
         dialogue.ended(error)
         return
     finally:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import re
 import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
 
 from guideway.errors import RateLimitError
 
@@ -56,6 +60,9 @@ class Usage:
 class RateLimit:
     """Limits of requests to an endpoint, shared by threads and tasks.
 
+    Besides the limits that are given, the headers of answers are obeyed: `Retry-After`, and the requests and tokens that
+    the endpoint says are left (`x-ratelimit-remaining-requests`, `x-ratelimit-reset-requests`, and so on).
+
     Args:
         requests: Requests per minute; None: no limit.
         tokens: Tokens per minute, estimated as the characters of the prompt divided by four plus `max_tokens`; None: no
@@ -82,6 +89,17 @@ class RateLimit:
         self._running = 0
         self._recent: deque[tuple[float, int]] = deque()
         self._paused_until = 0.0
+        self._left: dict[str, tuple[int, float]] = {}  # by kind: what is left, and when it is full again
+
+    def observe(self, headers: Any) -> None:
+        """Take the headers of an answer, which may say what is left of the limits of the endpoint."""
+        now = time.monotonic()
+        for kind in ("requests", "tokens"):
+            left = _count(_header(headers, f"x-ratelimit-remaining-{kind}", f"anthropic-ratelimit-{kind}-remaining"))
+            reset = _until(_header(headers, f"x-ratelimit-reset-{kind}", f"anthropic-ratelimit-{kind}-reset"))
+            if left is not None and reset is not None:
+                with self._lock:
+                    self._left[kind] = left, now + reset
 
     def pause(self, seconds: float) -> None:
         """Let no request begin for a time, as a `Retry-After` header demands."""
@@ -92,15 +110,15 @@ class RateLimit:
         """Take a place and return 0, or return the seconds after which to try again. The lock is held."""
         now = time.monotonic()
         if (pause := self._paused_until - now) > 0:
-            if pause > self.max_wait:
-                raise RateLimitError(
-                    f"the endpoint demands to wait for {pause:,.0f} more seconds, and max_wait is {self.max_wait:g}",
-                    retryable=True,
-                    retry_after=pause,
-                )
-            return pause
+            return self._demanded(pause, "the endpoint")
         if self.max_concurrency is not None and self._running >= self.max_concurrency:
             return 0.05
+        costs = {"requests": 1, "tokens": tokens}
+        for kind, (left, full) in [*self._left.items()]:
+            if full <= now:
+                del self._left[kind]
+            elif left < costs[kind]:
+                return self._demanded(full - now, f"the endpoint has {left:,} {kind} left, and")
         while self._recent and self._recent[0][0] <= now - 60:
             self._recent.popleft()
         if self.requests is not None and len(self._recent) >= self.requests:
@@ -109,9 +127,21 @@ class RateLimit:
         if self.tokens is not None and self._recent and used + tokens > self.tokens:
             return self._recent[0][0] + 60 - now
         self._running += 1
+        for kind, (left, full) in self._left.items():
+            self._left[kind] = left - costs[kind], full
         if self.requests is not None or self.tokens is not None:
             self._recent.append((now, tokens))
         return 0.0
+
+    def _demanded(self, seconds: float, who: str) -> float:
+        """Return a time that the endpoint demands to wait. Raises `RateLimitError` if it is too long."""
+        if seconds > self.max_wait:
+            raise RateLimitError(
+                f"{who} demands to wait for {seconds:,.0f} more seconds, and max_wait is {self.max_wait:g}",
+                retryable=True,
+                retry_after=seconds,
+            )
+        return seconds
 
     def _leave(self) -> None:
         with self._lock:
@@ -142,3 +172,37 @@ class RateLimit:
             yield
         finally:
             self._leave()
+
+
+_DURATION = re.compile(
+    r"(?=\d)(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,6})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)(ms|s)?)?", re.ASCII
+)
+
+
+def _header(headers: Any, *names: str) -> str | None:
+    """Return the first header that is there."""
+    for name in names:
+        value = headers.get(name) if hasattr(headers, "get") else None
+        if isinstance(value, str) and len(value) <= 100:
+            return value.strip()
+    return None
+
+
+def _count(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) <= 15 else None
+
+
+def _until(text: str | None) -> float | None:
+    """Return the seconds of a duration such as "6m0s" or "17ms", of a number, or until a date; None: it is none of them."""
+    if text is None:
+        return None
+    found = _DURATION.fullmatch(text)
+    if found is not None:
+        days, hours, minutes, rest, unit = found.groups()
+        seconds = float(rest or 0) / (1000 if unit == "ms" else 1)
+        return int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes or 0) * 60 + seconds
+    try:
+        seconds = datetime.fromisoformat(text.upper().replace("Z", "+00:00")).timestamp() - time.time()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -14,7 +14,8 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -39,8 +40,12 @@ from guideway.remote.adapters import Event as Event_, Request
 from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.testing import Answer, Provider, ProviderRequest
 
-# Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+# Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets. Where
+# aiohttp is installed (Ray and Dask need it), google-genai uses it, and inherits from a class of it that warns.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -362,6 +367,55 @@ def test_repair_is_recorded() -> None:
             model_of("chat", provider.url, dialect="unknown", attempts=1).complete("an event", Event)
 
 
+class Mood(BaseModel):
+    mood: Literal["Fine", "Tired"]
+    seats: int
+    tags: list[bool]
+    note: str
+
+
+def test_values_with_one_reading_are_repaired() -> None:
+    with served(Answer('{"mood": "fine ", "seats": "3", "tags": ["True", false], "note": 7}')) as provider:
+        result = model_of("chat", provider.url, dialect="unknown", attempts=1).complete("an event", Mood)
+        assert result.value == Mood(mood="Fine", seats=3, tags=[True, False], note="7")
+        assert result.repairs == (
+            '/mood: "Fine" for "fine "',
+            '/seats: 3 for "3"',
+            '/tags/0: true for "True"',
+            '/note: "7" for 7',
+        )
+        assert result.text == '{"mood": "Fine", "seats": 3, "tags": [true, false], "note": "7"}'
+        for seats in ('"three"', "null", '"3.5"', "[3]"):
+            provider.script = Answer(f'{{"mood": "Fine", "seats": {seats}, "tags": [], "note": ""}}')
+            with pytest.raises(InvalidTextError):
+                model_of("chat", provider.url, dialect="unknown", attempts=1).complete("an event", Mood)
+        provider.script = Answer('{"mood": "fine", "seats": 3, "tags": [], "note": ""}')
+        with pytest.raises(InvalidTextError):
+            model_of("chat", provider.url, dialect="unknown", attempts=1, repair=False).complete("an event", Mood)
+
+
+@pytest.mark.parametrize("kind", ["chat", "anthropic"])
+def test_a_cut_answer_is_requested_once_with_twice_as_many_tokens(kind: str) -> None:
+    with served([Answer(TEXT[:20], finish="length"), Answer(TEXT)]) as provider:
+        result = model_of(kind, provider.url, max_tokens="double").complete("an event", Event, max_tokens=30)
+        assert result.value.seats == 3
+        assert [one.kind for one in result.attempts] == ["first", "more tokens"]
+        asked = [one.body.get("max_tokens", one.body.get("max_completion_tokens")) for one in provider.requests]
+        assert asked == [30, 60]
+        provider.script = Answer(TEXT[:20], finish="length")
+        model = model_of(kind, provider.url, max_tokens="double", attempts=5)
+        with pytest.raises(TruncatedError, match="max_tokens=60") as caught:
+            model.complete("an event", Event, max_tokens=30)
+        assert len(caught.value.attempts) == 2
+        provider.script = Answer("12", finish="length")
+        shown = model_of(kind, provider.url, dialect="unknown", max_tokens="double").stream("how many", int)
+        with pytest.raises(TruncatedError) as caught:  # shown text cannot be written again
+            list(shown)
+        assert len(caught.value.attempts) == 1
+    with pytest.raises(ValueError, match="max_tokens must be"):
+        model_of(kind, "http://127.0.0.1:1", max_tokens=5)
+
+
 def test_resume_continues_the_longest_valid_beginning() -> None:
     def script(request: ProviderRequest) -> Answer:
         if not request.prefill():
@@ -443,6 +497,47 @@ def test_rate_limits() -> None:
         assert time.monotonic() - started >= 0.3  # the next request waits as Retry-After demands
     with pytest.raises(ValueError, match="requests"):
         RateLimit(requests=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "headers"),
+    [
+        ("chat", {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "400ms"}),
+        ("chat", {"x-ratelimit-remaining-tokens": "20", "x-ratelimit-reset-tokens": "0m0.4s"}),
+        ("anthropic", {"anthropic-ratelimit-requests-remaining": "0", "anthropic-ratelimit-requests-reset": "LATER"}),
+    ],
+)
+@pytest.mark.parametrize("status", [200, 429])
+def test_limits_in_headers_are_obeyed(kind: str, headers: dict[str, str], status: int) -> None:
+    later = (datetime.now(timezone.utc) + timedelta(seconds=1.5)).isoformat(timespec="milliseconds")
+    headers = {name: value.replace("LATER", later.replace("+00:00", "Z")) for name, value in headers.items()}
+    with served([Answer(TEXT, status=status, headers=headers), Answer(TEXT)]) as provider:
+        model = model_of(kind, provider.url)
+        started = time.monotonic()
+        model.generate(["a"], Event, return_exceptions=True)
+        model.generate("b", Event, max_tokens=100)
+        assert time.monotonic() - started >= 0.35
+        provider.script = Answer(TEXT, headers={name: value for name, value in headers.items() if "remaining" in name})
+        model.generate("c", Event)  # without a time, there is nothing to wait for
+        reset = next(name for name in headers if "reset" in name)
+        provider.script = Answer(TEXT, headers={**headers, reset: "1h0m0s"})
+        model.generate("d", Event)
+        with pytest.raises(RateLimitError, match=r"demands to wait for 3,[56]"):
+            model.generate("e", Event)
+
+
+@pytest.mark.parametrize(
+    "value", ["", "soon", "-5s", "1e9s", "9" * 90, "inf", "nan", "2026-99-99T00:00:00Z", "\u0663s"]
+)
+def test_hostile_limits_in_headers(value: str) -> None:
+    limit = RateLimit(max_wait=1e12)
+    for name in ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"):
+        other = {"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "1s"}
+        limit.observe({**other, name: value})
+        with limit.slot(1):
+            pass
+    limit.observe(None)
+    limit.observe({"x-ratelimit-reset-requests": ["1s"]})
 
 
 def test_options() -> None:
