@@ -203,11 +203,7 @@ class Adapter(ABC):
         """Return our error for an exception of the SDK, without its request and key."""
         redirect = cause(problem, RedirectError)
         if redirect is not None:
-            return RemoteError(
-                f"{provider} redirects the request to another host, {self.scrubbed(redirect.host)}, and it was not followed;"
-                " give the client the URL of the endpoint itself",
-                provider=provider,
-            )
+            return self._redirected(provider, redirect.host)
         if (oversized := cause(problem, OversizedError)) is not None:
             return LimitExceededError(f"{provider}: {oversized}")
         if not self._is_transport(problem):
@@ -226,6 +222,8 @@ class Adapter(ABC):
             "retry_after": _seconds(_header(headers, "retry-after")),
         }
         name = type(problem).__name__
+        if status in (301, 302, 303, 307, 308):  # aiohttp, which google-genai uses if it is installed, follows none
+            return self._redirected(provider, _host(_header(headers, "location")))
         if status in (401, 403):
             return AuthenticationError(f"{provider} refused the key or its rights: {message}", **options)
         if status == 404:
@@ -239,6 +237,13 @@ class Adapter(ABC):
                 f"the connection to {provider} failed ({name}): {message}", retryable=True, **options
             )
         return RemoteError(f"{provider} answered {status}: {message}", retryable=status >= 500, **options)
+
+    def _redirected(self, provider: str, host: str) -> RemoteError:
+        return RemoteError(
+            f"{provider} redirects the request to another host, {self.scrubbed(host)}, and it was not followed;"
+            " give the client the URL of the endpoint itself",
+            provider=provider,
+        )
 
     def unreadable(self, problem: Exception, provider: str) -> Exception:
         """Return our error for an exception while an answer is read. Unknown ones mean that the answer has a wrong form."""
@@ -303,6 +308,14 @@ def _header(headers: Any, *names: str) -> Any:
         if value is not None:
             return value
     return None
+
+
+def _host(url: Any) -> str:
+    """Return the host and the port of a URL, without a user and a password."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2][:200] if isinstance(url, str) else ""
+    except ValueError:
+        return ""
 
 
 def _text(value: Any) -> str | None:
