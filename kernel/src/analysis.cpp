@@ -268,7 +268,7 @@ private:
         }
         if (shortest == kInfinite) return kNone;
         auto build = [whole = boxes_.whole, roots, &pool = pool_, depth = boxes_.depth + 1] { return analyse_part(whole, roots, pool, depth); };
-        return pool_.values().later(std::move(build), shortest, first, boxes_.whole->digits);
+        return Values::of(pool_).later(std::move(build), shortest, first, boxes_.whole->digits);
     }
 
     ExprId box_at(std::vector<std::uint32_t>&& old, std::uint32_t array) {
@@ -308,7 +308,7 @@ private:
         ExprId made = kNone;
         try {
             const std::uint32_t root = program.root;
-            made = pool_.values().start(Analysis(std::move(program), pool_, boxes_, std::move(numbers)).run(), root);
+            made = Values::of(pool_).start(Analysis(std::move(program), pool_, boxes_, std::move(numbers)).run(), root);
         } catch (const Error& error) {
             if (error.kind != ErrorKind::unsatisfiable) throw Error(error.kind, error.what(), array);
         }

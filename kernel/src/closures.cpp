@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "guideway/self_loops.h"
+
 namespace guideway {
 
 Closures::Found Closures::find(ExprId state) const {
@@ -63,7 +65,7 @@ void Closures::measure() {
 // Those by which a state leads to others that promise but one character less.
 std::vector<std::uint64_t> Closures::blocks_of(const State& state) const {
     const std::uint8_t wanted = state.characters == kForever ? kForever : static_cast<std::uint8_t>(state.characters - 1);
-    return subtrees_.blocks_to(pool_, state.expr, [&](ExprId to) {
+    return blocks_to(subtrees_, pool_, state.expr, [&](ExprId to) {
         const std::uint32_t number = number_of(to);
         return number < states_.size() && states_[number].characters >= wanted;
     });

@@ -8,9 +8,9 @@
 
 #include "guideway/error.h"
 #include "guideway/expr.h"
+#include "guideway/external_language.h"
 #include "guideway/liveness.h"
 #include "guideway/numbers.h"
-#include "guideway/values.h"
 #include "guideway/words.h"
 #include "guideway/stack.h"
 
@@ -253,7 +253,7 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     work_.spend(kByteWork);
     if (x.op == Op::words) return next_of_words(x, byte);
     if (x.op == Op::except) return next_of_difference(x, byte);
-    if (x.op == Op::value) return values_->next(x.a, byte);
+    if (x.op == Op::value) return composites_->next(x.a, byte);
     if (!x.lean) {
         if (found_[e].looked_up >= kLookups) return kInfinite;
         ++found_[e].looked_up;
@@ -371,7 +371,7 @@ ExprId ExprPool::after(ExprId e, std::string_view text) {
 
 ByteSet ExprPool::live_of_lean(ExprId e) {
     const Expr x = exprs_[e];
-    if (x.op == Op::value) return values_->begins(x.a);
+    if (x.op == Op::value) return composites_->begins(x.a);
     ByteSet made;
     if (x.op == Op::words) {
         words_->live(x.a, x.b, made);
@@ -490,7 +490,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
             return derive_sum(sources, {}, out);
         }
         case Op::number: return numbers_->derive(x.a, out);
-        case Op::value: return values_->derive(x.a, out);
+        case Op::value: return composites_->derive(x.a, out);
         case Op::words: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_words(x, b); });
         case Op::except: {
             const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
@@ -669,7 +669,7 @@ ExprId ExprPool::cheapest(ExprId e) {
 int ExprPool::best_byte(ExprId e) {
     if (found_[e].best_byte == -2) {
         const std::uint32_t target = shortest(e);
-        int best = is_value(e) && target != kInfinite ? values_->best_byte(exprs_[e].a) : -1;
+        int best = is_value(e) && target != kInfinite ? composites_->best_byte(exprs_[e].a) : -1;
         if (target != 0 && target != kInfinite)
             for (unsigned b = 0; b < 256 && best < 0 && !is_value(e); ++b) {
                 const ExprId t = next(e, static_cast<std::uint8_t>(b));

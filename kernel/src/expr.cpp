@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "guideway/error.h"
+#include "guideway/external_language.h"
 #include "guideway/fixed_limit.h"
 #include "guideway/liveness.h"
 #include "guideway/numbers.h"
 #include "guideway/spelling.h"
-#include "guideway/values.h"
 #include "guideway/words.h"
 
 namespace guideway {
@@ -26,7 +26,7 @@ constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocat
 ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
-    : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), values_(std::make_unique<Values>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
+    : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
     if (limits.max_exprs > kMaxExprs)
         throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
     rows_.push_back({});  // row 0 stands for "not made"
@@ -605,21 +605,23 @@ ExprId ExprPool::number(std::uint32_t state) {
     return intern(made);
 }
 
+void ExprPool::install_composites(std::unique_ptr<ExternalLanguage> language) { composites_ = std::move(language); }
+
 ExprId ExprPool::value(std::uint32_t state) {
     Expr made;
     made.op = Op::value;
     made.a = state;
-    made.nullable = values_->accepting(state);
+    made.nullable = composites_->accepting(state);
     made.lean = true;
-    made.finite = values_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
+    made.finite = composites_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
     made.depth = 1;
-    made.shortest = made.finite ? values_->shortest(state) : made.nullable ? 0 : 1;
+    made.shortest = made.finite ? composites_->shortest(state) : made.nullable ? 0 : 1;
     return intern(made);
 }
 
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + values_->bytes() + liveness_->bytes();
+           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
 }
 
 }  // namespace guideway

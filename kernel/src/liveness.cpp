@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "guideway/error.h"
+#include "guideway/external_language.h"
 #include "guideway/fixed_limit.h"
 #include "guideway/numbers.h"
-#include "guideway/values.h"
 #include "guideway/words.h"
 
 namespace guideway {
@@ -373,7 +373,7 @@ void ExprPool::search_other_value(ExprId start) {
     tasks.emplace(shortest(exprs_[start].a), 0);
     std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bytes until the others would be known to be all
     each_part(exprs_[start].b, [&](ExprId other) {
-        if (is_value(other)) most = std::max(most, sum(values_->reach(exprs_[other].a), values_->reach(exprs_[exprs_[start].a].a)));
+        if (is_value(other)) most = std::max(most, sum(composites_->reach(exprs_[other].a), composites_->reach(exprs_[exprs_[start].a].a)));
         return false;
     });
     while (!tasks.empty() && tasks.top().first < best) {
@@ -460,7 +460,7 @@ std::uint32_t ExprPool::shortest(ExprId start) {
                 missing = kNone;
                 measure(e, best);
             }
-        } else if (is_value(e)) measure(e, values_->shortest(x.a));
+        } else if (is_value(e)) measure(e, composites_->shortest(x.a));
         else if (x.op == Op::except && is_value(x.a)) search_other_value(e);
         else measure(e, liveness_->shortest(e));
         if (missing != kNone) todo.push_back(missing);
@@ -471,7 +471,7 @@ std::uint32_t ExprPool::shortest(ExprId start) {
 // A string has finitely many spellings, so endlessly many texts are endlessly many strings. A number has endlessly many.
 std::uint32_t ExprPool::values_at_least(ExprId e) {
     if (e == kNone) return 0;
-    if (is_value(e)) return values_->at_least(exprs_[e].a);
+    if (is_value(e)) return composites_->at_least(exprs_[e].a);
     if (is_number(e)) return numbers_->has_endless_values(exprs_[e].a) ? kInfinite : 1;
     const ExprId string = next(e, '"');
     return string != kNone && infinite(string) ? kInfinite : exprs_[e].sure ? 1 : 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "guideway/runs.h"
-#include "guideway/vocabulary.h"
+#include "guideway/token_table.h"
 
 namespace guideway {
 

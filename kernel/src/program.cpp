@@ -6,7 +6,7 @@
 
 #include "guideway/error.h"
 #include "guideway/spelling.h"
-#include "guideway/vocabulary.h"
+#include "guideway/token_table.h"
 
 namespace guideway {
 
@@ -36,7 +36,7 @@ using RawExpr = Beginnings::Expression;
 
 class Reader {
 public:
-    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary, Beginnings* beginnings)
+    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, Beginnings* beginnings)
         : words_(words), pool_(pool), speller_(pool.speller()), vocabulary_(vocabulary), beginnings_(beginnings) {}
 
     Program read() {
@@ -476,7 +476,7 @@ private:
     std::size_t at_ = 0;
     ExprPool& pool_;
     Speller& speller_;
-    const Vocabulary* vocabulary_;
+    const TokenTable* vocabulary_;
     Beginnings* beginnings_;
     Beginnings::Beginning* beginning_ = nullptr;
     std::uint32_t common_ = 0;  // so many expressions as in that one
@@ -503,7 +503,7 @@ void Beginnings::keep(Beginning&& made) {
     else kept_[next_++ % kMaxBeginnings] = std::move(made);
 }
 
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary, Beginnings* beginnings) {
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, Beginnings* beginnings) {
     return Reader(words, pool, vocabulary, beginnings).read();
 }
 

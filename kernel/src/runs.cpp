@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "guideway/error.h"
-#include "guideway/vocabulary.h"
+#include "guideway/token_table.h"
 #include "guideway/wide.h"
 
 namespace guideway {
@@ -28,7 +28,7 @@ std::uint32_t count_of(std::span<const Places> places) {
 
 }  // namespace
 
-Runs::Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work)
+Runs::Runs(const TokenTable& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work)
     : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()),
       budget_(budget), shortcuts_(shortcuts), work_(work), sets_(words_), walk_states_(vocabulary.longest()), residuals_(trie_, vocabulary.longest(), work), forget_at_(budget / kShare), all_(words_, 0xffffffff) {
     const std::span<const std::uint32_t> starts = vocabulary.tokens().starts;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "guideway/flat.h"
-#include "guideway/vocabulary.h"
+#include "guideway/token_table.h"
 #include "guideway/wide.h"
 
 namespace guideway {
@@ -41,7 +41,7 @@ bool SmoothTokens::taken_by(const Loops& loops) {
     return missing == 0 && loops.all_blocks;
 }
 
-SmoothTokens::SmoothTokens(const Vocabulary& vocabulary) {
+SmoothTokens::SmoothTokens(const TokenTable& vocabulary) {
     const Trie& trie = vocabulary.trie();
     const Subtrees& subtrees = vocabulary.subtrees();
     std::vector<Suffix> rough[kinds];

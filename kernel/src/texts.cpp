@@ -110,7 +110,7 @@ std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     made.before = set;
     ++made.count;
     made.number.reset();
-    if (const auto box = pool_.values().spelled(text)) made.boxes = pool_.alt({made.boxes, *box});
+    if (const auto box = Values::of(pool_).spelled(text)) made.boxes = pool_.alt({made.boxes, *box});
     else if (const auto characters = decoded(text)) made.strings = pool_.words().plus(made.strings, *characters, bytes(pool_, "\""), Spelling::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;

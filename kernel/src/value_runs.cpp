@@ -6,7 +6,7 @@
 #include "guideway/error.h"
 #include "guideway/runs.h"
 #include "guideway/values.h"
-#include "guideway/vocabulary.h"
+#include "guideway/token_table.h"
 #include "guideway/wide.h"
 
 namespace guideway {
@@ -52,7 +52,7 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
 Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& config) {
     ExprPool& pool = machine.pool();
     const std::uint32_t state = pool.value_state(config.state);
-    Machine& inner = pool.values().machine(state);
+    Machine& inner = Values::of(pool).machine(state);
     inner.name([&](const Component& c) { return component_id(c); });
     // What is being found outside waits.
     auto tasks = std::exchange(tasks_, {});
@@ -67,7 +67,7 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
     Taken here;
     auto& [tokens, row] = here;
     std::vector<std::uint32_t> residuals;
-    for (const Config& c : pool.values().configs(state))
+    for (const Config& c : Values::of(pool).configs(state))
         if (c.node != kDone)
             if (const std::uint32_t residual = take_one(inner, trie, c, here)) residuals.push_back(residual);
     std::sort(unsure_.begin(), unsure_.end());

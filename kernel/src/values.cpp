@@ -191,6 +191,11 @@ struct Values::Late {
 Values::Values(ExprPool& pool) : pool_(pool) {}
 Values::~Values() = default;
 
+Values& Values::of(ExprPool& pool) {
+    if (!pool.composites()) pool.install_composites(std::make_unique<Values>(pool));
+    return static_cast<Values&>(*pool.composites());  // nothing else is installed
+}
+
 // Beyond the values: what remains of a number that was begun in any way, until its value is another.
 ExprId Values::start(std::vector<Component>&& components, std::uint32_t root) {
     std::uint32_t digits = 0;

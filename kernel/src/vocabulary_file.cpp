@@ -1,12 +1,12 @@
-// What building a vocabulary takes long for, as a block of words, so that another process need not build it again. The
-// numbers are this machine's own; whoever keeps the block keeps its kind under the format's number and the order of bytes.
+// The tables that take long to build as a block of words, so that another process need not build them again. Numbers have
+// the byte order of the machine; callers store the block with the number of the format and the byte order.
 #include "guideway/error.h"
 #include "guideway/flat.h"
-#include "guideway/vocabulary.h"
+#include "guideway/token_table.h"
 
 namespace guideway {
 
-std::vector<std::uint64_t> Vocabulary::file() const {
+std::vector<std::uint64_t> TokenTable::file() const {
     FlatWriter made;
     made.put(trie_.block());
     made.put(subtrees_->file());
@@ -14,9 +14,9 @@ std::vector<std::uint64_t> Vocabulary::file() const {
     return made.take();
 }
 
-Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
-                       std::span<const std::uint64_t> file, std::shared_ptr<const void> owner, VocabularyLimits limits)
-    : Vocabulary(Bare{}, std::move(tokens), std::move(eos), special, limits) {
+TokenTable::TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
+                       std::span<const std::uint64_t> file, std::shared_ptr<const void> owner)
+    : TokenTable(Bare{}, std::move(tokens), std::move(eos), special) {
     owner_ = std::move(owner);
     FlatReader reader(file);
     trie_ = Trie::over(reader.view<std::uint64_t>(), size());

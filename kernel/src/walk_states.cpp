@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "guideway/self_loops.h"
+
 namespace guideway {
 
 namespace {
@@ -32,13 +34,13 @@ const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId sta
     // A part of a sum may be an intersection without texts, which comes back to itself as well; one hard to tell counts as such.
     bool lives = false;
     if (!pool.with_short_searches([&] { lives = pool.alive(state); }) || !lives) return found_.add(key, nullptr);
-    Loops made = subtrees.loops_of(pool, state, exact);
+    Loops made = loops_of(subtrees, pool, state, exact);
     return found_.add(key, made.any() ? &kept_.emplace_back(std::move(made)) : nullptr);
 }
 
 const std::vector<std::uint64_t>& LoopMemo::blocks_of(ExprPool& pool, const Subtrees& subtrees, ExprId head) {
     if (const auto known = heads_.find(head); known != heads_.end()) return known->second;
-    return heads_[head] = subtrees.blocks_to(pool, head, [](ExprId to) { return to == kEmpty; });
+    return heads_[head] = blocks_to(subtrees, pool, head, [](ExprId to) { return to == kEmpty; });
 }
 
 // Of the blocks by which each state but the last leads to the next, those that the last one does not take, or loops by.

@@ -97,7 +97,7 @@ void test_search_inside_search() {
     for (const char* text : {"{}", "[1]", R"({"a": 0})", "[[1], 22]", R"(["x", {"b": [0, 1.5]}])"}) {
         ExprPool pool;
         const std::string_view bytes(text);
-        const ExprId same = *pool.values().spelled(bytes);
+        const ExprId same = *Values::of(pool).spelled(bytes);
         const ExprId literal = pool.speller().literals({std::u32string(bytes.begin(), bytes.end())}, Spelling::text);
         CHECK(!pool.alive(pool.both({literal, pool.negate(same)})));
         CHECK(pool.alive(pool.both({literal, same})) && pool.shortest(pool.both({literal, same})) == bytes.size());
@@ -327,8 +327,8 @@ void test_labels() {
 
 void test_values() {
     ExprPool pool;
-    const ExprId value = *pool.values().spelled(R"({"a":[1,"b"],"c":{}})");
-    CHECK(value == *pool.values().spelled(R"({"a":[1,"b"],"c":{}})"));
+    const ExprId value = *Values::of(pool).spelled(R"({"a":[1,"b"],"c":{}})");
+    CHECK(value == *Values::of(pool).spelled(R"({"a":[1,"b"],"c":{}})"));
     CHECK(matches(pool, value, R"({ "c" : {} , "\u0061":[1.0, "b"]})"));
     CHECK(!matches(pool, value, R"({"a":[1,"b"]})"));
     CHECK(run(pool, value, R"({"a":[2)") == kNone);
@@ -338,9 +338,9 @@ void test_values() {
     TextSets texts(pool);
     const std::uint32_t used = texts.plus(0, R"({"c":{},"a":[1,"b"]})");
     CHECK(!pool.alive(texts.without(value, used)));
-    const ExprId other = *pool.values().spelled(R"({"a":[1,"b"],"d":{}})");
+    const ExprId other = *Values::of(pool).spelled(R"({"a":[1,"b"],"d":{}})");
     CHECK(pool.shortest(texts.without(other, used)) == 20);
-    for (const char* text : {"[1", "[1]]", R"({"a"})", R"({"a":1)", "{1:2}", "1", "", "[}", R"(["a)"}) CHECK(!pool.values().spelled(text));
+    for (const char* text : {"[1", "[1]]", R"({"a"})", R"({"a":1)", "{1:2}", "1", "", "[}", R"(["a)"}) CHECK(!Values::of(pool).spelled(text));
 }
 
 // A string as one expression of a program is the same as in pieces.

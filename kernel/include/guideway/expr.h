@@ -29,26 +29,15 @@
 #include "guideway/error.h"
 #include "guideway/flat_map.h"
 #include "guideway/id_table.h"
+#include "guideway/lengths.h"
 #include "guideway/pieces.h"
 #include "guideway/work.h"
 
 namespace guideway {
 
 using ExprId = std::uint32_t;
-inline constexpr std::uint32_t kInfinite = 0xffffffff;
 inline constexpr ExprId kNone = 0;   // no text
 inline constexpr ExprId kEmpty = 1;  // the empty text
-
-// Of lengths: kInfinite stays so, and what is finite stays below it.
-inline std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-    if (a == kInfinite || b == kInfinite) return kInfinite;
-    return a > kInfinite - 1 - b ? kInfinite - 1 : a + b;
-}
-inline std::uint32_t multiply(std::uint32_t a, std::uint32_t times) {
-    if (times == 0) return 0;
-    if (a == kInfinite) return kInfinite;
-    return a > (kInfinite - 1) / times ? kInfinite - 1 : a * times;
-}
 
 enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except, repeat, label, state, number, words, value };
 
@@ -98,10 +87,10 @@ struct ExprLimits {
     std::uint64_t max_work = kAllowance;  // of one call from outside (work.h)
 };
 
+class ExternalLanguage;
 class Liveness;
 class Numbers;
 class Speller;
-class Values;
 class Words;
 
 class ExprPool {
@@ -120,8 +109,9 @@ public:
     Speller& speller() { return *speller_; }
     bool is_number(ExprId e) const { return exprs_[e].op == Op::number; }
     std::uint32_t number_state(ExprId e) const { return exprs_[e].a; }
-    // JSON arrays and objects (values.h).
-    Values& values() { return *values_; }
+    // JSON arrays and objects, whose automata a higher layer implements (external_language.h). Null until it is installed.
+    ExternalLanguage* composites() { return composites_.get(); }
+    void install_composites(std::unique_ptr<ExternalLanguage> language);
     ExprId value(std::uint32_t state);
     bool is_value(ExprId e) const { return exprs_[e].op == Op::value; }
     std::uint32_t value_state(ExprId e) const { return exprs_[e].a; }
@@ -420,7 +410,7 @@ private:
     std::size_t grown_ = 0;
     std::unique_ptr<Numbers> numbers_;
     std::unique_ptr<Speller> speller_;
-    std::unique_ptr<Values> values_;
+    std::unique_ptr<ExternalLanguage> composites_;
     std::unique_ptr<Words> words_;
     std::unique_ptr<Liveness> liveness_;
     Blocks<Expr> exprs_;

@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kProgramMagic = 0x31505747;  // "GWP1", little en
 inline constexpr std::uint32_t kProgramVersion = 4;
 inline constexpr std::uint32_t kWideMarks = 0x80000000;  // flag of `least`: the marks of the object have two words
 
-class Vocabulary;
+class TokenTable;
 
 enum class NodeKind : std::uint8_t { leaf, sequence, alternative, object, array, number };
 
@@ -110,6 +110,6 @@ private:
 // `vocabulary`: where special tokens are looked up; null: they are text. Throws Error(invalid) for a malformed program,
 // Error(limit) for one that is too large.
 // `beginnings`: of the pool and the vocabulary.
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const Vocabulary* vocabulary = nullptr, Beginnings* beginnings = nullptr);
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary = nullptr, Beginnings* beginnings = nullptr);
 
 }  // namespace guideway

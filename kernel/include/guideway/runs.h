@@ -67,7 +67,7 @@ struct Run {
     std::uint32_t unsure;    // tokens that depend on text before them, a list; kNoTokens: none
 };
 
-class Vocabulary;
+class TokenTable;
 
 // Roads around work; masks are the same whichever are open, and tests close them.
 struct Shortcuts {
@@ -80,7 +80,7 @@ struct Shortcuts {
 class Runs {
 public:
     // `work`: of whose pool the expressions of all machines are.
-    Runs(const Vocabulary& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work);
+    Runs(const TokenTable& vocabulary, std::size_t budget, Shortcuts shortcuts, Work& work);
 
     // Writes the legal tokens of a front to the row (ceil(V/32) words); true: the text may end here. `automaton` names
     // the machine.
@@ -254,7 +254,7 @@ private:
     void join_sets(std::vector<std::uint32_t>& sets);
     std::uint32_t joined(const std::vector<std::uint32_t>& sets);
 
-    const Vocabulary& vocabulary_;
+    const TokenTable& vocabulary_;
     const Trie& trie_;  // of the vocabulary
     const Subtrees& subtrees_;
     std::uint32_t words_;

@@ -16,11 +16,11 @@
 
 namespace guideway {
 
-class Vocabulary;
+class TokenTable;
 
 class SmoothTokens {
 public:
-    explicit SmoothTokens(const Vocabulary& vocabulary);
+    explicit SmoothTokens(const TokenTable& vocabulary);
     // What `file()` gave for this vocabulary; it stays where it is. Throws Error(argument) where anything in it points
     // out of place.
     SmoothTokens(std::span<const std::uint64_t> file, std::uint32_t vocabulary_size);

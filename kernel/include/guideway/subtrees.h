@@ -7,17 +7,16 @@
 
 #include <bit>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "guideway/expr.h"
+#include "guideway/bytes.h"
 #include "guideway/trie.h"
 
 namespace guideway {
 
-// The atoms by which a state comes back to itself, or to a sum, or a product that begins with one, of which it is a summand; made by `Subtrees::loops_of`.
+// The atoms by which a state comes back to itself, or to a sum, or a product that begins with one, of which it is a summand; made by `loops_of` (self_loops.h).
 struct Loops {
     bool grows = false;  // there are such sums
     std::uint64_t ascii[2] = {0, 0};
@@ -37,14 +36,14 @@ public:
     Subtrees(const Subtrees&) = delete;
     Subtrees& operator=(const Subtrees&) = delete;
 
-    // `exact`: sums do not count.
-    Loops loops_of(ExprPool& pool, ExprId state, bool exact) const;
+    // UTF-8 bytes of a block of characters, without the last byte.
+    struct Block {
+        std::uint8_t size, bytes[3];
+    };
+    // Sorted by bytes.
+    std::span<const Block> blocks() const { return blocks_; }
     // None, as bits.
     std::vector<std::uint64_t> no_blocks() const { return std::vector<std::uint64_t>(blocks_.size() / 64 + 1); }
-    // The blocks that lead from a state to those for which `good` holds, as bits; of blocks inside a character, those to a
-    // state for which inside(state, bytes left) does, by default all.
-    std::vector<std::uint64_t> blocks_to(ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
-                                         const std::function<bool(ExprId, unsigned)>& inside = {}) const;
     // Bytes still to come of the character that the node's byte belongs to, where what stands behind it is known; else 0.
     unsigned left(std::uint32_t node) const { return below_[node] == kUnknown ? 0 : sets_[below_[node]].left; }
     // Whether all of the node's subtree, read from the start of a character on, loops, and none of its bytes is in `but`;
@@ -82,9 +81,6 @@ private:
         std::uint32_t first;  // of its blocks, in members_
         std::uint16_t count;
         std::uint16_t left;
-    };
-    struct Block {
-        std::uint8_t size, bytes[3];
     };
     friend class SubtreesBuilder;
 

@@ -22,6 +22,7 @@
 
 #include "guideway/bytes.h"
 #include "guideway/expr.h"
+#include "guideway/external_language.h"
 #include "guideway/id_table.h"
 
 namespace guideway {
@@ -32,10 +33,12 @@ struct Component;
 struct Config;
 struct Parts;
 
-class Values {
+class Values final : public ExternalLanguage {
 public:
     explicit Values(ExprPool& pool);
-    ~Values();
+    ~Values() override;
+    // Those of a pool, which are installed when they are first used.
+    static Values& of(ExprPool& pool);
 
     // The texts of a grammar that was analysed (machine.h).
     ExprId start(std::vector<Component>&& components, std::uint32_t root);
@@ -46,26 +49,22 @@ public:
     // The JSON array or object that a text is, however it is written; nothing if it is none.
     std::optional<ExprId> spelled(std::string_view text);
 
-    // For the pool, of the state that a value expression stands for.
-    bool accepting(std::uint32_t state) const { return states_[state].accepting; }
-    bool single(std::uint32_t state) const { return machines_[states_[state].machine].single; }
-    // How many different values there are at least, from the start; kInfinite: endlessly many. A quick lower bound.
-    std::uint32_t at_least(std::uint32_t state) const { return machines_[states_[state].machine].values; }
-    // How long a text must be followed before it is known that it can be none but some given values: so much beyond the
-    // longest of these, as they were written; of a given value, how long it was.
-    std::uint32_t reach(std::uint32_t state) const { return machines_[states_[state].machine].reach; }
-    std::uint32_t shortest(std::uint32_t state);  // bytes of the machine's own completion, which `best_byte` begins
-    int best_byte(std::uint32_t state);
-    ExprId next(std::uint32_t state, std::uint8_t byte);
-    // The bytes that it can go on with, and perhaps more.
-    ByteSet begins(std::uint32_t state);
-    void derive(std::uint32_t state, std::array<ExprId, 256>& out);
+    // For the pool, of the state that a value expression stands for (external_language.h).
+    bool accepting(std::uint32_t state) const override { return states_[state].accepting; }
+    bool single(std::uint32_t state) const override { return machines_[states_[state].machine].single; }
+    std::uint32_t at_least(std::uint32_t state) const override { return machines_[states_[state].machine].values; }
+    std::uint32_t reach(std::uint32_t state) const override { return machines_[states_[state].machine].reach; }
+    std::uint32_t shortest(std::uint32_t state) override;
+    int best_byte(std::uint32_t state) override;
+    ExprId next(std::uint32_t state, std::uint8_t byte) override;
+    ByteSet begins(std::uint32_t state) override;
+    void derive(std::uint32_t state, std::array<ExprId, 256>& out) override;
 
     // For masks: the machine, and where it stands.
     Machine& machine(std::uint32_t state) { return machine_of(states_[state].machine); }
     std::vector<Config> configs(std::uint32_t state);
 
-    std::size_t bytes() const;
+    std::size_t bytes() const override;
 
 private:
     struct Late;
