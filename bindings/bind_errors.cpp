@@ -6,8 +6,8 @@
 #include <nanobind/stl/optional.h>
 
 #include "bindings.h"
-#include "guideway/error.h"
-#include "guideway/store_lock.h"
+#include "guideway/base/error.h"
+#include "guideway/base/store_lock.h"
 
 namespace guideway {
 

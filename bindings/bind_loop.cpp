@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bindings.h"
-#include "guideway/batch.h"
-#include "guideway/masks.h"
-#include "guideway/matcher.h"
+#include "guideway/logits/mask_logits.h"
+#include "guideway/matcher/batch.h"
+#include "guideway/matcher/matcher.h"
 #include "tables.h"
 
 namespace guideway {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "bindings.h"
-#include "guideway/batch.h"
-#include "guideway/error.h"
-#include "guideway/masks.h"
-#include "guideway/matcher.h"
+#include "guideway/base/error.h"
+#include "guideway/logits/mask_logits.h"
+#include "guideway/matcher/batch.h"
+#include "guideway/matcher/matcher.h"
 #include "long_calls.h"
 
 namespace guideway {

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "bindings.h"
-#include "guideway/compiled.h"
-#include "guideway/error.h"
-#include "guideway/matcher.h"
+#include "guideway/base/error.h"
+#include "guideway/matcher/compiled.h"
+#include "guideway/matcher/matcher.h"
 #include "long_calls.h"
 
 namespace guideway {

@@ -2,8 +2,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
-#include "guideway/error.h"
-#include "guideway/sample.h"
+#include "guideway/base/error.h"
+#include "guideway/logits/sample.h"
 
 namespace guideway {
 

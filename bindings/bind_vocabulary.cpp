@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "bindings.h"
-#include "guideway/checksum.h"
-#include "guideway/error.h"
-#include "guideway/vocabulary.h"
+#include "guideway/base/checksum.h"
+#include "guideway/base/error.h"
+#include "guideway/matcher/vocabulary.h"
 
 namespace guideway {
 

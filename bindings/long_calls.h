@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "bindings.h"
-#include "guideway/matcher.h"
-#include "guideway/store_lock.h"
+#include "guideway/base/store_lock.h"
+#include "guideway/matcher/matcher.h"
 
 namespace guideway {
 

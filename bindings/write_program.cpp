@@ -2,8 +2,8 @@
 #include <bit>
 
 #include "bindings.h"
-#include "guideway/error.h"
-#include "guideway/program.h"
+#include "guideway/base/error.h"
+#include "guideway/grammar/program.h"
 #include "writing.h"
 
 namespace guideway {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "guideway/flat_map.h"
+#include "guideway/base/flat_map.h"
 
 namespace guideway {
 

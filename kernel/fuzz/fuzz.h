@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "../tests/programs.h"
-#include "guideway/error.h"
-#include "guideway/matcher.h"
+#include "guideway/base/error.h"
+#include "guideway/matcher/matcher.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "guideway/program.h"
+#include "guideway/grammar/program.h"
 
 namespace programs {
 

@@ -4,12 +4,12 @@
 #include <string>
 
 #include "check.hpp"
-#include "guideway/error.h"
-#include "guideway/expr.h"
-#include "guideway/numbers.h"
-#include "guideway/spelling.h"
-#include "guideway/texts.h"
-#include "guideway/values.h"
+#include "guideway/base/error.h"
+#include "guideway/grammar/composite_language.h"
+#include "guideway/grammar/used_values.h"
+#include "guideway/regex/encoding.h"
+#include "guideway/regex/expr.h"
+#include "guideway/regex/number_language.h"
 #include "programs.h"
 
 using namespace guideway;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "guideway/batch.h"
-#include "guideway/error.h"
-#include "guideway/masks.h"
+#include "guideway/base/error.h"
+#include "guideway/logits/mask_logits.h"
+#include "guideway/matcher/batch.h"
 #include "programs.h"
 
 using namespace guideway;

@@ -2,8 +2,8 @@
 #include <random>
 
 #include "check.hpp"
-#include "guideway/error.h"
-#include "guideway/matcher.h"
+#include "guideway/base/error.h"
+#include "guideway/matcher/matcher.h"
 #include "programs.h"
 
 using namespace guideway;

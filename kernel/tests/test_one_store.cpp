@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "guideway/matcher.h"
+#include "guideway/matcher/matcher.h"
 #include "programs.h"
 
 using namespace guideway;

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "check.hpp"
-#include "guideway/error.h"
-#include "guideway/sample.h"
+#include "guideway/base/error.h"
+#include "guideway/logits/sample.h"
 
 using namespace guideway;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "guideway/sample.h"
+#include "guideway/logits/sample.h"
 #include "variants/variant.h"
 
 namespace {

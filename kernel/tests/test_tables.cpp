@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "guideway/bytes.h"
-#include "guideway/id_table.h"
-#include "guideway/list.h"
+#include "guideway/base/byte_set.h"
+#include "guideway/base/intern_table.h"
+#include "guideway/base/small_list.h"
 
 using namespace guideway;
 

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "check.hpp"
-#include "guideway/batch.h"
-#include "guideway/matcher.h"
+#include "guideway/matcher/batch.h"
+#include "guideway/matcher/matcher.h"
 #include "programs.h"
 
 using namespace guideway;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "guideway/token_sets.h"
+#include "guideway/mask/token_sets.h"
 
 using namespace guideway;
 

@@ -16,10 +16,10 @@
 #endif
 
 #include "check.hpp"
-#include "guideway/batch.h"
-#include "guideway/compiled.h"
-#include "guideway/error.h"
-#include "guideway/matcher.h"
+#include "guideway/base/error.h"
+#include "guideway/matcher/batch.h"
+#include "guideway/matcher/compiled.h"
+#include "guideway/matcher/matcher.h"
 #include "programs.h"
 
 using namespace guideway;

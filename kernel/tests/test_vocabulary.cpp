@@ -3,9 +3,9 @@
 #include <random>
 
 #include "check.hpp"
-#include "guideway/checksum.h"
-#include "guideway/error.h"
-#include "guideway/matcher.h"
+#include "guideway/base/checksum.h"
+#include "guideway/base/error.h"
+#include "guideway/matcher/matcher.h"
 #include "programs.h"
 
 using namespace guideway;

@@ -15,8 +15,8 @@ def python_files(folder: Path = PACKAGE) -> list[Path]:
 
 def kernel_files() -> list[Path]:
     """The kernel proper: its headers and sources, without tests, fuzzers and benchmarks."""
-    folders = (ROOT / "kernel" / "include", ROOT / "kernel" / "src")
-    return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in {".hpp", ".h", ".cpp"})
+    folders = [path for path in (ROOT / "kernel").iterdir() if path.is_dir() and path.name not in {"tests", "fuzz"}]
+    return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in {".h", ".cpp"})
 
 
 def committed_files() -> list[Path]:

@@ -25,7 +25,7 @@ from tests.helpers.byte_tokens import legal
 
 WORKERS = 2
 DELAY = 10e-3  # seconds that a step may take longer beside others
-PIECE = 10_000  # units of work, some 10 ns each; see kernel/include/guideway/store_lock.h
+PIECE = 10_000  # units of work, some 10 ns each; see kernel/base/store_lock.h
 TURN = 300_000
 numbers = itertools.count()
 

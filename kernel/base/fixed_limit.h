@@ -1,0 +1,16 @@
+// Errors of fixed limits, which no parameter raises. The limits of `CompileLimits` have their own messages (expr, work).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "guideway/base/error.h"
+
+namespace guideway {
+
+// `what` is counted. `advice` says how a constraint stays below the limit.
+inline Error over_limit(std::uint64_t limit, const std::string& what, const std::string& advice, std::int64_t node = -1) {
+    return Error(ErrorKind::limit, "more than " + std::to_string(limit) + " " + what + " (a fixed limit): " + advice, node);
+}
+
+}  // namespace guideway

@@ -1,0 +1,55 @@
+// Arrays of plain values one behind the other in a block of words, each with its length before it: what files are made
+// of. Reading checks every length against what is left.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "guideway/base/error.h"
+
+namespace guideway {
+
+class FlatWriter {
+public:
+    template <class T>
+    void put(const T* values, std::size_t count) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        words_.push_back(count);
+        const std::size_t at = words_.size(), bytes = count * sizeof(T);
+        words_.resize(at + (bytes + 7) / 8);
+        if (bytes && bytes <= (words_.size() - at) * 8) std::memcpy(words_.data() + at, values, bytes);  // always; the compiler asks
+    }
+    template <class Array>
+    void put(const Array& values) {
+        put(values.data(), values.size());
+    }
+    std::vector<std::uint64_t> take() { return std::move(words_); }
+
+private:
+    std::vector<std::uint64_t> words_;
+};
+
+class FlatReader {
+public:
+    explicit FlatReader(std::span<const std::uint64_t> words) : words_(words) {}
+
+    // The next array, where it stands. Throws Error(argument) if it does not end inside.
+    template <class T>
+    std::span<const T> view() {
+        static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 8);
+        if (words_.empty() || words_[0] > (words_.size() - 1) * 8 / sizeof(T)) throw Error(ErrorKind::argument, "a file that ends too early");
+        const std::size_t count = words_[0], used = (count * sizeof(T) + 7) / 8;
+        const std::span<const T> found{reinterpret_cast<const T*>(words_.data() + 1), count};
+        words_ = words_.subspan(1 + used);
+        return found;
+    }
+    bool done() const { return words_.empty(); }
+
+private:
+    std::span<const std::uint64_t> words_;
+};
+
+}  // namespace guideway

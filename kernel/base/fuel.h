@@ -1,0 +1,85 @@
+// How much one call into the kernel may do. Counted and not timed, so that the same calls come to the same end on every
+// machine: whatever may run for long spends what it does, and whoever is called from outside begins with a full allowance.
+//
+// A unit is some ten nanoseconds of a plain core. What is spent before it is done may throw; so nobody is left with half a
+// thing, and what was found out so far stays.
+//
+// Work is spent in pieces. A watcher is called between two of them: a store's lock lets waiting threads in there
+// (store_lock.h). It may throw as `spend` may.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "guideway/base/error.h"
+
+namespace guideway {
+
+inline constexpr std::uint64_t kAllowance = 400'000'000;  // some seconds
+
+class Work {
+public:
+    class Watcher {
+    public:
+        virtual void piece_done(std::uint64_t units) = 0;
+
+    protected:
+        ~Watcher() = default;
+    };
+    static constexpr std::uint64_t kPiece = 10'000;  // units between two calls of the watcher, unless more are spent at once
+
+    explicit Work(std::uint64_t allowance = kAllowance) { allow(allowance); }
+    void watch(Watcher* watcher) { watcher_ = watcher; }
+    void refill() {
+        piece_ = left_ = std::min(kPiece, allowance_);
+        rest_ = allowance_ - left_;
+    }
+    // Restores the full allowance, as at the start of another call. The current piece continues.
+    void renew() {
+        const std::uint64_t kept = std::min(left_, allowance_);
+        piece_ -= left_ - kept;
+        left_ = kept;
+        rest_ = allowance_ - kept;
+    }
+    std::uint64_t left() const { return left_ + rest_; }
+    // Calls f, which throws Error(limit) where it would spend more than that.
+    template <class F>
+    void within(std::uint64_t units, F&& f) {
+        struct Hidden {
+            Work& work;
+            std::uint64_t units;
+            ~Hidden() { work.rest_ += units; }
+        };
+        const Hidden hidden{*this, left() - std::min(left(), units)};
+        const std::uint64_t of_rest = std::min(hidden.units, rest_);
+        rest_ -= of_rest;
+        left_ -= hidden.units - of_rest;
+        piece_ -= hidden.units - of_rest;
+        f();
+    }
+    void allow(std::uint64_t allowance) {
+        allowance_ = allowance;
+        refill();
+    }
+    // Throws Error(limit) where that much is not left.
+    void spend(std::uint64_t units) {
+        if (units > left_) [[unlikely]] begin_piece(units);
+        left_ -= units;
+    }
+
+private:
+    // Begins a piece of at least `units` units.
+    void begin_piece(std::uint64_t units) {
+        const std::uint64_t all = left();
+        if (units > all) throw Error(ErrorKind::limit, "one call needs more than max_work = " + std::to_string(allowance_) + " units of work");
+        if (watcher_) watcher_->piece_done(piece_ - left_);
+        piece_ = left_ = std::max(units, std::min(kPiece, all));
+        rest_ = all - left_;
+    }
+
+    std::uint64_t allowance_ = 0, piece_ = 0, left_ = 0, rest_ = 0;  // left_: of the piece; rest_: after it
+    Watcher* watcher_ = nullptr;
+};
+
+}  // namespace guideway

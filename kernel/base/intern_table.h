@@ -1,0 +1,132 @@
+// Ids by hash, for things that stand in a vector of their own: open addressing, no allocation per entry. What is in it
+// stays in it. A large table grows a little with each entry that is added, so that none of them waits for all others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/page_arena.h"
+
+namespace guideway {
+
+class IdTable {
+public:
+    static constexpr std::uint32_t kMissing = 0xffffffff;
+
+    // The id added under the hash for which `same(id)` holds.
+    template <class Same>
+    std::uint32_t find(std::uint64_t hash, Same&& same) const {
+        const auto tag = static_cast<std::uint32_t>(hash);
+        const std::uint32_t found = now_.find(tag, same);
+        return found != kMissing || moved_ == before_.size() ? found : before_.find(tag, same);
+    }
+
+    void add(std::uint64_t hash, std::uint32_t id) {
+        if (3 * (count_ + 1) > 2 * now_.size()) grow();
+        ++count_;
+        move_some(kStep);
+        prepare();
+        now_.place({static_cast<std::uint32_t>(hash), id});
+    }
+
+    std::size_t bytes() const { return (now_.size() + before_.size()) * sizeof(Slot) + made_ * kPart * sizeof(Slot); }
+
+private:
+    struct Slot {
+        std::uint32_t tag = 0, id = kMissing;
+    };
+    static constexpr unsigned kBits = 12;  // of the number of slots in a part
+    static constexpr std::size_t kPart = std::size_t{1} << kBits;
+    static constexpr std::size_t kStep = 4;  // slots moved with each entry: all are, before the next growth
+    static constexpr std::size_t kPace = 64;  // entries for each part of the next table that is made ahead
+
+    struct Table {
+        std::vector<Piece<Slot>> parts;  // made when something is placed there
+        std::size_t mask = 0;
+
+        Table() = default;
+        explicit Table(std::size_t size) : parts(size < kPart ? 1 : size >> kBits), mask(size - 1) {}
+        std::size_t size() const { return parts.empty() ? 0 : mask + 1; }
+        const Slot* at(std::size_t i) const { return parts[i >> kBits] ? &parts[i >> kBits][i & (kPart - 1)] : nullptr; }
+
+        void make(Piece<Slot>& part) { part = Piece<Slot>(mask < kPart ? mask + 1 : kPart); }
+
+        template <class Same>
+        std::uint32_t find(std::uint32_t tag, Same&& same) const {
+            if (parts.empty()) return kMissing;
+            for (std::size_t i = tag & mask;; i = (i + 1) & mask) {
+                const Slot* slot = at(i);
+                if (!slot || slot->id == kMissing) return kMissing;
+                if (slot->tag == tag && same(slot->id)) return slot->id;
+            }
+        }
+
+        void place(Slot slot) {
+            std::size_t i = slot.tag & mask;
+            for (const Slot* known = at(i); known && known->id != kMissing; known = at(i)) i = (i + 1) & mask;
+            auto& part = parts[i >> kBits];
+            if (!part) make(part);
+            part[i & (kPart - 1)] = slot;
+        }
+    };
+
+    // What was moved stays where it was too, since others may stand behind it; of a table that is moved, a part goes at a time.
+    void move_some(std::size_t most) {
+        for (; most > 0 && moved_ < before_.size(); --most, ++moved_)
+            if (const Slot* slot = before_.at(moved_); slot && slot->id != kMissing) now_.place(*slot);
+        if (moved_ < before_.size() || before_.parts.empty()) return;
+        before_.parts.pop_back();
+        moved_ = before_.size();
+    }
+
+    // Entries come to all parts of a new table at once: that a table is doubled may not cost one of them all of it.
+    void prepare() {
+        if (now_.size() < kPart) return;
+        const std::size_t wanting = 2 * now_.size() / kPart - made_, left = 2 * now_.size() / 3 - count_;  // parts; entries until it grows
+        if (wanting * kPace < left) return;
+        if (next_.parts.empty()) next_ = Table(2 * now_.size());
+        if (made_ < next_.parts.size()) next_.make(next_.parts[made_++]);
+    }
+
+    void grow() {
+        move_some(before_.size());
+        if (next_.parts.empty()) next_ = Table(now_.size() == 0 ? 16 : 2 * now_.size());
+        before_ = std::exchange(now_, std::exchange(next_, Table()));
+        moved_ = made_ = 0;
+        if (before_.size() <= kPart) move_some(before_.size());
+    }
+
+    Table now_, before_, next_;
+    std::size_t moved_ = 0, made_ = 0, count_ = 0;  // moved_: slots of before_; made_: parts of next_
+};
+
+// Finds things that are numbered in order by what they are. It may be replaced by an empty one, but not between a look-up and
+// the `add` behind it: what is missing comes back into it with the next look-up.
+class Index {
+public:
+    // Among the first `count` things. hash_of(id): of one of them.
+    template <class Hash, class Same>
+    std::uint32_t find(std::uint64_t hash, std::size_t count, Hash&& hash_of, Same&& same) {
+        for (; known_ < count; ++known_) ids_.add(hash_of(static_cast<std::uint32_t>(known_)), static_cast<std::uint32_t>(known_));
+        return ids_.find(hash, same);
+    }
+    // The next one, which was just looked for.
+    void add(std::uint64_t hash) {
+        ids_.add(hash, static_cast<std::uint32_t>(known_));
+        ++known_;
+    }
+    // To replace it. A large one stays: that all of it comes back would take a step more than a millisecond.
+    void forget() {
+        if (known_ <= kLarge) *this = {};
+    }
+
+private:
+    static constexpr std::size_t kLarge = std::size_t{1} << 14;
+
+    IdTable ids_;
+    std::size_t known_ = 0;  // so many of them are in it
+};
+
+}  // namespace guideway

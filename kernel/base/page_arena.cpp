@@ -1,0 +1,196 @@
+#include "guideway/base/page_arena.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#ifdef __linux__
+#include <pthread.h>
+#include <sys/mman.h>
+#endif
+
+namespace guideway {
+
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{2} << 20, kLine = 64;
+constexpr std::size_t kSmallest = 1024, kLargest = kChunk / 8;  // of what comes out of chunks
+constexpr std::size_t kUnit = 256, kUnits = kChunk / kUnit;      // that chunks are dealt out in
+
+// Which piece was written beyond its end, or after it was given back, a sanitizer sees only of pieces of its own.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GUIDEWAY_PLAIN_PIECES
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define GUIDEWAY_PLAIN_PIECES
+#endif
+#ifdef GUIDEWAY_PLAIN_PIECES
+constexpr bool kPlain = true;
+#else
+constexpr bool kPlain = false;
+#endif
+
+// Whole lines; of what comes out of chunks, whole units.
+constexpr std::size_t rounded(std::size_t bytes) {
+    const std::size_t step = bytes < kSmallest || bytes > kLargest ? kLine : kUnit;
+    return (bytes + step - 1) / step * step;
+}
+constexpr bool is_plain(std::size_t bytes) { return kPlain || bytes < kSmallest; }
+constexpr std::align_val_t alignment(std::size_t bytes) { return std::align_val_t{bytes < kChunk ? kLine : kChunk}; }
+
+void* take_alone(std::size_t bytes) {
+    void* const place = ::operator new(bytes, alignment(bytes));
+#ifdef MADV_HUGEPAGE
+    if (bytes >= kChunk) madvise(place, bytes, MADV_HUGEPAGE);  // a wish: small pages do as well
+#endif
+    return place;
+}
+void give_alone(void* piece, std::size_t bytes) noexcept { ::operator delete(piece, alignment(bytes)); }
+
+// Bits, by unit of a chunk.
+class Marks {
+public:
+    bool operator[](std::size_t i) const { return words_[i / 64] >> (i % 64) & 1; }
+    void set(std::size_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
+    void reset(std::size_t i) { words_[i / 64] &= ~(std::uint64_t{1} << (i % 64)); }
+    std::size_t last_before(std::size_t i) const {  // there is one
+        std::size_t word = (i - 1) / 64;
+        std::uint64_t some = words_[word] & ~std::uint64_t{0} >> (63 - (i - 1) % 64);
+        while (!some) some = words_[--word];
+        return word * 64 + 63 - static_cast<std::size_t>(std::countl_zero(some));
+    }
+
+private:
+    std::array<std::uint64_t, kUnits / 64> words_{};
+};
+
+// Stands at its own beginning. All of it is stretches: pieces that somebody has, and between them what is free.
+struct Chunk {
+    Marks begins, free;  // a stretch begins there, and is free
+};
+constexpr std::size_t kFirst = (sizeof(Chunk) + kUnit - 1) / kUnit;
+
+struct Free {  // stands in a stretch that nobody has
+    Free *next, **back;  // of its class; back: what points to it
+    std::size_t units;
+};
+
+// Free stretches in lists by size, four classes to a doubling, each beside none that is free: as in Masmano et al., "TLSF: a
+// new dynamic memory allocator for real-time systems" (2004). Lists of exact sizes left a seventh of all chunks idle.
+class Chunks {
+public:
+    Chunks() {
+#ifdef __linux__
+        pthread_atfork([] { all().lock_.lock(); }, [] { all().lock_.unlock(); }, [] { all().lock_.unlock(); });  // a child would find it locked for good
+#endif
+    }
+
+    static Chunks& all() {
+        static auto* const made = new Chunks;  // never destroyed: whoever gives back last may be static too
+        return *made;
+    }
+
+    void* take(std::size_t bytes) {
+        const std::size_t units = bytes / kUnit;
+        const std::lock_guard guard(lock_);
+        Free* const found = find(units);
+        Chunk& chunk = chunk_of(found);
+        const std::size_t at = unit_of(found), left = found->units - units;
+        unlink(found);
+        chunk.free.reset(at);
+        if (left) link(chunk, at + units, left);
+        if (&chunk == spare_) spare_ = nullptr;
+        return found;
+    }
+
+    void give(void* piece, std::size_t bytes) noexcept {
+        const std::lock_guard guard(lock_);
+        Chunk& chunk = chunk_of(piece);
+        std::size_t at = unit_of(piece), units = bytes / kUnit;
+        if (const std::size_t behind = at + units; behind < kUnits && chunk.free[behind]) units += join(chunk, behind);
+        if (at > kFirst) {
+            const std::size_t before = chunk.begins.last_before(at);
+            if (chunk.free[before]) {
+                chunk.begins.reset(at);
+                units += join(chunk, before);
+                at = before;
+            }
+        }
+        if (units == kUnits - kFirst) {
+            // One is kept: a table that comes and goes would wait for the system each time.
+            if (spare_) return give_alone(&chunk, kChunk);
+            spare_ = &chunk;
+        }
+        link(chunk, at, units);
+    }
+
+private:
+    static constexpr std::size_t kLooks = 16;  // at stretches of the class of what is wanted, which may be too short
+
+    static Chunk& chunk_of(void* piece) { return *reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(piece) & ~(kChunk - 1)); }
+    static std::size_t unit_of(void* piece) { return (reinterpret_cast<std::uintptr_t>(piece) & (kChunk - 1)) / kUnit; }
+    static std::size_t class_of(std::size_t units) {
+        const auto length = static_cast<std::size_t>(std::bit_width(units)) - 1;
+        return 4 * length + (length < 2 ? 0 : units >> (length - 2) & 3);
+    }
+
+    Free* find(std::size_t units) {
+        const std::size_t own = class_of(units);
+        std::size_t looks = kLooks;
+        for (Free* one = lists_[own]; one && looks-- > 0; one = one->next)
+            if (one->units >= units) return one;
+        const std::uint64_t larger = filled_ & ~std::uint64_t{0} << (own + 1);
+        if (larger) return lists_[static_cast<std::size_t>(std::countr_zero(larger))];
+        return link(*new (take_alone(kChunk)) Chunk, kFirst, kUnits - kFirst);
+    }
+
+    Free* link(Chunk& chunk, std::size_t at, std::size_t units) noexcept {
+        chunk.begins.set(at);
+        chunk.free.set(at);
+        Free*& first = lists_[class_of(units)];
+        first = new (reinterpret_cast<char*>(&chunk) + at * kUnit) Free{first, &first, units};
+        if (first->next) first->next->back = &first->next;
+        filled_ |= std::uint64_t{1} << class_of(units);
+        return first;
+    }
+    void unlink(Free* free) noexcept {
+        if (free->next) free->next->back = free->back;
+        *free->back = free->next;
+        if (!lists_[class_of(free->units)]) filled_ &= ~(std::uint64_t{1} << class_of(free->units));
+    }
+    // A free stretch becomes part of the one beside it; its units.
+    std::size_t join(Chunk& chunk, std::size_t at) noexcept {
+        auto* const free = reinterpret_cast<Free*>(reinterpret_cast<char*>(&chunk) + at * kUnit);
+        unlink(free);
+        chunk.begins.reset(at);
+        chunk.free.reset(at);
+        return free->units;
+    }
+
+    std::mutex lock_;
+    std::array<Free*, 4 * std::bit_width(kUnits)> lists_{};
+    std::uint64_t filled_ = 0;  // bits: classes that are not empty
+    Chunk* spare_ = nullptr;    // of which nobody has anything
+};
+
+}  // namespace
+
+void* take_piece(std::size_t bytes) {
+    bytes = rounded(bytes);
+    if (is_plain(bytes)) return ::operator new(bytes);
+    return bytes > kLargest ? take_alone(bytes) : Chunks::all().take(bytes);
+}
+
+void give_piece(void* piece, std::size_t bytes) noexcept {
+    bytes = rounded(bytes);
+    if (is_plain(bytes)) ::operator delete(piece);
+    else if (bytes > kLargest) give_alone(piece, bytes);
+    else Chunks::all().give(piece, bytes);
+}
+
+}  // namespace guideway

@@ -1,0 +1,34 @@
+// A list that only grows, in blocks: what it holds never moves, and nothing is copied while it grows.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "guideway/base/page_arena.h"
+
+namespace guideway {
+
+template <class T, unsigned kBits = 8>  // of the number of entries in a block
+class Blocks {
+public:
+    T& operator[](std::size_t i) { return blocks_[i >> kBits][i & kMask]; }
+    const T& operator[](std::size_t i) const { return blocks_[i >> kBits][i & kMask]; }
+    void push_back(const T& added) {
+        if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(Piece<T>(std::size_t{1} << kBits));
+        (*this)[size_] = added;
+        ++size_;
+    }
+    template <class Range>
+    void append(const Range& added) {
+        for (const T& one : added) push_back(one);
+    }
+    std::size_t size() const { return size_; }
+
+private:
+    static constexpr std::size_t kMask = (std::size_t{1} << kBits) - 1;
+
+    std::vector<Piece<T>> blocks_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace guideway

@@ -1,0 +1,93 @@
+#include "guideway/base/simd.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+namespace guideway {
+
+namespace {
+
+constexpr std::size_t kLine = 64;  // bytes of a cache line
+
+GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint16_t* numbers, std::size_t size, std::uint16_t add) {
+    std::uint16_t most = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+        const auto number = static_cast<std::uint16_t>(numbers[i] + add);
+        most = number > most ? number : most;
+    }
+    return most;
+}
+
+GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint8_t* numbers, std::size_t size) {
+    std::uint8_t most = 0;
+    for (std::size_t i = 0; i < size; ++i) most = numbers[i] > most ? numbers[i] : most;
+    return most;
+}
+
+GUIDEWAY_WIDE std::uint32_t largest_of(const std::uint32_t* numbers, std::size_t size) {
+    std::uint32_t most = 0;
+    for (std::size_t i = 0; i < size; ++i) most = numbers[i] > most ? numbers[i] : most;
+    return most;
+}
+
+// `to` at the beginning of a cache line.
+GUIDEWAY_WIDE GUIDEWAY_AS_WRITTEN void copy_words(const std::uint32_t* __restrict from, std::uint32_t* __restrict to, std::size_t size) {
+    to = std::assume_aligned<kLine>(to);
+    for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
+}
+
+GUIDEWAY_WIDE void join_words(const std::uint32_t* __restrict from, std::uint32_t* __restrict to, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i) to[i] |= from[i];
+}
+
+GUIDEWAY_WIDE void at_most_of(const std::uint8_t* __restrict numbers, std::uint8_t most, std::uint32_t* __restrict row, std::size_t words) {
+    for (std::size_t w = 0; w < words; ++w) {
+        std::uint32_t bits = 0;
+        for (std::uint32_t i = 0; i < 32; ++i) bits |= static_cast<std::uint32_t>(numbers[w * 32 + i] <= most) << i;
+        row[w] |= bits;
+    }
+}
+
+GUIDEWAY_WIDE std::size_t ones_of(const std::uint32_t* words, std::size_t count) {
+    std::size_t found = 0, word = 0;
+    for (; word + 2 <= count; word += 2) {
+        std::uint64_t two;
+        std::memcpy(&two, words + word, sizeof two);
+        found += static_cast<std::size_t>(std::popcount(two));
+    }
+    return word < count ? found + static_cast<std::size_t>(std::popcount(words[word])) : found;
+}
+
+}  // namespace
+
+std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add) { return largest_of(numbers.data(), numbers.size(), add); }
+std::uint32_t largest(std::span<const std::uint8_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
+std::uint32_t largest(std::span<const std::uint32_t> numbers) { return largest_of(numbers.data(), numbers.size()); }
+
+void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row) {
+    const std::size_t words = numbers.size() / 32;
+    at_most_of(numbers.data(), most, row.data(), words);
+    for (std::size_t i = words * 32; i < numbers.size(); ++i) row[i >> 5] |= static_cast<std::uint32_t>(numbers[i] <= most) << (i & 31);
+}
+
+std::size_t ones(std::span<const std::uint32_t> row) { return ones_of(row.data(), row.size()); }
+
+// Not by memcpy, whose string instructions are slow where the copy lies a few bytes behind, page for page: with them some
+// masks of 16 KB took 6 us, not 0.4 (Zen 3).
+void copy(std::span<const std::uint32_t> from, std::span<std::uint32_t> to) {
+    const std::size_t beyond = reinterpret_cast<std::uintptr_t>(to.data()) % kLine;
+    if (beyond % sizeof to[0]) {  // never comes to the beginning of a line
+        std::memcpy(to.data(), from.data(), from.size_bytes());
+        return;
+    }
+    const std::size_t first = std::min(from.size(), beyond ? (kLine - beyond) / sizeof to[0] : 0);
+    std::copy_n(from.begin(), first, to.begin());
+    copy_words(from.data() + first, to.data() + first, from.size() - first);
+}
+
+void join(std::span<const std::uint32_t> from, std::span<std::uint32_t> to) { join_words(from.data(), to.data(), from.size()); }
+
+}  // namespace guideway

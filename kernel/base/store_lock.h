@@ -1,0 +1,175 @@
+// The readers-writer lock of a store. A writer may work for a long time.
+//
+// Work is counted (fuel.h) and divided into pieces. Between two pieces, the writer calls the lock and
+// - admits waiting readers, who see complete tables, and continues when they have finished;
+// - yields, by throwing `Preempted`, if it has done one turn of work and another writer waits, or if the process is about
+//   to fork. Every piece of work in the kernel can be interrupted and repeated (fuel.h), so only time is lost. The callers
+//   in matcher.cpp and automaton.cpp repeat the work.
+// So a reader waits for at most one piece of work, and a step for at most one turn.
+//
+// Writers have priorities. Steps of sequences come before compiling and precomputation, in order of arrival; after
+// kMostSteps steps, one of the other writers gets a turn. The lock is passed from thread to thread, so no thread can
+// overtake a waiting one.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+
+#include "guideway/base/fork_safe.h"
+#include "guideway/base/fuel.h"
+
+namespace guideway {
+
+// Thrown inside a writer's work. The lock is free afterwards. Not an error: the caller repeats the work.
+struct Preempted {
+    bool by_fork;
+};
+
+// Thrown out of a call of a thread whose work is bounded, where the bound is reached. The caller's state is unchanged, and
+// the same call can be made again: what was found out stays in the store.
+struct Deferred final : std::exception {
+    const char* what() const noexcept override { return "the bound of this thread's work is reached"; }
+};
+
+// Bounds the work of the calls of this thread in total. It is checked after each piece of work (fuel.h), so that short calls
+// are free.
+class WorkBound {
+public:
+    static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+    static std::uint64_t left() { return left_; }
+    static void set(std::uint64_t units) { left_ = units; }
+    // Throws Deferred.
+    static void spend(std::uint64_t units) {
+        if (left_ == kNone) return;
+        left_ -= left_ < units ? left_ : units;
+        if (left_ == 0) throw Deferred();
+    }
+
+private:
+    static constinit inline thread_local std::uint64_t left_ = kNone;
+};
+
+// A call from outside that must not block other threads for long. `begin` is called once: before the thread waits for a
+// lock, or after its first piece of work. The bindings release Python's interpreter lock there. The object belongs to the
+// thread that constructs it, until its destruction.
+class LongCall {
+public:
+    LongCall(const LongCall&) = delete;
+    LongCall& operator=(const LongCall&) = delete;
+
+    bool has_begun() const { return has_begun_; }
+    // Reports work of this thread's call, if there is one. `units`: work since the last report.
+    static void begins(std::uint64_t units) noexcept {
+        if (current_ && !current_->has_begun_) current_->begin_now(units);
+    }
+    static std::uint64_t most_work();  // maximum number of units that a call did before `begin`
+
+protected:
+    LongCall() : outer_(current_) { current_ = this; }
+    ~LongCall() { current_ = outer_; }
+
+private:
+    virtual void begin() noexcept = 0;
+    void begin_now(std::uint64_t units) noexcept;
+
+    static constinit inline thread_local LongCall* current_ = nullptr;
+    LongCall* const outer_;
+    bool has_begun_ = false;
+};
+
+class StoreLock final : public Work::Watcher, ForkSafe {
+public:
+    enum class Rank : std::uint8_t { step, background };
+    // Units of work after which a writer yields to a step, and to other writers.
+    static constexpr std::uint64_t kStepTurn = 300'000, kBackgroundTurn = 100'000, kLongTurn = 2'000'000;
+    static constexpr unsigned kMostSteps = 32;
+
+    StoreLock() { enter(); }
+    ~StoreLock() { leave(); }
+
+    void lock(Rank rank);
+    bool try_lock(Rank rank) {
+        std::uint32_t free = 0;
+        if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire, std::memory_order_relaxed)) return false;
+        begin_turn(rank);
+        return true;
+    }
+    void unlock() {
+        std::uint32_t mine = kWriter;
+        if (!state_.compare_exchange_strong(mine, 0, std::memory_order_release, std::memory_order_relaxed)) hand_over();
+    }
+    // Whether a thread holds the lock now.
+    bool is_taken() const { return state_.load(std::memory_order_relaxed) != 0; }
+    void lock_shared();
+    bool try_lock_shared() {
+        std::uint32_t now = state_.load(std::memory_order_relaxed);
+        while (!(now & (kWriter | kWaiters)))
+            if (state_.compare_exchange_weak(now, now + 1, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+        return false;
+    }
+    void unlock_shared() {
+        const std::uint32_t before = state_.fetch_sub(1, std::memory_order_release);
+        if ((before & kWaiters) && (before & kReaders) == 1) reader_left();
+    }
+
+    // Called between two pieces of the writer's work. Throws Preempted.
+    void piece_done(std::uint64_t units) override;
+
+    struct Statistics {
+        std::uint64_t most_waited = 0;  // units that one turn did while another thread waited for the lock, at most
+        std::uint64_t most_delayed = 0;  // the same, while a reader or a step waited
+        std::uint64_t preempted = 0;    // turns that were cut off
+        std::uint64_t windows = 0;      // times that readers were let in
+    };
+    Statistics statistics() const {
+        return {most_waited_.load(std::memory_order_relaxed), most_delayed_.load(std::memory_order_relaxed), preempted_.load(std::memory_order_relaxed), windows_.load(std::memory_order_relaxed)};
+    }
+
+private:
+    static constexpr std::uint32_t kWriter = 1u << 31, kWaiters = 1u << 30, kReaders = kWaiters - 1;
+
+    struct Waiter {
+        std::condition_variable granted;
+        bool has_it = false;
+        Waiter* next = nullptr;
+    };
+    struct Queue {
+        Waiter *first = nullptr, *last = nullptr;
+        std::atomic<std::uint32_t> size = 0;
+
+        void push(Waiter& waiter);
+        Waiter& pop();
+    };
+
+    void begin_turn(Rank rank) {
+        rank_ = rank;
+        done_ = waited_ = delayed_ = 0;
+    }
+    void wait_in(Queue& queue);
+    void hand_over();
+    void reader_left();
+    void let_readers_in();
+    void grant();
+    void give(Waiter& waiter);
+    void admit_readers();
+    void before_fork() override;
+    void after_fork(bool in_child) override;
+
+    std::atomic<std::uint32_t> state_ = 0;  // kWriter, kWaiters (somebody waits: the ways without the mutex are closed), readers
+    std::mutex mutex_;                      // of the queues
+    Queue readers_, steps_, background_, forks_;
+    Waiter* returning_ = nullptr;  // a writer that has let readers in
+    bool readers_are_next_ = false;
+    unsigned steps_since_ = 0;  // one of the background had its turn
+
+    // Of the writer.
+    Rank rank_ = Rank::step;
+    std::uint64_t done_ = 0, waited_ = 0, delayed_ = 0;
+    std::atomic<std::uint64_t> most_waited_ = 0, most_delayed_ = 0, preempted_ = 0, windows_ = 0;
+};
+
+}  // namespace guideway

@@ -1,0 +1,710 @@
+// What a grammar's nodes can do: shortest texts, emptiness, first and follow bytes; left recursion is refused.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+#include "guideway/base/error.h"
+#include "guideway/base/fixed_limit.h"
+#include "guideway/grammar/composite_language.h"
+#include "guideway/grammar/machine.h"
+#include "guideway/regex/number_language.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bits), an entry, and a place in the colon (8)
+
+constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items that must all be different
+constexpr std::uint64_t kNodeWork = 20;
+constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may stand in one another
+constexpr std::size_t kMaxDeep = 100;        // the same in a text, where they may hold each other without end
+
+// A program in which arrays of different items may hold each other without end: what their machines are made of, one
+// for each level of a text.
+struct Whole {
+    std::vector<Node> nodes;
+    std::vector<std::uint32_t> costs;  // of the shortest text of each
+    std::uint32_t digits = 0;          // that its numbers distinguish
+};
+
+// Such arrays were found.
+struct Endless {};
+
+// The arrays and objects that are items of unique arrays, as expressions, by their numbers in the whole program.
+struct Boxes {
+    using Nodes = std::vector<std::uint32_t>;  // the arrays and objects that an item can be, in order
+    std::map<Nodes, ExprId> known;
+    std::vector<Nodes> open;  // those being made
+    std::size_t copied = 0;
+    std::shared_ptr<const Whole> whole;  // set: machines are made when a text needs them
+    std::size_t depth = 0;               // how many such machines it stands in
+};
+
+Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth);
+
+// Nodes to look at (again), first come first served, each once at a time.
+class Queue {
+public:
+    explicit Queue(std::size_t nodes) : waiting_(nodes), queued_(nodes, 0) {}
+    bool empty() const { return count_ == 0; }
+    void add(std::uint32_t node) {
+        if (std::exchange(queued_[node], 1)) return;
+        waiting_[(first_ + count_++) % waiting_.size()] = node;
+    }
+    std::uint32_t take() {
+        const std::uint32_t node = waiting_[first_];
+        first_ = (first_ + 1) % waiting_.size();
+        --count_;
+        queued_[node] = 0;
+        return node;
+    }
+
+private:
+    std::vector<std::uint32_t> waiting_;
+    std::vector<std::uint8_t> queued_;
+    std::size_t first_ = 0, count_ = 0;
+};
+
+template <class N, class F>
+void each_child(N&& node, F&& f) {
+    for (auto& p : node.parts) f(p);
+    auto each = [&](auto& value) {
+        for (auto& r : value) f(r.node);
+    };
+    for (auto& e : node.entries) each(e.value);
+    for (auto& v : node.prefix) each(v);
+    each(node.rest);
+}
+
+class Analysis {
+public:
+    // `numbers`: those of the nodes in the whole program; none: this is it.
+    Analysis(Program&& program, ExprPool& pool, Boxes& boxes, std::vector<std::uint32_t> numbers = {})
+        : pool_(pool), texts_(pool), key_lengths_(pool, texts_), boxes_(boxes), numbers_(std::move(numbers)), root_(program.root) {
+        std::size_t open = 0;  // keys, each of which becomes a leaf
+        for (const Node& node : program.nodes) open += node.entries.size() - node.fixed;
+        nodes_.reserve(program.nodes.size() + open);
+        for (Node& node : program.nodes) {
+            Component& c = nodes_.emplace_back();
+            static_cast<Node&>(c) = std::move(node);
+            if (c.kind == NodeKind::number) as_leaf(c);
+        }
+        find_users();
+    }
+
+    std::vector<Component> run() {
+        for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i)
+            if (nodes_[i].kind == NodeKind::array) prepare_unique(i);
+        settle([&](Component& c) {
+            const std::uint32_t before = c.cost;
+            c.cost = std::min(before, cost(c));
+            return c.cost != before;
+        });
+        settle([&](Component& c) {
+            const bool before = c.nullable;
+            c.nullable = before || nullable(c);
+            return c.nullable != before;
+        });
+        refuse_left_recursion();
+        settle([&](Component& c) {
+            const ByteSet before = c.first;
+            first_into(c, c.first);
+            return !(c.first == before);
+        });
+        follow();
+        if (nodes_[root_].cost == kInfinite) throw Error(ErrorKind::unsatisfiable, "no text can fit the constraint", blame());
+        for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i) {
+            at_node(i, [&] {
+                finish(nodes_[i], i);
+                if (nodes_[i].kind == NodeKind::object) add_open_leaves(i);
+            });
+        }
+        for (Component& c : nodes_) c.alphabet = alphabet(c);
+        return std::move(nodes_);
+    }
+
+private:
+    // What the configurations of a component can go on with, but for those inside a name: punctuation, and what its keys
+    // and values begin with.
+    ByteSet alphabet(const Component& c) const {
+        ByteSet made;
+        if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
+        const Punctuation& marks = *c.punctuation;
+        for (const std::string* text : {&marks.open, &marks.comma, &marks.colon, &marks.close})
+            for (char b : *text) made.insert(static_cast<std::uint8_t>(b));
+        if (marks.space)
+            for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
+        auto begin = [&](const Value& value) {
+            for (const Reading& r : value) made |= nodes_[r.node].first;
+        };
+        for (const Entry& e : c.entries) {
+            if (pool_.alive(e.key)) made |= pool_.live(e.key);
+            begin(e.value);
+        }
+        for (const Value& v : c.prefix) begin(v);
+        begin(c.rest);
+        return made;
+    }
+
+    void as_leaf(Component& c) {
+        c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.number); });
+        c.kind = NodeKind::leaf;
+        c.cells = {};
+    }
+
+    // The leaves that an item of a unique array can be. Arrays and objects become one leaf all together: of many that are
+    // nearly alike, each with a machine of its own took 35 states for a byte where one does.
+    std::vector<std::uint32_t> item_leaves(const Value value, std::uint32_t array) {
+        std::vector<std::uint32_t> leaves, boxed, work;
+        std::vector<std::uint8_t> seen(nodes_.size(), 0);
+        for (const Reading& r : value) work.push_back(r.node);
+        while (!work.empty()) {
+            const std::uint32_t at = work.back();
+            work.pop_back();
+            if (seen[at]) continue;
+            seen[at] = 1;
+            const Component& c = nodes_[at];
+            if (c.kind == NodeKind::alternative) work.insert(work.end(), c.parts.begin(), c.parts.end());
+            else if (c.kind == NodeKind::leaf && !pool_.nullable(c.expr)) leaves.push_back(at);
+            else if (c.kind == NodeKind::object || c.kind == NodeKind::array) boxed.push_back(at);
+            else throw Error(ErrorKind::unsupported, "items that must all be different can only be JSON values", array);
+        }
+        if (!boxed.empty()) add_box(std::move(boxed), array, leaves);
+        return leaves;
+    }
+
+    // Arrays and objects as a leaf with a machine of its own, behind which the text is looked at as a whole.
+    void add_box(std::vector<std::uint32_t>&& boxed, std::uint32_t array, std::vector<std::uint32_t>& leaves) {
+        Component leaf;
+        leaf.expr = box(std::move(boxed), array);
+        if (leaf.expr == kNone) return;
+        const Punctuation& marks = *nodes_[array].punctuation;
+        leaf.follow.insert(byte_at(marks.comma, 0));
+        leaf.follow.insert(byte_at(marks.close, 0));
+        if (marks.space)
+            for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
+        leaves.push_back(static_cast<std::uint32_t>(nodes_.size()));
+        nodes_.push_back(std::move(leaf));
+    }
+
+    // An expression of arrays and objects. Where such items may hold each other without end, it is made anew, late.
+    ExprId box(std::vector<std::uint32_t>&& old, std::uint32_t array) {
+        const bool first = !boxes_.whole && boxes_.open.empty();
+        if (!first) return box_at(std::move(old), array);
+        auto kept = old;
+        try {
+            return box_at(std::move(old), array);
+        } catch (const Endless&) {
+            boxes_.open.clear();
+            find_whole(array);
+        }
+        return box_at(std::move(kept), array);
+    }
+
+    // What late machines are made of. An array of at least two different items would have to know two of them now.
+    void find_whole(std::uint32_t array) {
+        auto made = std::make_shared<Whole>();
+        std::vector<std::size_t> early;  // arrays whose items were looked at for this
+        std::vector<std::uint32_t> costs(nodes_.size());
+        std::vector<bool> unique(nodes_.size());
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            costs[i] = nodes_[i].cost;
+            unique[i] = nodes_[i].unique;
+            if (!unique[i] || nodes_[i].minimum < 2) nodes_[i].unique = false;
+            else if (holds_boxes(nodes_[i]))
+                throw Error(ErrorKind::unsupported, "at least two different items, where arrays of such items may hold each other without end", array);
+            else if (nodes_[i].item_leaves.empty()) {
+                auto leaves = item_leaves(nodes_[i].rest, static_cast<std::uint32_t>(i));
+                nodes_[i].item_leaves.push_back(std::move(leaves));
+                early.push_back(i);
+            }
+        }
+        settle([&](Component& c) {
+            const std::uint32_t before = c.cost;
+            c.cost = std::min(before, cost(c));
+            return c.cost != before;
+        });
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            Component& c = nodes_[i];
+            c.unique = unique[i];
+            made->costs.push_back(c.cost);
+            c.cost = costs[i];
+            made->nodes.push_back(c);
+            if (c.kind == NodeKind::leaf && pool_.is_number(c.expr))
+                made->digits = std::max(made->digits, pool_.numbers().digits(pool_.number_state(c.expr)));
+        }
+        for (std::size_t i : early) nodes_[i].item_leaves = {};
+        boxes_.whole = std::move(made);
+    }
+
+    // Whether an item of an array can be an array or object.
+    bool holds_boxes(const Component& c) const {
+        std::vector<std::uint8_t> seen(nodes_.size(), 0);
+        std::vector<std::uint32_t> work;
+        for (const Reading& r : c.rest) work.push_back(r.node);
+        for (const Value& v : c.prefix)
+            for (const Reading& r : v) work.push_back(r.node);
+        while (!work.empty()) {
+            const std::uint32_t at = work.back();
+            work.pop_back();
+            if (std::exchange(seen[at], 1)) continue;
+            if (nodes_[at].kind == NodeKind::object || nodes_[at].kind == NodeKind::array) return true;
+            work.insert(work.end(), nodes_[at].parts.begin(), nodes_[at].parts.end());
+        }
+        return false;
+    }
+
+    ExprId late_box(const Boxes::Nodes& roots) {
+        std::uint32_t shortest = kInfinite;
+        ByteSet first;
+        for (std::uint32_t i : roots) {
+            if (boxes_.whole->costs[i] == kInfinite) continue;
+            shortest = std::min(shortest, boxes_.whole->costs[i]);
+            first.insert(static_cast<std::uint8_t>(boxes_.whole->nodes[i].punctuation->open[0]));
+        }
+        if (shortest == kInfinite) return kNone;
+        auto build = [whole = boxes_.whole, roots, &pool = pool_, depth = boxes_.depth + 1] { return analyse_part(whole, roots, pool, depth); };
+        return Values::of(pool_).later(std::move(build), shortest, first, boxes_.whole->digits);
+    }
+
+    ExprId box_at(std::vector<std::uint32_t>&& old, std::uint32_t array) {
+        auto number_in_all = [&](std::uint32_t i) { return numbers_.empty() ? i : numbers_[i]; };
+        Boxes::Nodes key;
+        for (std::uint32_t node : old) key.push_back(number_in_all(node));
+        std::sort(key.begin(), key.end());
+        if (const auto known = boxes_.known.find(key); known != boxes_.known.end()) return known->second;
+        if (boxes_.whole) return boxes_.known[key] = late_box(key);
+        if (boxes_.open.size() == kMaxInside || std::find(boxes_.open.begin(), boxes_.open.end(), key) != boxes_.open.end()) throw Endless();
+        std::unordered_map<std::uint32_t, std::uint32_t> moved;
+        for (std::uint32_t i = 0; i < old.size(); ++i) moved.emplace(old[i], i);
+        const auto roots = static_cast<std::uint32_t>(old.size());
+        for (std::size_t i = 0; i < old.size(); ++i)
+            each_child(nodes_[old[i]], [&](std::uint32_t child) {
+                if (moved.emplace(child, static_cast<std::uint32_t>(old.size())).second) old.push_back(child);
+            });
+        boxes_.copied += old.size();
+        if (boxes_.copied > kMaxCopied) throw over_limit(kMaxCopied, "grammar nodes in items that must be unique", "use a smaller schema for the items", array);
+        Program program;
+        std::vector<std::uint32_t> numbers;
+        for (std::uint32_t i : old) {
+            numbers.push_back(number_in_all(i));
+            program.nodes.push_back(nodes_[i]);
+            each_child(program.nodes.back(), [&](std::uint32_t& child) { child = moved.at(child); });
+        }
+        if (roots > 1) {
+            program.root = static_cast<std::uint32_t>(old.size());
+            numbers.push_back(number_in_all(array));  // whom its errors name
+            Node any;
+            any.kind = NodeKind::alternative;
+            any.parts.assign(roots, 0);
+            std::iota(any.parts.begin(), any.parts.end(), 0u);
+            program.nodes.push_back(std::move(any));
+        }
+        boxes_.open.push_back(key);
+        ExprId made = kNone;
+        try {
+            const std::uint32_t root = program.root;
+            made = Values::of(pool_).start(Analysis(std::move(program), pool_, boxes_, std::move(numbers)).run(), root);
+        } catch (const Error& error) {
+            if (error.kind != ErrorKind::unsatisfiable) throw Error(error.kind, error.what(), array);
+        }
+        boxes_.open.pop_back();
+        return boxes_.known[key] = made;
+    }
+
+    void prepare_unique(std::uint32_t number) {
+        const Component& c = nodes_[number];
+        if (!c.unique || c.maximum <= 1) {
+            nodes_[number].unique = false;
+            return;
+        }
+        if (!c.counts.empty()) throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
+        if (!c.prefix.empty() && c.minimum > 1) throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
+        List<Value> values = c.prefix;
+        values.push_back(c.rest);
+        for (const Value& value : values) {
+            auto leaves = item_leaves(value, number);
+            nodes_[number].item_leaves.push_back(std::move(leaves));
+        }
+    }
+
+    // What a unique array needs: its shortest different items.
+    std::uint32_t unique_cost(const Component& c) {
+        if (c.minimum < 2) {
+            std::uint32_t least = c.minimum ? kInfinite : 0;
+            for (std::uint32_t leaf : c.item_leaves[0]) least = std::min(least, pool_.shortest(nodes_[leaf].expr));
+            return c.minimum ? least : 0;
+        }
+        std::vector<ExprId> classes;
+        for (std::uint32_t leaf : c.item_leaves[0]) classes.push_back(nodes_[leaf].expr);
+        const auto lengths = key_lengths_.of(classes, 0, c.minimum);
+        if (lengths.size() < c.minimum) return kInfinite;
+        std::uint32_t total = multiply(length(c.punctuation->comma), c.minimum - (c.minimum ? 1 : 0));
+        for (std::uint32_t i = 0; i < c.minimum; ++i) total = sum(total, lengths[i]);
+        return total;
+    }
+
+    ItemPlan item_plan(const Component& c) const {
+        return ItemPlan(c, length(c.punctuation->comma), number_of(c), pool_.work(), [&](std::uint32_t i) {
+            std::vector<ItemPlan::Option> options;
+            for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({static_cast<std::uint32_t>(r.marks), nodes_[r.node].cost});
+            return options;
+        });
+    }
+
+    // Which nodes refer to a node: those from users_from_[node] on.
+    void find_users() {
+        users_from_.assign(nodes_.size() + 1, 0);
+        for (const Component& c : nodes_) each_child(c, [&](std::uint32_t child) { ++users_from_[child]; });
+        std::uint32_t total = 0;
+        for (std::uint32_t& from : users_from_) from = total += from;
+        users_.resize(total);
+        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;)
+            each_child(nodes_[i], [&](std::uint32_t child) { users_[--users_from_[child]] = i; });
+    }
+
+    // Applies `change` until nothing changes; users of a changed node are looked at again.
+    template <class F>
+    void settle(F&& change) {
+        Queue work(nodes_.size());
+        for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) work.add(i);
+        while (!work.empty()) {
+            const std::uint32_t i = work.take();
+            pool_.work().spend(kNodeWork + nodes_[i].entries.size() + nodes_[i].parts.size());
+            if (!at_node(i, [&] { return change(nodes_[i]); }) || i + 1 >= users_from_.size()) continue;  // what was added has no users
+            for (std::uint32_t at = users_from_[i]; at < users_from_[i + 1]; ++at) work.add(users_[at]);
+        }
+    }
+
+    std::uint32_t value_cost(const Value& value) const {
+        std::uint32_t least = kInfinite;
+        for (const Reading& r : value) least = std::min(least, nodes_[r.node].cost);
+        return least;
+    }
+
+    std::uint32_t entry_cost(const Component& c, const Entry& e) {
+        return sum(sum(pool_.shortest(e.key), length(c.punctuation->colon)), value_cost(e.value));
+    }
+
+    std::uint32_t item_cost(const Component& c, std::uint32_t i) const {
+        return value_cost(i < c.prefix.size() ? c.prefix[i] : c.rest);
+    }
+
+    std::uint32_t cost(Component& c) {
+        std::uint32_t total = 0;
+        switch (c.kind) {
+            case NodeKind::leaf: return pool_.shortest(c.expr);
+            case NodeKind::number: return kInfinite;  // became a leaf
+            case NodeKind::sequence:
+                for (std::uint32_t p : c.parts) total = sum(total, nodes_[p].cost);
+                return total;
+            case NodeKind::alternative:
+                total = kInfinite;
+                for (std::uint32_t p : c.parts) total = std::min(total, nodes_[p].cost);
+                return total;
+            case NodeKind::object: {
+                if (bounded(c)) {
+                    total = entries_cost(c);
+                    if (total != kInfinite && total) total -= length(c.punctuation->comma);
+                    break;
+                }
+                std::uint32_t count = 0;
+                for (const Entry& e : c.entries)
+                    if (e.required) {
+                        total = sum(total, entry_cost(c, e));
+                        if (count++) total = sum(total, length(c.punctuation->comma));
+                    }
+                break;
+            }
+            case NodeKind::array: {
+                if (c.minimum > c.maximum) return kInfinite;
+                if (c.unique || !c.counts.empty()) {
+                    total = c.unique ? unique_cost(c) : item_plan(c).cost(ItemPlan::Point(1 + c.counts.size(), 0));
+                    if (!c.unique && total != kInfinite && total) total -= length(c.punctuation->comma);
+                    break;
+                }
+                const auto known = static_cast<std::uint32_t>(std::min<std::size_t>(c.minimum, c.prefix.size()));
+                for (std::uint32_t i = 0; i < known; ++i) total = sum(total, item_cost(c, i));
+                if (c.minimum > known) total = sum(total, multiply(item_cost(c, known), c.minimum - known));
+                if (c.minimum > 1) total = sum(total, multiply(length(c.punctuation->comma), c.minimum - 1));
+                break;
+            }
+        }
+        return sum(total, length(c.punctuation->open) + length(c.punctuation->close));
+    }
+
+    static bool bounded(const Component& c) { return c.minimum > 0 || c.maximum != kInfinite || c.demands; }
+
+    // What a bounded object needs, each entry with its comma.
+    std::uint32_t entries_cost(const Component& c) {
+        std::vector<PlanItem> items;
+        std::uint32_t required = 0;
+        std::uint64_t lost = 0;  // marks of properties that cannot occur
+        auto add = [&](const Entry& e, std::uint32_t key) {
+            PlanItem item{e.required, e.missing, {}};
+            const std::uint32_t around = sum(key, length(c.punctuation->colon) + length(c.punctuation->comma));
+            for (const Reading& r : e.value)
+                if (const std::uint32_t cost = sum(around, nodes_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
+            if (item.required || !item.ways.empty()) items.push_back(std::move(item));
+            else lost |= e.missing;
+        };
+        for (std::uint32_t i = 0; i < c.fixed; ++i) {
+            if (c.entries[i].required && entry_cost(c, c.entries[i]) == kInfinite) return kInfinite;
+            if (const std::uint32_t key = pool_.shortest(c.entries[i].key); key != kInfinite) add(c.entries[i], key);
+            else lost |= c.entries[i].missing;
+            required += c.entries[i].required;
+        }
+        const std::uint32_t most = most_needed(required, c.minimum, c.maximum, c.demands);
+        for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i) {
+            if (most <= required || value_cost(c.entries[i].value) == kInfinite) continue;
+            const auto lengths = key_lengths_.of(c.entries[i].key, 0, most - required);
+            for (std::size_t n = 0; n < std::min<std::size_t>(lengths.size(), most - required); ++n) add(c.entries[i], lengths[n]);
+        }
+        return plan(items, c.minimum, c.maximum, {c.demands, c.least, c.most, lost}, number_of(c), pool_.work());
+    }
+
+    std::uint32_t number_of(const Component& c) const { return static_cast<std::uint32_t>(&c - nodes_.data()); }
+
+    bool nullable(const Component& c) {
+        const auto is = [&](std::uint32_t p) { return nodes_[p].nullable; };
+        switch (c.kind) {
+            case NodeKind::leaf: return pool_.nullable(c.expr);
+            case NodeKind::sequence: return std::all_of(c.parts.begin(), c.parts.end(), is);
+            case NodeKind::alternative: return std::any_of(c.parts.begin(), c.parts.end(), is);
+            default: return false;
+        }
+    }
+
+    std::size_t reachable_parts(const Component& c) const {  // parts that can come first
+        if (c.kind == NodeKind::alternative) return c.parts.size();
+        if (c.kind != NodeKind::sequence) return 0;
+        std::size_t n = 0;
+        while (n < c.parts.size() && nodes_[c.parts[n]].nullable) ++n;
+        return std::min(n + 1, c.parts.size());
+    }
+
+    void refuse_left_recursion() {
+        std::vector<std::uint8_t> colour(nodes_.size(), 0);  // 1: on the path, 2: done
+        struct Step {
+            std::uint32_t node;
+            std::size_t next, end;
+        };
+        std::vector<Step> path;
+        for (std::uint32_t start = 0; start < nodes_.size(); ++start) {
+            if (colour[start]) continue;
+            path.push_back({start, 0, reachable_parts(nodes_[start])});
+            colour[start] = 1;
+            while (!path.empty()) {
+                auto& [node, next, end] = path.back();
+                if (next >= end) {
+                    colour[node] = 2;
+                    path.pop_back();
+                    continue;
+                }
+                const std::uint32_t child = nodes_[node].parts[next++];
+                if (colour[child] == 1) throw Error(ErrorKind::invalid, "it refers to itself before any text", child);
+                if (colour[child] == 0) {
+                    colour[child] = 1;
+                    path.push_back({child, 0, reachable_parts(nodes_[child])});
+                }
+            }
+        }
+    }
+
+    void first_into(const Component& c, ByteSet& bytes) {
+        if (c.kind == NodeKind::leaf) bytes |= pool_.live(c.expr);
+        else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation->open[0]));
+        else
+            for (std::size_t i = 0, end = reachable_parts(c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;
+    }
+
+    void follow() {
+        Queue work(nodes_.size());
+        work.add(root_);
+        std::vector<std::uint8_t> reached(nodes_.size(), 0);
+        reached[root_] = 1;
+        if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // what stands behind an item is known outside
+        auto give = [&](std::uint32_t child, const ByteSet& bytes) {
+            const ByteSet before = nodes_[child].follow;
+            nodes_[child].follow |= bytes;
+            if (reached[child] && before == nodes_[child].follow) return;
+            reached[child] = 1;
+            work.add(child);
+        };
+        while (!work.empty()) {
+            const std::uint32_t i = work.take();
+            const Component& c = nodes_[i];
+            if (c.kind == NodeKind::sequence) {
+                ByteSet after = c.follow;
+                for (std::size_t p = c.parts.size(); p-- > 0;) {
+                    const std::uint32_t child = c.parts[p];
+                    give(child, after);
+                    if (!nodes_[child].nullable) after = ByteSet{};
+                    after |= nodes_[child].first;
+                }
+            } else if (c.kind == NodeKind::alternative) {
+                const ByteSet after = c.follow;
+                for (std::uint32_t child : c.parts) give(child, after);
+            } else {
+                ByteSet after;
+                if (c.kind != NodeKind::leaf) {
+                    after.insert(static_cast<std::uint8_t>(c.punctuation->comma[0]));
+                    after.insert(static_cast<std::uint8_t>(c.punctuation->close[0]));
+                    if (c.punctuation->space)
+                        for (char s : {' ', '\t', '\n', '\r'}) after.insert(static_cast<std::uint8_t>(s));
+                }
+                each_child(c, [&](std::uint32_t child) { give(child, after); });
+            }
+        }
+    }
+
+    void finish(Component& c, std::uint32_t number) {
+        if (c.kind == NodeKind::alternative) {
+            List<std::uint32_t> live;
+            for (const std::uint32_t p : c.parts)
+                if (nodes_[p].cost != kInfinite) live.push_back(p);
+            c.parts = std::move(live);
+        }
+        if (c.kind == NodeKind::sequence) {
+            c.tail_cost.assign(c.parts.size() + 1, 0);
+            for (std::size_t i = c.parts.size(); i-- > 0;) c.tail_cost[i] = sum(c.tail_cost[i + 1], nodes_[c.parts[i]].cost);
+        }
+        if (c.kind == NodeKind::object) finish_object(c, number);
+        if (c.kind == NodeKind::array) finish_array(c);
+    }
+
+    void finish_object(Component& c, std::uint32_t number) {
+        const auto n = static_cast<std::uint32_t>(c.entries.size());
+        if (n > kMaxEntries) throw over_limit(kMaxEntries, "properties in one object", "use fewer properties", number);
+        c.ahead.assign(n + 1, {kInfinite, c.fixed, c.fixed, 0});
+        for (std::uint32_t i = 0; i < n; ++i) {
+            c.ahead[i].cost = entry_cost(c, c.entries[i]);
+            if (pool_.nullable(c.entries[i].key)) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
+        }
+        c.bounded = bounded(c);
+        for (const Entry& e : c.entries) c.misses |= e.missing != 0;
+        c.direct = !c.bounded && c.fixed == n && (c.ordered || c.fixed <= 32);
+        // Count, two words of marks, two words for each class, then position or bits.
+        c.record_words = 3 + 2 * (n - c.fixed) + (c.ordered ? 1 : (c.fixed + 31) / 32);
+        for (std::uint32_t i = c.fixed; i-- > 0;) {
+            Ahead &at = c.ahead[i], &after = c.ahead[i + 1];
+            const bool required = c.entries[i].required;
+            at.next_required = required ? i : after.next_required;
+            at.next_live = c.is_live(i) ? i : after.next_live;
+            at.required_cost = required ? sum(after.required_cost, sum(at.cost, length(c.punctuation->comma))) : after.required_cost;
+        }
+    }
+
+    // A leaf for each class of open keys, above a frame that waits for its name.
+    void add_open_leaves(std::uint32_t number) {
+        for (std::uint32_t i = nodes_[number].fixed; i < nodes_[number].entries.size(); ++i) {
+            const Component& object = nodes_[number];
+            Component leaf;
+            leaf.kind = NodeKind::leaf;
+            leaf.expr = object.entries[i].key;
+            leaf.cost = pool_.shortest(leaf.expr);
+            leaf.follow.insert(static_cast<std::uint8_t>(object.punctuation->colon[0]));
+            if (object.punctuation->space)
+                for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));
+            nodes_[number].open_leaf.push_back(static_cast<std::uint32_t>(nodes_.size()));
+            nodes_.push_back(std::move(leaf));
+        }
+    }
+
+    // Items that cannot be completed end the array; what is left is a plain bound.
+    void finish_array(Component& c) {
+        std::uint32_t usable = kInfinite;
+        for (std::uint32_t i = 0; i < c.prefix.size() && usable == kInfinite; ++i)
+            if (item_cost(c, i) == kInfinite) usable = i;
+        const auto known = static_cast<std::uint32_t>(c.prefix.size());
+        if (usable == kInfinite && item_cost(c, known) == kInfinite) usable = known;
+        c.maximum = std::min(c.maximum, usable);
+        c.direct = !c.unique && c.counts.empty();
+        c.record_words = c.unique ? 3 : static_cast<std::uint32_t>(1 + c.counts.size());
+        if (!c.counts.empty()) c.item_plan = std::make_shared<const ItemPlan>(item_plan(c));
+        c.tail_cost.assign(known + 1, 0);
+        for (std::uint32_t i = 0; i < known; ++i) c.tail_cost[i + 1] = sum(c.tail_cost[i], item_cost(c, i));
+    }
+
+    // Goes down from the root through what makes it impossible, to name the innermost cause.
+    std::int64_t blame() const {
+        std::uint32_t at = root_;
+        for (std::size_t steps = 0; steps < nodes_.size(); ++steps) {
+            const Component& c = nodes_[at];
+            std::uint32_t down = kInfinite;
+            auto look = [&](std::uint32_t p) {
+                if (down == kInfinite && nodes_[p].cost == kInfinite) down = p;
+            };
+            if (c.kind == NodeKind::sequence || (c.kind == NodeKind::alternative && c.parts.size() == 1))
+                for (std::uint32_t p : c.parts) look(p);
+            auto look_into = [&](const Value& value) {
+                if (value_cost(value) == kInfinite)
+                    for (const Reading& r : value) look(r.node);
+            };
+            for (const Entry& e : c.entries)
+                if (e.required) look_into(e.value);
+            if (c.kind == NodeKind::array) {
+                for (std::size_t i = 0; i < std::min<std::size_t>(c.minimum, c.prefix.size()); ++i) look_into(c.prefix[i]);
+                if (c.minimum > c.prefix.size()) look_into(c.rest);
+            }
+            if (down == kInfinite) break;
+            at = down;
+        }
+        return at;
+    }
+
+    ExprPool& pool_;
+    TextSets texts_;
+    KeyLengths key_lengths_;
+    Boxes& boxes_;
+    std::vector<std::uint32_t> numbers_;
+    std::uint32_t root_;
+    std::vector<Component> nodes_;
+    std::vector<std::uint32_t> users_from_, users_;
+};
+
+}  // namespace
+
+namespace {
+
+// The machine of some arrays and objects of a whole, with the arrays of different items in them made later still.
+Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth) {
+    if (depth > kMaxDeep) throw over_limit(kMaxDeep, "arrays of unique items nested in each other", "use uniqueItems at fewer levels");
+    std::vector<std::uint32_t> numbers(roots);
+    std::unordered_map<std::uint32_t, std::uint32_t> moved;
+    for (std::uint32_t i = 0; i < numbers.size(); ++i) moved.emplace(numbers[i], i);
+    Program program;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        program.nodes.push_back(whole->nodes[numbers[i]]);
+        each_child(program.nodes.back(), [&](std::uint32_t& child) {
+            const auto [place, fresh] = moved.emplace(child, static_cast<std::uint32_t>(numbers.size()));
+            if (fresh) numbers.push_back(child);
+            child = place->second;
+        });
+    }
+    program.root = static_cast<std::uint32_t>(numbers.size());
+    numbers.push_back(roots[0]);
+    Node any;
+    any.kind = NodeKind::alternative;
+    any.parts.assign(roots.size(), 0);
+    std::iota(any.parts.begin(), any.parts.end(), 0u);
+    program.nodes.push_back(std::move(any));
+    Boxes boxes;
+    boxes.whole = whole;
+    boxes.depth = depth;
+    const std::uint32_t root = program.root;
+    return {Analysis(std::move(program), pool, boxes, std::move(numbers)).run(), root};
+}
+
+}  // namespace
+
+std::vector<Component> analyse(Program&& program, ExprPool& pool) {
+    Boxes boxes;
+    return Analysis(std::move(program), pool, boxes).run();
+}
+
+}  // namespace guideway

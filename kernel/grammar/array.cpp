@@ -1,0 +1,245 @@
+// Arrays: a prefix of items with grammars of their own, then the rest.
+//
+// The register counts items, and stops where more of them change nothing. With counters or unique items it is a record:
+// the number of items, then either how many bear each mark, or how many are not known (in walks) and the set of those
+// that are. Items of a unique array are leaves, from which what came before is taken out.
+#include <algorithm>
+
+#include "guideway/base/error.h"
+#include "guideway/base/fixed_limit.h"
+#include "guideway/grammar/machine.h"
+
+namespace guideway {
+
+namespace {
+
+enum Word : std::size_t { kItems, kHidden, kUsed };
+
+// The grammar of the item that comes after `count` others.
+const Value& item_after(const Component& k, std::uint32_t count) { return count < k.prefix.size() ? k.prefix[count] : k.rest; }
+
+std::uint32_t one_more(const Component& k, std::uint32_t count) {
+    if (k.maximum != kInfinite) return count + 1;
+    return std::min(count + 1, std::max(k.minimum, static_cast<std::uint32_t>(k.prefix.size())));
+}
+
+}  // namespace
+
+std::uint32_t Machine::items_so_far(const Component& k, std::uint32_t regs) { return k.direct ? regs : records_.at(regs, k.record_words)[kItems]; }
+
+// The register after an item that bears `marks`; kInfinite: it may not come.
+std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::uint64_t marks) {
+    if (k.direct) return one_more(k, regs);
+    auto record = records_.copy(regs, k.record_words);
+    if (!ItemPlan::advance(k, record, static_cast<std::uint32_t>(marks)) || k.item_plan->cost(record) == kInfinite) return kInfinite;
+    return records_.intern(record);
+}
+
+// The set of texts, and the text that was read.
+std::uint32_t Machine::used_with(std::uint32_t set, std::uint32_t tape) {
+    const std::uint64_t key = std::uint64_t{set} << 32 | tape;
+    if (const auto known = used_.find(key); known != used_.end()) return known->second;
+    if (used_.size() >= kMostKept) used_.clear();
+    return used_[key] = texts_.plus(set, tapes_.text(tape));
+}
+
+std::uint32_t Machine::after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape) {
+    auto record = records_.copy(regs, k.record_words);
+    record[kItems] = one_more(k, record[kItems]);
+    if (tape == Tapes::kUnknown) ++record[kHidden];
+    else if (tape != Tapes::kOther) record[kUsed] = used_with(record[kUsed], tape);
+    if (records_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different sets of array items", "use a smaller array");
+    return records_.intern(record);
+}
+
+const std::vector<std::uint32_t>& Machine::leaves_at(const Component& k, std::uint32_t regs) {
+    return k.item_leaves[std::min<std::size_t>(items_so_far(k, regs), k.prefix.size())];
+}
+
+ExprId Machine::unused(const Component& k, std::uint32_t regs, std::uint32_t leaf) {
+    return texts_.without(components_[leaf].expr, records_.at(regs, k.record_words)[kUsed]);
+}
+
+bool Machine::may_have_item(const Component& k, std::uint32_t regs) {
+    const std::uint32_t count = items_so_far(k, regs);
+    if (k.maximum != kInfinite && count >= k.maximum) return false;
+    if (k.direct) return true;
+    if (!k.unique) {
+        const Value& value = item_after(k, count);
+        return std::any_of(value.begin(), value.end(), [&](const Reading& r) { return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kInfinite; });
+    }
+    const std::uint32_t *const record = records_.at(regs, k.record_words), hidden = record[kHidden], used = record[kUsed];
+    std::vector<ExprId> classes;
+    for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
+    return key_lengths_.has_more(classes, used, hidden);
+}
+
+bool Machine::may_end(const Component& k, std::uint32_t regs) {
+    if (items_so_far(k, regs) < k.minimum) return false;
+    return k.counts.empty() || k.item_plan->cost(records_.copy(regs, k.record_words)) == 0;
+}
+
+void Machine::enter_item(const Config& c, Configs& out) {
+    const Component& k = components_[c.node];
+    if (k.unique) {
+        if (records_.at(c.regs, k.record_words)[kHidden]) return out.push_back({c.node, phase_state(Phase::second), c.regs, c.parent});
+        for (std::uint32_t leaf : leaves_at(k, c.regs))
+            if (const ExprId left = unused(k, c.regs, leaf); pool_.alive(left))
+                out.push_back({leaf, left, Tapes::kStart, push({c.node, phase_state(Phase::named), c.regs, c.parent})});
+        return;
+    }
+    for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
+        const std::uint32_t regs = components_[r.node].cost == kInfinite ? kInfinite : after_item(k, c.regs, r.marks);
+        if (regs != kInfinite) enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
+    }
+}
+
+void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
+    const Component& k = components_[c.node];
+    const Punctuation& marks = *k.punctuation;
+    const Phase phase = phase_of(c.state);
+    const std::uint32_t rest = rest_of(c.state);
+    auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
+    auto close_from = [&](std::uint32_t at) {
+        if (!takes(marks.close, at, byte)) return;
+        if (at + 1 == marks.close.size()) resume(c.parent, out);
+        else becomes(Phase::close, at + 1);
+    };
+    auto item_or = [&](Phase p) {  // where an item begins; stands there as long as space comes
+        becomes(p, 0);
+        if (may_have_item(k, c.regs)) enter_item(c, out);
+    };
+    auto comma_from = [&](std::uint32_t at) {
+        if (!takes(marks.comma, at, byte)) return;
+        if (at + 1 < marks.comma.size()) becomes(Phase::comma, at + 1);
+        else if (marks.space) item_or(Phase::gap);
+        else enter_item(c, out);
+    };
+    const bool spaced = marks.space && is_space(byte);
+    switch (phase) {
+        case Phase::open:
+            if (!takes(marks.open, rest, byte)) return;
+            if (rest + 1 == marks.open.size()) item_or(Phase::first);
+            else becomes(Phase::open, rest + 1);
+            return;
+        case Phase::first:
+            if (spaced) item_or(Phase::first);
+            if (may_end(k, c.regs)) close_from(0);
+            return;
+        case Phase::gap:
+            if (spaced) item_or(Phase::gap);
+            return;
+        case Phase::second:
+            for (std::uint32_t leaf : leaves_at(k, c.regs)) outcome.unsure |= pool_.next(unused(k, c.regs, leaf), byte) != kNone;
+            return;
+        case Phase::after:
+            if (spaced) out.push_back(c);
+            if (takes(marks.comma, 0, byte)) {
+                // What is not known may have been no item of this sort.
+                if (k.unique && !k.prefix.empty() && records_.at(c.regs, k.record_words)[kHidden]) outcome.unsure = true;
+                else if (may_have_item(k, c.regs)) comma_from(0);
+            }
+            if (takes(marks.close, 0, byte) && may_end(k, c.regs)) close_from(0);
+            return;
+        case Phase::comma: return comma_from(rest);
+        case Phase::close: return close_from(rest);
+        default: return;
+    }
+}
+
+// As `watched_keys`, of items of two bytes or more with their comma.
+std::uint32_t Machine::watched_items(const Config& named, std::uint32_t further) {
+    const Component& k = components_[named.node];
+    const auto record = records_.copy(named.regs, k.record_words);
+    if (record[kHidden]) return kInfinite;
+    std::vector<ExprId> classes;
+    for (std::uint32_t leaf : leaves_at(k, named.regs)) classes.push_back(components_[leaf].expr);
+    const std::size_t count = k.minimum - std::min(k.minimum, record[kItems]) + std::size_t{2} + further / 2;
+    return key_lengths_.texts(classes, record[kUsed], count);
+}
+
+// Items that are still needed, each with a comma.
+std::uint32_t Machine::items_cost(const Component& k, std::uint32_t regs) {
+    if (!k.counts.empty()) return k.item_plan->cost(records_.copy(regs, k.record_words));
+    const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation->comma);
+    if (count >= k.minimum) return 0;
+    if (k.unique) {
+        const auto record = records_.copy(regs, k.record_words);
+        std::vector<ExprId> classes;
+        for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
+        const std::size_t wanted = k.minimum - count + record[kHidden];  // at worst the shortest ones are those not known
+        const auto lengths = key_lengths_.of(classes, record[kUsed], wanted);
+        if (lengths.size() < wanted) return kInfinite;
+        std::uint32_t total = 0;
+        for (std::size_t i = record[kHidden]; i < wanted; ++i) total = sum(total, sum(lengths[i], comma));
+        return total;
+    }
+    const auto known = static_cast<std::uint32_t>(k.prefix.size());
+    const std::uint32_t from = std::min(count, known), to = std::min(k.minimum, known);
+    std::uint64_t total = from < to ? std::uint64_t{k.tail_cost[to]} - k.tail_cost[from] : 0;
+    const std::uint32_t more = k.minimum - std::max(count, to);
+    if (more) total += std::uint64_t{more} * value_cost(k.rest);
+    total += std::uint64_t{k.minimum - count} * comma;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
+}
+
+// An item now, whether it is needed or not, and what is needed after it.
+std::uint32_t Machine::item_and_rest(const Component& k, std::uint32_t regs) {
+    std::uint32_t least = kInfinite;
+    if (k.unique) {
+        const auto record = records_.copy(regs, k.record_words);
+        if (const std::uint32_t hidden = record[kHidden]) {  // at worst the shortest ones are those not known
+            std::vector<ExprId> classes;
+            for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
+            const auto lengths = key_lengths_.of(classes, record[kUsed], hidden + 1);
+            if (lengths.size() > hidden) least = lengths[hidden];
+        } else {
+            for (std::uint32_t leaf : leaves_at(k, regs))
+                if (const ExprId left = unused(k, regs, leaf); pool_.alive(left)) least = std::min(least, pool_.shortest(left));
+        }
+        return sum(least, items_cost(k, after_unique(k, regs, Tapes::kUnknown)));
+    }
+    for (const Reading& r : item_after(k, items_so_far(k, regs))) {
+        const std::uint32_t cost = components_[r.node].cost, after = cost == kInfinite ? kInfinite : after_item(k, regs, r.marks);
+        if (after != kInfinite) least = std::min(least, sum(cost, items_cost(k, after)));
+    }
+    return least;
+}
+
+std::uint32_t Machine::array_cost(const Config& c) {
+    const Component& k = components_[c.node];
+    const std::uint32_t rest = rest_of(c.state);
+    const std::uint32_t close = length(k.punctuation->close), comma = length(k.punctuation->comma);
+    auto first = [&] {
+        const std::uint32_t needed = items_cost(k, c.regs);
+        return sum(needed ? needed - comma : 0, close);
+    };
+    switch (phase_of(c.state)) {
+        case Phase::open: return sum(first(), length(k.punctuation->open) - rest);
+        case Phase::first: return first();
+        case Phase::gap: return sum(item_and_rest(k, c.regs), close);
+        case Phase::named: return sum(items_cost(k, after_unique(k, c.regs, Tapes::kUnknown)), close);
+        case Phase::after: return sum(items_cost(k, c.regs), close);
+        case Phase::comma: return sum(sum(item_and_rest(k, c.regs), close), comma - rest);
+        case Phase::close: return close - rest;
+        default: return kInfinite;
+    }
+}
+
+int Machine::array_best_byte(const Config& c, Configs& instead) {
+    const Component& k = components_[c.node];
+    const std::uint32_t rest = rest_of(c.state);
+    switch (phase_of(c.state)) {
+        case Phase::open: return byte_at(k.punctuation->open, rest);
+        case Phase::first:
+            if (may_end(k, c.regs)) return byte_at(k.punctuation->close, 0);
+            [[fallthrough]];
+        case Phase::gap: enter_item(c, instead); return -1;
+        case Phase::after: return byte_at(may_end(k, c.regs) ? k.punctuation->close : k.punctuation->comma, 0);
+        case Phase::comma: return byte_at(k.punctuation->comma, rest);
+        case Phase::close: return byte_at(k.punctuation->close, rest);
+        default: return -1;
+    }
+}
+
+}  // namespace guideway

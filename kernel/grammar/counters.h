@@ -1,0 +1,83 @@
+// What frames remember beyond 32 bits, interned: equal records have equal ids, so a register is still one word.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guideway/base/byte_set.h"
+#include "guideway/base/intern_table.h"
+
+namespace guideway {
+
+// Lists of words. Record 0 is all zeros, whatever its length.
+class Records {
+public:
+    explicit Records(Index& index) : index_(index) {}
+
+    const std::uint32_t* at(std::uint32_t id, std::size_t words) {
+        if (id) return words_.data() + begin_[id];
+        if (zeros_.size() < words) zeros_.resize(words);
+        return zeros_.data();
+    }
+    std::vector<std::uint32_t> copy(std::uint32_t id, std::size_t words) {
+        const std::uint32_t* from = at(id, words);
+        return {from, from + words};
+    }
+    std::uint32_t intern(const std::vector<std::uint32_t>& record);
+    std::size_t size() const { return begin_.size(); }
+
+private:
+    std::span<const std::uint32_t> words(std::uint32_t id) const { return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]); }
+
+    Index& index_;
+    std::vector<std::uint32_t> words_, zeros_;
+    std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
+};
+
+// Text that was read, piece by piece, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
+// text that matters to nothing that will be asked.
+class Tapes {
+public:
+    static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
+
+    explicit Tapes(Index& index) : index_(index) {}
+
+    std::uint32_t push(std::uint32_t tape, std::string_view more) {
+        if (tape == kUnknown || tape == kOther) return tape;
+        const auto hash = [](std::uint32_t before, std::string_view added) { return mix(before, std::hash<std::string_view>{}(added)); };
+        const auto hash_of = [&](std::uint32_t id) { return hash(nodes_[id].before, added(nodes_[id])); };
+        const auto same = [&](std::uint32_t id) { return nodes_[id].before == tape && added(nodes_[id]) == more; };
+        const std::uint64_t wanted = hash(tape, more);
+        const std::uint32_t known = index_.find(wanted, nodes_.size(), hash_of, same);
+        if (known != IdTable::kMissing) return known;
+        const std::size_t begin = text_.size();
+        text_ += more;
+        nodes_.push_back({tape, static_cast<std::uint32_t>(more.size()), begin});
+        index_.add(wanted);
+        return static_cast<std::uint32_t>(nodes_.size() - 1);
+    }
+    std::string text(std::uint32_t tape) const {
+        std::vector<std::uint32_t> pieces;
+        for (; tape > kOther; tape = nodes_[tape].before) pieces.push_back(tape);
+        std::string made;
+        for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) made += added(nodes_[*piece]);
+        return made;
+    }
+    std::size_t size() const { return text_.size(); }
+
+private:
+    struct Node {
+        std::uint32_t before, size;
+        std::size_t begin;  // of what was added, in text_
+    };
+    std::string_view added(const Node& node) const { return std::string_view(text_).substr(node.begin, node.size); }
+
+    Index& index_;
+    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first stand for no text, and have none before them
+    std::string text_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,473 @@
+// Where grammars call themselves other than through objects and arrays, or through several objects or arrays that may be
+// read at once, many roads lead to one place. They are followed together: a node that several callers reach at the same byte is entered once, above a fork, which is a frame that
+// stands for the set of theirs. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986), but
+// one of interned contents, without positions: the same nesting later in the text has the same numbers.
+//
+// Grammars without recursion share stacks as well where nested alternatives may multiply beyond a share of the limit.
+//
+// Where a leaf has ended what is left of the sequence around it is a configuration itself, and entered with the next byte.
+//
+// Nodes are entered callers first (`rank_`), so that the callers are all known when a node's turn comes. Where parts
+// can be empty a caller may come late; the node is then entered twice, and the configurations are joined afterwards.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "guideway/base/error.h"
+#include "guideway/base/fixed_limit.h"
+#include "guideway/grammar/machine.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint64_t kTurnWork = 10;
+constexpr std::size_t kMostOfHeads = 4;  // a grammar may have this part of the limit open without a shared stack
+constexpr unsigned kMaxFactored = 64;  // levels, and calls in all, of one fork; what is left unfactored is as right
+
+// Children before parents; whether a node refers to itself.
+class Order {
+public:
+    explicit Order(const Components& nodes) : nodes_(nodes) {}
+
+    // `leftmost`: only parts that can come first.
+    bool find(bool leftmost, std::vector<std::uint32_t>& after) {
+        bool cyclic = false;
+        std::vector<std::uint8_t> colour(nodes_.size(), 0);
+        std::vector<std::pair<std::uint32_t, std::size_t>> path;
+        for (std::uint32_t start = 0; start < nodes_.size(); ++start) {
+            if (colour[start]) continue;
+            colour[start] = 1;
+            path.emplace_back(start, 0);
+            while (!path.empty()) {
+                auto& [node, next] = path.back();
+                if (next >= reached(nodes_[node], leftmost)) {
+                    colour[node] = 2;
+                    after.push_back(node);
+                    path.pop_back();
+                    continue;
+                }
+                const std::uint32_t child = nodes_[node].parts[next++];
+                cyclic |= colour[child] == 1;
+                if (colour[child]) continue;
+                colour[child] = 1;
+                path.emplace_back(child, 0);
+            }
+        }
+        return cyclic;
+    }
+
+private:
+    std::size_t reached(const Component& c, bool leftmost) const {
+        if (!leftmost || c.kind != NodeKind::sequence) return c.parts.size();
+        std::size_t n = 0;
+        while (n < c.parts.size() && nodes_[c.parts[n]].nullable) ++n;
+        return std::min(n + 1, c.parts.size());
+    }
+    const Components& nodes_;
+};
+
+// Whether objects, or arrays, that stand in themselves may be read in several ways at once: each depth would multiply them.
+class Overlaps {
+public:
+    explicit Overlaps(const Components& nodes) : nodes_(nodes) {}
+
+    bool within_themselves() {
+        std::vector<std::uint32_t> wide;
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i)
+            if (nodes_[i].kind == NodeKind::alternative && nodes_[i].parts.size() > 1 && is_wide(i)) wide.push_back(i);
+        for (std::uint32_t i : wide)
+            if (reaches_itself(i)) return true;
+        return false;
+    }
+
+private:
+    // Two objects or two arrays among what it may be.
+    bool is_wide(std::uint32_t start) {
+        std::size_t objects = 0, arrays = 0;
+        begin();
+        for (todo_.assign(1, start); !todo_.empty();) {
+            const Component& c = nodes_[take()];
+            objects += c.kind == NodeKind::object;
+            arrays += c.kind == NodeKind::array;
+            if (objects > 1 || arrays > 1) return true;
+            if (c.kind == NodeKind::alternative)
+                for (std::uint32_t part : c.parts) add(part);
+        }
+        return false;
+    }
+
+    bool reaches_itself(std::uint32_t start) {
+        begin();
+        for (todo_.assign(1, start); !todo_.empty();) {
+            const Component& c = nodes_[take()];
+            bool found = false;
+            auto child = [&](std::uint32_t node) {
+                found |= node == start;
+                add(node);
+            };
+            auto each = [&](const Value& value) {
+                for (const Reading& r : value) child(r.node);
+            };
+            for (std::uint32_t part : c.parts) child(part);
+            for (const Entry& e : c.entries) each(e.value);
+            for (const Value& v : c.prefix) each(v);
+            each(c.rest);
+            if (found) return true;
+        }
+        return false;
+    }
+
+    void begin() { seen_.assign(nodes_.size(), 0); }
+    std::uint32_t take() {
+        const std::uint32_t node = todo_.back();
+        todo_.pop_back();
+        return node;
+    }
+    void add(std::uint32_t node) {
+        if (!std::exchange(seen_[node], 1)) todo_.push_back(node);
+    }
+
+    const Components& nodes_;
+    std::vector<std::uint8_t> seen_;
+    std::vector<std::uint32_t> todo_;
+};
+
+// How many objects, or arrays, of one text a grammar may have open at once: alternatives add up, nestings multiply. An upper
+// bound, except where nodes refer to each other in a cycle, which counts once.
+class Widths {
+public:
+    explicit Widths(const Components& nodes) : nodes_(nodes), widths_(nodes.size()), seen_(nodes.size()) {}
+
+    std::uint32_t of(std::uint32_t root) {
+        std::vector<std::uint32_t> todo{root};
+        while (!todo.empty()) {
+            const std::uint32_t node = todo.back();
+            if (seen_[node] == kUnseen) {
+                seen_[node] = kEntered;
+                each_child(nodes_[node], [&](std::uint32_t child) {
+                    if (seen_[child] == kUnseen) todo.push_back(child);
+                });
+                continue;
+            }
+            todo.pop_back();
+            if (seen_[node] == kEntered) widths_[node] = found(nodes_[node]);
+            seen_[node] = kFinished;
+        }
+        return widths_[root].most();
+    }
+
+private:
+    enum Seen : std::uint8_t { kUnseen, kEntered, kFinished };
+    struct Width {
+        std::uint32_t objects = 0, arrays = 0;
+        std::uint32_t most() const { return std::max(objects, arrays); }
+    };
+
+    template <class F>
+    static void each_child(const Component& c, F&& f) {
+        const auto each = [&](const Value& value) {
+            for (const Reading& r : value) f(r.node);
+        };
+        for (std::uint32_t part : c.parts) f(part);
+        for (const Entry& e : c.entries) each(e.value);
+        for (const Value& v : c.prefix) each(v);
+        each(c.rest);
+    }
+
+    std::uint32_t of_value(const Value& value) const {
+        Width made;
+        for (const Reading& r : value) add(made, widths_[r.node]);
+        return made.most();
+    }
+    static void add(Width& to, const Width& more) {
+        to.objects = sum(to.objects, more.objects);
+        to.arrays = sum(to.arrays, more.arrays);
+    }
+
+    Width found(const Component& c) const {
+        Width made;
+        std::uint32_t inside = 1;
+        for (const Entry& e : c.entries) inside = std::max(inside, of_value(e.value));
+        for (const Value& v : c.prefix) inside = std::max(inside, of_value(v));
+        inside = std::max(inside, of_value(c.rest));
+        if (c.kind == NodeKind::object) made.objects = inside;
+        else if (c.kind == NodeKind::array) made.arrays = inside;
+        for (std::uint32_t part : c.parts) {
+            const Width& one = widths_[part];
+            if (c.kind == NodeKind::alternative) add(made, one);
+            else made = {std::max(made.objects, one.objects), std::max(made.arrays, one.arrays)};
+        }
+        return made;
+    }
+
+    const Components& nodes_;
+    std::vector<Width> widths_;
+    std::vector<Seen> seen_;
+};
+
+}  // namespace
+
+void Machine::prepare_forks() {
+    Order order(components_);
+    std::vector<std::uint32_t> after;
+    forks_ = order.find(false, after) || Overlaps(components_).within_themselves() || Widths(components_).of(root_) > limits_.max_heads / kMostOfHeads;
+    if (!forks_) return;
+    after.clear();
+    order.find(true, after);
+    ranked_.assign(after.rbegin(), after.rend());
+    rank_.resize(components_.size());
+    for (std::uint32_t i = 0; i < ranked_.size(); ++i) rank_[ranked_[i]] = i;
+    waiting_.resize(components_.size());
+}
+
+void Machine::members(std::uint32_t frame, std::vector<std::uint32_t>& out) {
+    const Config& at = frames_[frame];
+    if (at.node != kFork) return out.push_back(frame);
+    const std::uint32_t* first = records_.at(at.state, at.regs);
+    out.insert(out.end(), first, first + at.regs);
+}
+
+// The frame that stands for all of these. Members that differ in their frames alone become one above a fork of those:
+// of nestings that an ambiguous grammar counts in every way, r r r P and r r P and r P, one is left at each step.
+std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned depth) {
+    if (frames.size() == 1) return frames[0];
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t frame : frames) members(frame, all);
+    pool_.work().spend(4 * all.size());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    if (all.size() == 1) return all[0];
+    if (all.size() > limits_.max_parents) throw over_limit(limits_.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
+    const std::uint32_t record = records_.intern(all);
+    if (const auto known = fork_ids_.find(record); known != fork_ids_.end()) return known->second;
+    if (depth == 0) factored_ = 0;
+    if (depth < kMaxFactored && ++factored_ < kMaxFactored) {
+        std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) { return frames_[a] < frames_[b]; });
+        std::vector<std::uint32_t> made, below;
+        for (std::size_t i = 0; i < all.size();) {
+            Config at = frames_[all[i]];
+            const std::size_t first = i;
+            below.clear();
+            for (; i < all.size() && frames_[all[i]].node == at.node && frames_[all[i]].state == at.state && frames_[all[i]].regs == at.regs; ++i)
+                below.push_back(frames_[all[i]].parent);
+            if (i == first + 1) made.push_back(all[first]);
+            else {
+                at.parent = fork(below, depth + 1);
+                made.push_back(push(at));
+            }
+        }
+        std::sort(made.begin(), made.end());
+        made.erase(std::unique(made.begin(), made.end()), made.end());
+        all.swap(made);
+    }
+    const auto count = static_cast<std::uint32_t>(all.size());
+    const std::uint32_t id = count == 1 ? all[0] : push({kFork, records_.intern(all), count, 0});
+    fork_ids_.emplace(record, id);
+    return id;
+}
+
+// What goes on above the frame: into `sequences_`, or, where nothing needs to be entered, into `out`.
+void Machine::end(std::uint32_t frame, std::uint32_t tape, Configs& out) {
+    const auto one = [&](std::uint32_t id) {
+        const Config& at = frames_[id];
+        if (is_sequence(at)) sequences_.push_back(at);
+        else resume_entry(id, out, tape);
+    };
+    try {
+        if (frames_[frame].node != kFork) return one(frame);
+        std::vector<std::uint32_t> all;
+        members(frame, all);
+        pool_.work().spend(4 * all.size());
+        for (std::uint32_t id : all) one(id);
+    } catch (...) {  // nothing of it may be left for the next
+        sequences_.clear();
+        throw;
+    }
+}
+
+void Machine::wait(std::uint32_t node, std::uint32_t frame, int byte) {
+    const Component& c = components_[node];
+    if (byte >= 0 && !c.nullable && !c.first.contains(static_cast<std::uint8_t>(byte))) return;
+    auto& frames = waiting_[rank_[node]];
+    if (frames.empty()) {
+        turns_.push_back(rank_[node]);
+        std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
+    }
+    frames.push_back(frame);
+}
+
+void Machine::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte) {
+    const Component& c = components_[node];
+    wait(c.parts[part], part + 1 == c.parts.size() ? frame : push({node, part + 1, 0, frame}), byte);
+}
+
+// Sequences that go on with the same part go on as one.
+void Machine::wait_sequences(int byte) {
+    if (sequences_.size() == 1) {
+        const Config at = sequences_[0];
+        sequences_.clear();
+        return wait_part(at.node, at.state, at.parent, byte);
+    }
+    Configs ended;
+    ended.swap(sequences_);
+    std::sort(ended.begin(), ended.end());
+    ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
+    std::vector<std::uint32_t> frames;
+    for (std::size_t i = 0; i < ended.size();) {
+        const Config at = ended[i];
+        frames.clear();
+        for (; i < ended.size() && ended[i].node == at.node && ended[i].state == at.state; ++i) frames.push_back(ended[i].parent);
+        wait_part(at.node, at.state, fork(frames), byte);
+    }
+}
+
+void Machine::enter_together(int byte, Configs& out) {
+    try {
+        wait_sequences(byte);
+        std::vector<std::uint32_t>& frames = together_.frames;
+        while (!turns_.empty()) {
+            pool_.work().spend(kTurnWork);
+            std::pop_heap(turns_.begin(), turns_.end(), std::greater<>());
+            const std::uint32_t turn = turns_.back(), node = ranked_[turn];
+            turns_.pop_back();
+            frames.clear();
+            frames.swap(waiting_[turn]);
+            const std::uint32_t frame = fork(frames);
+            const Component& c = components_[node];
+            switch (c.kind) {
+                case NodeKind::leaf:
+                    if (c.expr == kEmpty) end(frame, Tapes::kUnknown, out);
+                    else if (pool_.alive(c.expr)) out.push_back({node, c.expr, 0, frame});
+                    break;
+                case NodeKind::sequence:
+                    if (c.parts.empty()) end(frame, Tapes::kUnknown, out);
+                    else wait_part(node, 0, frame, byte);
+                    break;
+                case NodeKind::alternative:
+                    for (std::uint32_t part : c.parts) wait(part, frame, byte);
+                    break;
+                case NodeKind::number: break;
+                case NodeKind::object:
+                case NodeKind::array: out.push_back({node, phase_state(Phase::open), 0, frame}); break;
+            }
+            if (!sequences_.empty()) wait_sequences(byte);
+            if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", node);
+        }
+    } catch (...) {  // nothing of it may be left for the next
+        sequences_.clear();
+        for (std::uint32_t turn : turns_) waiting_[turn].clear();
+        turns_.clear();
+        throw;
+    }
+}
+
+// Configurations that differ in their frames alone become one.
+void Machine::join(Configs& configs) {
+    if (configs.size() < 2) return;
+    std::sort(configs.begin(), configs.end());
+    std::vector<std::uint32_t> frames;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < configs.size(); ++kept) {
+        Config at = configs[i];
+        frames.clear();
+        for (; i < configs.size() && configs[i].node == at.node && configs[i].state == at.state && configs[i].regs == at.regs; ++i)
+            if (frames.empty() || frames.back() != configs[i].parent) frames.push_back(configs[i].parent);
+        if (at.node != kDone) at.parent = fork(frames);
+        configs[kept] = at;
+    }
+    configs.resize(kept);
+}
+
+void Machine::resume_all(const std::vector<std::uint32_t>& frames, Configs& out) {
+    for (std::uint32_t frame : frames) end(frame, Tapes::kUnknown, out);
+    enter_together(-1, out);
+    join(out);
+}
+
+Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& out) {
+    out.clear();
+    Outcome outcome;
+    auto& [before, after, waiting, entered, _] = together_;
+    before.clear();
+    after.clear();
+    waiting.clear();
+    deferred_.clear();
+    struct Deferring {  // a value that many objects or arrays enter by this byte is entered once, above all of them
+        bool& flag;
+        explicit Deferring(bool& one) : flag(one) { flag = true; }
+        ~Deferring() { flag = false; }
+    };
+    std::optional<Deferring> deferring(defers_);
+    auto take = [&](const Config& c) {
+        if (!is_leaf(c)) return step(c, byte, out, outcome);
+        const ExprId next = pool_.next(c.state, byte);
+        if (next == kNone) return;
+        const std::uint32_t tape = tapes_.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
+        if (next == kEmpty) after.emplace_back(c.parent, tape);
+        else out.push_back({c.node, next, tape, c.parent});
+    };
+    pool_.work().spend(kTurnWork * from.size());
+    for (const Config& c : from) {
+        if (is_sequence(c)) {
+            waiting.push_back(c);
+            continue;
+        }
+        take(c);
+        if (is_leaf(c) && pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) before.emplace_back(c.parent, c.regs);
+    }
+    if (!before.empty() || !waiting.empty()) {
+        entered.clear();
+        for (auto [frame, tape] : before) end(frame, tape, entered);
+        sequences_.insert(sequences_.end(), waiting.begin(), waiting.end());
+        enter_together(byte, entered);
+        join(entered);
+        for (const Config& c : entered) {
+            if (is_leaf(c) && !pool_.nullable(c.state)) take(c);
+            else step(c, byte, out, outcome);
+        }
+    }
+    if (!after.empty()) {  // what comes next is entered once its byte is known
+        for (auto [frame, tape] : after) end(frame, tape, out);
+        out.insert(out.end(), sequences_.begin(), sequences_.end());
+        sequences_.clear();
+    }
+    deferring.reset();
+    if (!deferred_.empty()) {
+        for (const auto& [node, frame] : deferred_) wait(node, frame, -1);
+        enter_together(-1, out);
+    }
+    join(out);
+    if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text");
+    return outcome;
+}
+
+// What stands at the first bytes of what is left of a sequence.
+void Machine::enter_rest(const Config& c, Configs& out) {
+    sequences_.push_back(c);
+    enter_together(-1, out);
+}
+
+bool Machine::may_skip_rest(const Config& c) const {
+    const auto& parts = components_[c.node].parts;
+    return std::all_of(parts.begin() + c.state, parts.end(), [&](std::uint32_t part) { return components_[part].nullable; });
+}
+
+// Whether nothing more is needed above the frame.
+bool Machine::may_end_at(std::uint32_t frame) {
+    std::vector<std::uint32_t> todo, seen;
+    members(frame, todo);
+    while (!todo.empty()) {
+        const std::uint32_t id = todo.back();
+        todo.pop_back();
+        pool_.work().spend(1 + seen.size() / 4);
+        if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
+        seen.push_back(id);
+        const Config at = frames_[id];
+        if (at.node == kDone) return true;
+        if (is_sequence(at) && may_skip_rest(at)) members(at.parent, todo);
+    }
+    return false;
+}
+
+}  // namespace guideway

@@ -1,0 +1,510 @@
+#include "guideway/grammar/program.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "guideway/base/error.h"
+#include "guideway/regex/encoding.h"
+#include "guideway/vocabulary/token_table.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr unsigned kSpellings = 3;
+
+std::string utf8_of(const std::u32string& text) {
+    std::string made;
+    for (const char32_t c : text) {
+        const unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+        constexpr unsigned lead[] = {0, 0xc0, 0xe0, 0xf0};
+        made.push_back(static_cast<char>(lead[more] | c >> (6 * more)));
+        for (unsigned i = more; i-- > 0;) made.push_back(static_cast<char>(0x80 | (c >> (6 * i) & 0x3f)));
+    }
+    return made;
+}
+
+constexpr std::size_t kMaxKept = 32;  // different punctuations of a program that are looked for before they are read
+
+constexpr std::size_t kHeader = 5;            // words before the expressions
+constexpr std::size_t kMaxBeginnings = 4;
+constexpr std::uint32_t kMaxBeginning = 64;   // expressions
+constexpr std::size_t kMaxBeginningWords = 4096;
+
+using RawExpr = Beginnings::Expression;
+
+class Reader {
+public:
+    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, Beginnings* beginnings)
+        : words_(words), pool_(pool), speller_(pool.speller()), vocabulary_(vocabulary), beginnings_(beginnings) {}
+
+    Program read() {
+        if (word() != kProgramMagic || word() != kProgramVersion) fail("not a program of this version");
+        const std::uint32_t n_exprs = word(), n_nodes = word(), root = word();
+        if (n_exprs > words_.size() || n_nodes > words_.size() || root >= n_nodes) fail("impossible counts");
+        exprs_.reserve(n_exprs);
+        if (beginnings_) begin(n_exprs);
+        for (auto i = static_cast<std::uint32_t>(exprs_.size()); i < n_exprs; ++i) scan_expr(i);
+        const std::size_t end = at_;
+        Program program;
+        program.root = root;
+        program.nodes.reserve(n_nodes);
+        for (std::uint32_t i = 0; i < n_nodes; ++i) program.nodes.push_back(read_node(n_nodes));
+        if (at_ != words_.size()) fail("words left over");
+        lower();
+        for (std::uint32_t i = 0; i < n_nodes; ++i) resolve(program.nodes[i]);
+        if (beginnings_) keep_beginning(end);
+        return program;
+    }
+
+private:
+    [[noreturn]] void fail(const char* what) const {
+        throw Error(ErrorKind::invalid, std::string("malformed program: ") + what + " (word " + std::to_string(at_) + ")");
+    }
+    std::uint32_t word() {
+        if (at_ >= words_.size()) fail("it ends too early");
+        return words_[at_++];
+    }
+    std::uint32_t counted(std::uint32_t words_each) {
+        const std::uint32_t n = word();
+        if (static_cast<std::uint64_t>(n) * words_each > words_.size() - at_) fail("a count runs past the end");
+        return n;
+    }
+    std::uint32_t below(std::uint32_t bound) {
+        const std::uint32_t n = word();
+        if (n >= bound) fail("a reference out of range");
+        return n;
+    }
+
+    // What is known of the first expressions.
+    void begin(std::uint32_t n_exprs) {
+        std::tie(beginning_, common_) = beginnings_->find(words_.subspan(at_), n_exprs);
+        if (!beginning_) return;
+        for (std::uint32_t i = 0; i < common_; ++i) {
+            exprs_.push_back(beginning_->expressions[i]);
+            exprs_.back().at += kHeader;
+        }
+        at_ += beginning_->ends[common_ - 1];
+    }
+
+    // `end`: of the expressions.
+    void keep_beginning(std::size_t end) {
+        const auto n = std::min(static_cast<std::uint32_t>(exprs_.size()), kMaxBeginning);
+        for (std::uint32_t i = 0; i < common_; ++i) {
+            beginning_->expressions[i].made = exprs_[i].made;
+            std::copy(exprs_[i].lowered, exprs_[i].lowered + kSpellings, beginning_->expressions[i].lowered);
+        }
+        if (2 * common_ >= n) return;
+        Beginnings::Beginning made;
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const std::size_t last = (i + 1 < exprs_.size() ? exprs_[i + 1].at - 1 : end) - kHeader;
+            if (last > kMaxBeginningWords) break;
+            made.expressions.push_back(exprs_[i]);
+            made.expressions.back().at -= static_cast<std::uint32_t>(kHeader);
+            made.expressions.back().wanted = 0;
+            made.ends.push_back(static_cast<std::uint32_t>(last));
+        }
+        if (made.ends.empty()) return;
+        made.words.assign(words_.begin() + kHeader, words_.begin() + kHeader + made.ends.back());
+        beginnings_->keep(std::move(made));
+    }
+
+    void scan_expr(std::uint32_t index) {
+        RawExpr raw;
+        raw.op = word();
+        raw.at = static_cast<std::uint32_t>(at_);
+        switch (raw.op) {
+            case 0: scan_ranges(); break;
+            case 1: scan_texts(); break;
+            case 2:
+            case 3:
+            case 4: {
+                const std::uint32_t n = counted(1);
+                if (raw.op == 4 && n == 0) fail("an intersection of nothing");
+                for (std::uint32_t i = 0; i < n; ++i) below(index);
+                break;
+            }
+            case 5: below(index); break;
+            case 6: {
+                below(index);
+                const std::uint32_t minimum = word(), maximum = word();
+                if (minimum > maximum || minimum == kInfinite) fail("a repetition with its bounds crossed");
+                break;
+            }
+            case 7:
+                below(index);
+                below(kSpellings);
+                break;
+            case 8: scan_graph(index); break;
+            case 9:
+                for (std::uint32_t n = counted(1); n--;) code_point();
+                break;
+            case 10: word(); break;
+            case 11:
+                if (below(kSpellings) == 0) fail("a string without a spelling");
+                below(2);
+                scan_texts();
+                break;
+            default: fail("an unknown expression");
+        }
+        exprs_.push_back(raw);
+    }
+
+    void scan_graph(std::uint32_t index) {
+        const std::uint32_t states = counted(2);
+        for (std::uint32_t i = 0; i < states; ++i) {
+            below(2);
+            for (std::uint32_t n = counted(2); n--; below(states))
+                if (exprs_[below(index)].op != 0) fail("a step of a graph that is not a set of characters");
+        }
+    }
+
+    void scan_texts() {
+        for (std::uint32_t n = counted(1); n--;)
+            for (std::uint32_t length = counted(1); length--;) code_point();
+    }
+
+    void scan_ranges() {
+        std::uint64_t next = 0;
+        for (std::uint32_t n = counted(2); n--;) {
+            const std::uint32_t low = code_point(), high = code_point();
+            if (low < next || high < low) fail("character ranges out of order");
+            next = std::uint64_t{high} + 1;
+        }
+    }
+    std::uint32_t code_point() { return below(0x110000); }
+
+    std::shared_ptr<const Punctuation> read_punctuation() {
+        const auto left = words_.subspan(at_);
+        for (const auto& [words, known] : punctuation_)
+            if (words.size() <= left.size() && std::equal(words.begin(), words.end(), left.begin())) {
+                at_ += words.size();
+                return known;
+            }
+        Punctuation made;
+        made.space = word() != 0;
+        for (std::string* text : {&made.open, &made.comma, &made.colon, &made.close}) {
+            for (std::uint32_t n = counted(1); n--;) text->push_back(static_cast<char>(below(256)));
+            // A place in it takes 8 bits of a state of the machine.
+            if (text->empty() || text->size() > 200) fail("punctuation must have 1 to 200 bytes");
+            if (text->find('\xff') != std::string::npos) fail("punctuation is text, which has no byte ff");  // it begins special tokens
+        }
+        auto kept = std::make_shared<const Punctuation>(std::move(made));
+        if (punctuation_.size() < kMaxKept) punctuation_.emplace_back(left.first(left.size() - (words_.size() - at_)), kept);
+        return kept;
+    }
+
+    Decimal read_decimal() {
+        Decimal made;
+        made.negative = below(2) != 0;
+        made.exponent = static_cast<std::int32_t>(word());
+        for (std::uint32_t n = counted(1); n--;) made.digits.push_back(static_cast<char>('0' + below(10)));
+        return made;
+    }
+
+    std::vector<Decimal> read_decimals() {
+        std::vector<Decimal> made;
+        for (std::uint32_t n = counted(3); n--;) made.push_back(read_decimal());
+        return made;
+    }
+
+    Cell read_cell() {
+        Cell made;
+        const std::uint32_t flags = below(16);
+        made.has_low = flags & 1;
+        made.has_high = flags & 2;
+        made.open_low = flags & 4;
+        made.open_high = flags & 8;
+        if (made.has_low) made.low = read_decimal();
+        if (made.has_high) made.high = read_decimal();
+        made.multiple_of = read_decimals();
+        made.not_multiple_of = read_decimals();
+        return made;
+    }
+
+    std::uint64_t read_marks(bool wide) {
+        const std::uint64_t low = word();
+        return wide ? low | std::uint64_t{word()} << 32 : low;
+    }
+
+    Value read_value(std::uint32_t n_nodes, std::uint64_t marks, bool may_be_none, bool wide = false) {
+        Value made;
+        for (std::uint32_t n = counted(2); n--;) {
+            const std::uint64_t bits = read_marks(wide);
+            if (bits & ~marks) fail("a mark that nothing asks for");
+            made.push_back({bits, below(n_nodes)});
+        }
+        if (made.empty() && !may_be_none) fail("a value without a node");
+        return made;
+    }
+
+    void read_object(Node& node, std::uint32_t n_nodes) {
+        node.punctuation = read_punctuation();
+        node.ordered = word() != 0;
+        node.minimum = word();
+        node.maximum = word();
+        const std::uint32_t demands = word(), least = word();
+        const bool wide = least & kWideMarks;
+        node.least = least & ~kWideMarks;
+        node.most = word();
+        node.demands = wide ? demands | std::uint64_t{word()} << 32 : demands;
+        if (node.least > 64 || node.most > 64) fail("more marks than there are");
+        for (int part = 0; part < 2; ++part) {
+            std::uint32_t n = counted(4);
+            node.entries.reserve(node.entries.size() + n);
+            while (n--) {
+                const std::uint32_t key = want();
+                const std::uint32_t flags = word();
+                const std::uint64_t missing = flags & 2 ? read_marks(wide) : 0;
+                if (missing & ~node.demands || (missing && part)) fail("a mark that nothing asks for");
+                node.entries.push_back({key, (flags & 1) && part == 0, read_value(n_nodes, node.demands, false, wide), missing});
+            }
+            if (part == 0) node.fixed = static_cast<std::uint32_t>(node.entries.size());
+        }
+    }
+
+    void read_array(Node& node, std::uint32_t n_nodes) {
+        node.punctuation = read_punctuation();
+        node.minimum = word();
+        node.maximum = word();
+        node.unique = word() != 0;
+        for (std::uint32_t n = counted(2); n--;) {
+            const std::uint32_t minimum = word();
+            node.counts.push_back({minimum, word()});
+        }
+        if (node.counts.size() > 32) fail("more counters than marks");
+        const auto marks = static_cast<std::uint32_t>((std::uint64_t{1} << node.counts.size()) - 1);
+        for (std::uint32_t n = counted(1); n--;) node.prefix.push_back(read_value(n_nodes, marks, false));
+        node.rest = read_value(n_nodes, marks, true);
+    }
+
+    void read_parts(Node& node, std::uint32_t n_nodes) {
+        std::uint32_t n = counted(1);
+        node.parts.reserve(n);
+        while (n--) node.parts.push_back(below(n_nodes));
+    }
+
+    ExprId want() {
+        const std::uint32_t e = below(static_cast<std::uint32_t>(exprs_.size()));
+        exprs_[e].wanted |= 1;
+        return e;
+    }
+
+    Node read_node(std::uint32_t n_nodes) {
+        Node node;
+        node.kind = static_cast<NodeKind>(below(6));
+        switch (node.kind) {
+            case NodeKind::leaf: node.expr = want(); break;
+            case NodeKind::sequence:
+            case NodeKind::alternative:
+                read_parts(node, n_nodes);
+                break;
+            case NodeKind::object: read_object(node, n_nodes); break;
+            case NodeKind::array: read_array(node, n_nodes); break;
+            case NodeKind::number:
+                node.number = static_cast<NumberText>(below(kNumberTexts));
+                for (std::uint32_t n = counted(3); n--;) node.cells.push_back(read_cell());
+                break;
+        }
+        return node;
+    }
+
+    void resolve(Node& node) {
+        if (node.kind == NodeKind::leaf) node.expr = lowered(node.expr, 0);
+        for (Entry& entry : node.entries) entry.key = lowered(entry.key, 0);
+    }
+
+    // First which spelling each expression is wanted in, from the users down; then the lowering, from the leaves up.
+    void lower() {
+        for (std::size_t i = exprs_.size(); i-- > 0;) {
+            const RawExpr raw = exprs_[i];
+            if (!(raw.wanted & ~raw.made)) continue;
+            at_ = raw.at;
+            if (raw.op >= 2 && raw.op <= 4)
+                for (std::uint32_t n = word(); n--;) exprs_[word()].wanted |= raw.wanted;
+            else if (raw.op == 5 || raw.op == 6) exprs_[word()].wanted |= raw.wanted;
+            else if (raw.op == 8) {
+                for (const GraphState& state : read_graph())
+                    for (const GraphEdge& edge : state.edges) exprs_[edge.step].wanted |= raw.wanted;
+            }
+            else if (raw.op == 7) {
+                const std::uint32_t inner = word(), spelling = word();
+                if (raw.wanted != 1) fail("a spelling inside a spelling");
+                exprs_[inner].wanted |= static_cast<std::uint8_t>(1u << spelling);
+            }
+            else if (raw.op == 11 && raw.wanted != 1) fail("a spelling inside a spelling");
+        }
+        for (RawExpr& raw : exprs_) {
+            const unsigned missing = raw.wanted & ~raw.made;
+            raw.made |= raw.wanted;
+            for (unsigned spelling = 0; missing >> spelling; ++spelling)
+                if (missing >> spelling & 1) raw.lowered[spelling] = is_late(raw) ? kInfinite : lower_one(raw, spelling);
+        }
+    }
+
+    std::vector<GraphState> read_graph() {
+        std::vector<GraphState> states(word());
+        for (GraphState& state : states) {
+            state.accepting = word() != 0;
+            for (std::uint32_t n = word(); n--;) {
+                const std::uint32_t step = word();
+                state.edges.push_back({step, word()});
+            }
+        }
+        return states;
+    }
+
+    std::vector<std::u32string> read_texts() {
+        std::vector<std::u32string> texts;
+        for (std::uint32_t n = word(); n--;) texts.push_back(read_text());
+        return texts;
+    }
+    std::u32string read_text() {
+        std::u32string text;
+        for (std::uint32_t length = word(); length--;) text.push_back(static_cast<char32_t>(word()));
+        return text;
+    }
+
+    ExprId bytes(std::string_view text) {
+        ExprId made = kEmpty;
+        for (std::size_t i = text.size(); i-- > 0;) {
+            const auto b = static_cast<std::uint8_t>(text[i]);
+            made = pool_.cat(pool_.set(ByteSet::range(b, b)), made);
+        }
+        return made;
+    }
+
+    // Inside a JSON string there is text alone.
+    ExprId special(const std::u32string& name, Spelling mode) {
+        std::vector<ExprId> tokens;
+        if (vocabulary_ && mode == Spelling::text)
+            for (const std::uint32_t id : vocabulary_->special(utf8_of(name))) tokens.push_back(bytes(special_text(id)));
+        return tokens.empty() ? speller_.literals({name}, mode) : pool_.alt(std::move(tokens));
+    }
+
+    // What follows many texts becomes part of their trie, so that a state of it is a node, not a product of two.
+    ExprId before(std::uint32_t index, unsigned spelling, ExprId tail) {
+        std::uint32_t inner = index, inside = spelling;
+        if (exprs_[index].op == 7) {
+            at_ = exprs_[index].at;
+            inner = word();
+            inside = word();
+        }
+        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (pool_.is_quote(tail) ? 1 : 2) || tail == kEmpty) return pool_.cat(lowered(index, spelling), tail);
+        at_ = exprs_[inner].at;
+        return speller_.literals(read_texts(), static_cast<Spelling>(inside), tail);
+    }
+
+    // Literals, and the spelling of literals, are lowered when somebody needs them as they are.
+    bool is_late(const RawExpr& raw) const { return raw.op == 1 || (raw.op == 7 && exprs_[words_[raw.at]].op == 1); }
+    ExprId lowered(std::uint32_t index, unsigned spelling) {
+        RawExpr& raw = exprs_[index];
+        if (is_late(raw) && raw.lowered[spelling] == kInfinite) {
+            const std::size_t back = at_;
+            raw.lowered[spelling] = lower_one(raw, spelling);
+            at_ = back;
+        }
+        return raw.lowered[spelling];
+    }
+
+    ExprId string(Spelling mode, bool others) {
+        if (quote_ == kNone) quote_ = bytes("\"");
+        auto texts = read_texts();
+        if (!others) return pool_.cat(quote_, speller_.literals(std::move(texts), mode, quote_));
+        const ExprId rest = pool_.both({speller_.universe(mode), pool_.negate(speller_.literals(std::move(texts), mode))});
+        return pool_.cat(quote_, pool_.cat(rest, quote_));
+    }
+
+    ExprId lower_one(const RawExpr& raw, unsigned spelling) {
+        at_ = raw.at;
+        const auto mode = static_cast<Spelling>(spelling);
+        auto child = [&] { return lowered(word(), spelling); };
+        std::vector<ExprId> parts;
+        switch (raw.op) {
+            case 0: {
+                Ranges ranges;
+                for (std::uint32_t n = word(); n--;) {
+                    const std::uint32_t low = word();
+                    ranges.emplace_back(low, word());
+                }
+                return speller_.characters(ranges, mode);
+            }
+            case 1: return speller_.literals(read_texts(), mode);
+            case 5: return pool_.both({speller_.universe(mode), pool_.negate(child())});
+            case 6: {
+                const ExprId part = child();
+                const std::uint32_t minimum = word();
+                return pool_.repeat(part, minimum, word());
+            }
+            case 7: {
+                const std::uint32_t inner = word();
+                return lowered(inner, word());
+            }
+            case 8: {
+                auto states = read_graph();
+                for (GraphState& state : states)
+                    for (GraphEdge& edge : state.edges) edge.step = lowered(edge.step, spelling);
+                return pool_.graph(states);
+            }
+            case 9: return special(read_text(), mode);
+            case 10: {
+                const std::uint32_t id = word();
+                if (!vocabulary_ || !vocabulary_->is_special(id))
+                    throw Error(ErrorKind::invalid, "token " + std::to_string(id) + " is no special token of this vocabulary");
+                return bytes(special_text(id));
+            }
+            case 11: {
+                const auto inside = static_cast<Spelling>(word());
+                return string(inside, word() != 0);
+            }
+            default: break;
+        }
+        if (raw.op == 2) {
+            std::vector<std::uint32_t> indices;
+            for (std::uint32_t n = word(); n--;) indices.push_back(word());
+            ExprId made = kEmpty;
+            for (auto index = indices.rbegin(); index != indices.rend(); ++index) made = before(*index, spelling, made);
+            return made;
+        }
+        for (std::uint32_t n = word(); n--;) parts.push_back(child());
+        if (raw.op == 3) return pool_.alt(std::move(parts));
+        return pool_.both(std::move(parts));
+    }
+
+    std::span<const std::uint32_t> words_;
+    std::size_t at_ = 0;
+    ExprPool& pool_;
+    Speller& speller_;
+    const TokenTable* vocabulary_;
+    Beginnings* beginnings_;
+    Beginnings::Beginning* beginning_ = nullptr;
+    std::uint32_t common_ = 0;  // so many expressions as in that one
+    std::vector<RawExpr> exprs_;
+    ExprId quote_ = kNone;
+    std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>> punctuation_;  // that was read, and its words
+};
+
+}  // namespace
+
+std::pair<Beginnings::Beginning*, std::uint32_t> Beginnings::find(std::span<const std::uint32_t> words, std::uint32_t count) {
+    std::pair<Beginning*, std::uint32_t> best{nullptr, 0};
+    for (Beginning& one : kept_) {
+        const auto apart = std::mismatch(one.words.begin(), one.words.end(), words.begin(), words.end()).first - one.words.begin();
+        const auto common = std::upper_bound(one.ends.begin(), one.ends.end(), static_cast<std::uint32_t>(apart)) - one.ends.begin();
+        const auto found = std::min(static_cast<std::uint32_t>(common), count);
+        if (found > best.second) best = {&one, found};
+    }
+    return best;
+}
+
+void Beginnings::keep(Beginning&& made) {
+    if (kept_.size() < kMaxBeginnings) kept_.push_back(std::move(made));
+    else kept_[next_++ % kMaxBeginnings] = std::move(made);
+}
+
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, Beginnings* beginnings) {
+    return Reader(words, pool, vocabulary, beginnings).read();
+}
+
+}  // namespace guideway

@@ -1,0 +1,115 @@
+// A grammar as the kernel takes it: one flat list of 32-bit words, checked word by word (it may come from anywhere).
+//
+//   "GWP1" version n_exprs n_nodes root, then the expressions, then the nodes, in order.
+//   expression: 0 chars n (low high)*n | 1 literals n (length code_point*)*n | 2 cat n id* | 3 either n id*
+//             | 4 both n id* | 5 not id | 6 repeat id minimum maximum | 7 spelled id spelling
+//             | 8 graph n (accepting m (id state)*m)*n : steps by characters (kind 0), from the first state
+//             | 9 special n code_point*n : the special tokens of that name, or the name as text where there are none
+//             | 10 id : the special token of that id; one that is none is an error
+//             | 11 spelling others n (length code_point*)*n : a JSON string, quotes and all, of one of the texts, or (others: 1)
+//               of none of them
+//   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
+//             | 3 object punctuation ordered minimum maximum demands least most n entry*n m entry*m
+//             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
+//             | 5 number text n cell*n
+//   punctuation: space, then open comma colon close, each: length byte*
+//   entry:       expr flags value : flags 1 required, 2 the marks that count where the entry is missing follow
+//   value:       n (marks node)*n : ways to read it; of an array's last one n may be 0
+//   demands, marks of objects: the low word; then the high word if `least` has kWideMarks
+//   cell:        flags (1 low, 2 high, 4 low is out, 8 high is out), the bounds it has, then n decimal*n whose multiple
+//                it is, n decimal*n whose multiple it is not
+//   decimal:     sign exponent n digit*n : (-1)^sign * digits * 10^exponent, digits in 0..9, exponent signed
+// Expressions refer to earlier ones only; nodes to any. 0xffffffff: no node, no maximum.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/small_list.h"
+#include "guideway/grammar/readings.h"
+#include "guideway/regex/decimal.h"
+#include "guideway/regex/expr.h"
+
+namespace guideway {
+
+inline constexpr std::uint32_t kProgramMagic = 0x31505747;  // "GWP1", little endian
+inline constexpr std::uint32_t kProgramVersion = 4;
+inline constexpr std::uint32_t kWideMarks = 0x80000000;  // flag of `least`: the marks of the object have two words
+
+class TokenTable;
+
+enum class NodeKind : std::uint8_t { leaf, sequence, alternative, object, array, number };
+
+struct Punctuation {
+    bool space = false;
+    std::string open, comma, colon, close;
+};
+
+struct Entry {  // a property, or a class of open keys
+    ExprId key;
+    bool required;
+    Value value;
+    std::uint64_t missing = 0;  // property: the marks that count if it does not occur
+};
+
+struct Count {  // how many items bear a mark
+    std::uint32_t minimum, maximum;
+};
+
+struct Node {
+    NodeKind kind = NodeKind::leaf;
+    bool ordered = true;                // object
+    bool unique = false;                // array
+    NumberText number = NumberText::any;  // number
+    ExprId expr = kNone;                // leaf
+    std::uint32_t fixed = 0;            // object: so many of the entries are properties
+    std::uint64_t demands = 0;          // object: the marks that count,
+    std::uint32_t least = 0, most = 0;  // and how many different ones there must be
+    std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
+    List<std::uint32_t> parts;          // sequence, alternative
+    std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it
+    List<Entry> entries;                // object: `fixed` properties, then open classes
+    List<Value> prefix;                 // array
+    Value rest;                         // array; empty: no items after the prefix
+    List<Count> counts;
+    List<Cell> cells;                   // number
+};
+
+struct Program {
+    std::vector<Node> nodes;
+    std::uint32_t root = 0;
+};
+
+// What expressions programs of one pool began with lately, and what these were lowered to: most programs of a source begin
+// with the same dozens, which are then neither checked nor lowered again. Keeps little; goes with its pool.
+class Beginnings {
+public:
+    struct Expression {  // as it stands in a program
+        std::uint32_t op = 0, at = 0;            // where its operands begin
+        std::uint8_t wanted = 0, made = 0;       // bits: spellings that somebody needs, that were lowered
+        ExprId lowered[3] = {kNone, kNone, kNone};
+    };
+    struct Beginning {
+        std::vector<std::uint32_t> words;     // of the expressions; `at` counts from the first
+        std::vector<Expression> expressions;
+        std::vector<std::uint32_t> ends;      // by expression: where its words end
+    };
+    // The one that has most expressions in common with a program whose expressions are these words, and how many; null: none.
+    std::pair<Beginning*, std::uint32_t> find(std::span<const std::uint32_t> words, std::uint32_t count);
+    void keep(Beginning&& made);
+
+private:
+    std::vector<Beginning> kept_;
+    std::size_t next_ = 0;
+};
+
+// `vocabulary`: where special tokens are looked up; null: they are text. Throws Error(invalid) for a malformed program,
+// Error(limit) for one that is too large.
+// `beginnings`: of the pool and the vocabulary.
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary = nullptr, Beginnings* beginnings = nullptr);
+
+}  // namespace guideway

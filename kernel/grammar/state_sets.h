@@ -1,0 +1,127 @@
+// The fronts of an automaton: sets of configurations that its matchers have come to, each kept once, and where tokens
+// lead from one to another. So what a matcher has met before is one look-up.
+//
+// Fronts only grow, and stay where they are while the automaton lives; a new automaton takes its place in time
+// (compiled.h). What finds them can be forgotten: their places are found anew, tokens are noted again, in a table where a
+// newer one takes the place of an older. All under the store's lock; a front may be read without it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/intern_table.h"
+#include "guideway/base/page_arena.h"
+#include "guideway/base/segmented_vector.h"
+#include "guideway/grammar/machine.h"
+
+namespace guideway {
+
+struct Front {
+    const Config* first = nullptr;
+    std::uint32_t count = 0, id = 0;
+    std::span<const Config> configs() const { return {first, count}; }
+};
+
+// What finds fronts; it is remembered with all else that an automaton has learned (automaton_cache.h).
+struct FrontTables {
+    struct Step {
+        std::uint32_t front = 0, token = 0;
+        const Front* to = nullptr;  // null: free
+    };
+    Index ids;
+    PieceVector<Step> steps;  // each a few places behind a hash of front and token
+    std::size_t noted = 0;
+
+    void forget() {
+        ids.forget();
+        steps = {};
+        noted = 0;
+    }
+};
+
+class Fronts {
+public:
+    // `tables` outlive this; they may be emptied between two calls.
+    explicit Fronts(FrontTables& tables) : tables_(tables) {}
+
+    // The front of these configurations, which are in order and different.
+    const Front& keep(std::span<const Config> configs) {
+        const std::uint64_t wanted = hash(configs);
+        const auto hash_of = [&](std::uint32_t id) { return hash(fronts_[id].configs()); };
+        const auto same = [&](std::uint32_t id) { return std::ranges::equal(fronts_[id].configs(), configs); };
+        const std::uint32_t known = tables_.ids.find(wanted, fronts_.size(), hash_of, same);
+        if (known != IdTable::kMissing) return fronts_[known];
+        if (pieces_.empty() || pieces_.back().size() - used_ < configs.size()) {
+            pieces_.emplace_back(std::max(configs.size(), std::clamp(learned_ / 4, kFewest, kMost)));
+            used_ = 0;
+        }
+        Config* const first = pieces_.back().data() + used_;
+        std::copy(configs.begin(), configs.end(), first);
+        used_ += configs.size();
+        learned_ += configs.size();
+        const auto id = static_cast<std::uint32_t>(fronts_.size());
+        fronts_.push_back({first, static_cast<std::uint32_t>(configs.size()), id});
+        tables_.ids.add(wanted);
+        return fronts_[id];
+    }
+
+    // Where the token led from a front, if that is still noted; null.
+    const Front* behind(const Front& front, std::uint32_t token) const {
+        const FrontTables::Step* const step = find(front.id, token);
+        return step ? step->to : nullptr;
+    }
+    // Room is made where an older one would have to go, once half as many were noted as there are places.
+    void note(const Front& front, std::uint32_t token, const Front& to) {
+        FrontTables::Step* at = find(front.id, token);
+        if (!at && 2 * tables_.noted >= tables_.steps.size() && tables_.steps.size() < kMostSteps) {
+            grow();
+            at = find(front.id, token);
+        }
+        if (!at) at = &tables_.steps[place(front.id, token)];
+        *at = {front.id, token, &to};
+        ++tables_.noted;
+    }
+    // Configurations in all of them.
+    std::size_t learned() const { return learned_; }
+
+private:
+    static constexpr std::size_t kFewest = 16, kMost = 1024;  // configurations in a piece
+    static constexpr std::size_t kTried = 4, kFewestSteps = 32, kMostSteps = std::size_t{1} << 14;  // 256 KB at most
+
+    static std::uint64_t hash(std::span<const Config> configs) {
+        std::uint64_t hash = configs.size();
+        for (const Config& c : configs) hash = mix(hash, ConfigHash{}(c));
+        return hash;
+    }
+    std::size_t place(std::uint32_t front, std::uint32_t token) const {
+        return mix(std::uint64_t{front} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
+    }
+    // Where this step stands, or the first free place of those tried; null: neither. Where one alone was tried, half of the
+    // steps that came again were lost.
+    FrontTables::Step* find(std::uint32_t front, std::uint32_t token) const {
+        auto& steps = tables_.steps;
+        if (steps.empty()) return nullptr;
+        for (std::size_t i = 0, at = place(front, token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1))
+            if (!steps[at].to || (steps[at].front == front && steps[at].token == token)) return &steps[at];
+        return nullptr;
+    }
+    void grow() {
+        auto& steps = tables_.steps;
+        const PieceVector<FrontTables::Step> before = std::exchange(steps, PieceVector<FrontTables::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
+        for (const FrontTables::Step& step : before) {
+            if (!step.to) continue;
+            if (FrontTables::Step* const at = find(step.front, step.token)) *at = step;
+        }
+    }
+
+    FrontTables& tables_;
+    std::vector<Piece<Config>> pieces_;
+    std::size_t used_ = 0, learned_ = 0;  // used_: of the last piece
+    Blocks<Front, 5> fronts_;
+};
+
+}  // namespace guideway

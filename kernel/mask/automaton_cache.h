@@ -1,0 +1,145 @@
+// What is remembered of one automaton: its masks and the parts they are made of, which are made anew of runs (mask_engine.h) when
+// they are asked for again; and what finds its fronts, stacks and records, which fills again by itself.
+//
+// Tables of their own are small and stay in the caches, where those of all automata together do not; and the automaton
+// that has been idle longest can forget its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "guideway/base/flat_map.h"
+#include "guideway/base/page_arena.h"
+#include "guideway/grammar/machine.h"
+#include "guideway/grammar/state_sets.h"
+#include "guideway/mask/completion_cache.h"
+
+namespace guideway {
+
+inline constexpr std::uint32_t kNoTokens = 0xffffffff;
+
+// Of what is remembered: a trie (suffix_tries.h) and a component with its state and register.
+struct RunKey {
+    std::uint32_t trie, component, state, regs;
+    friend bool operator==(const RunKey&, const RunKey&) = default;
+};
+struct RunKeyHash {
+    std::size_t operator()(const RunKey& k) const {
+        return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
+    }
+};
+
+// Numbers by configurations: a bounded number of entries, of which the bytes are counted.
+class ConfigsMemo {
+public:
+    std::optional<std::uint32_t> find(const Configs& configs) const {
+        const auto known = known_.find(configs);
+        return known == known_.end() ? std::nullopt : std::optional(known->second);
+    }
+    // Sets of many configurations are not kept.
+    void keep(Configs&& configs, std::uint32_t number) {
+        if (configs.size() > kMostTogether) return;
+        if (known_.size() >= kMost) {
+            known_.clear();
+            bytes_ = 0;
+        }
+        const std::size_t bytes = kEntryBytes + configs.capacity() * sizeof(Config);
+        if (known_.insert_or_assign(std::move(configs), number).second) bytes_ += bytes;
+    }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    static constexpr std::size_t kMost = std::size_t{1} << 14, kMostTogether = 32, kEntryBytes = 80;
+
+    std::unordered_map<Configs, std::uint32_t, ConfigsHash> known_;
+    std::size_t bytes_ = 0;
+};
+
+struct Learned {
+    struct Span {  // of `listed`, `named` or `ways`
+        std::uint32_t begin, end;
+    };
+    struct Parts {  // in `parts`, from `at` on: numbers of sets, then the ends of spans
+        std::uint32_t at = 0, sets = 0, spans = 0;
+    };
+    struct Mask {
+        std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
+        Parts more;                                 // added to the first before its changes
+        bool accepting = false, unsure = false;     // unsure: it holds for what was read up to here only
+    };
+    // What a component adds over a residual up to its end: parts; behind them in `parts` residuals for whoever stands
+    // below, and residuals behind the value of an entry, for the object itself.
+    struct Yield {
+        Parts parts;
+        std::uint32_t pops = 0, afters = 0;
+    };
+    struct Name {  // of an object over a trie: an entry, and a residual behind its name
+        std::uint32_t label, residual;
+    };
+    struct Way {  // tokens (in `listed`) on the way to some names
+        std::uint32_t first, last, begin, end;
+    };
+    struct Names {  // known: it can be told which
+        Span names, ways;
+        bool known;
+    };
+
+    FlatMap<Config, Mask, ConfigHash> masks;
+    FlatMap<RunKey, Yield, RunKeyHash> yields;
+    FlatMap<RunKey, Names, RunKeyHash> names;  // by trie, component and state
+    PieceVector<Name> named;
+    PieceVector<Way> ways;
+    PieceVector<std::uint32_t> parts, listed;
+    // By front: where its masks began in `in_fronts`; they are still there if `owners` says that there its masks begin.
+    PieceVector<std::uint32_t> of_front;
+    PieceVector<Mask*> in_fronts;  // the one to begin a row with first
+    PieceVector<std::uint32_t> owners;
+    Tails tails;               // long completions
+    ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
+    std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by front
+    FrontTables fronts;      // no part of `bytes`, as little as what they find
+    MachineTables machine;
+    std::size_t counted = 0;         // bytes, when they were counted last
+    mutable std::uint64_t last = 0;  // turn of its last use, set in many threads at once
+
+    // All but what finds things.
+    void forget() {
+        Learned kept;
+        kept.fronts = std::move(fronts);
+        kept.machine = std::move(machine);
+        *this = std::move(kept);
+    }
+    void touch(std::uint64_t turn) const {
+        const std::atomic_ref time(last);
+        if (time.load(std::memory_order_relaxed) != turn) time.store(turn, std::memory_order_relaxed);
+    }
+    std::span<const std::uint32_t> tokens(Span span) const { return std::span(listed).subspan(span.begin, span.end - span.begin); }
+    std::size_t bytes() const {
+        const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
+        return sizeof *this + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
+    }
+    std::span<Mask* const> of(const Front& front) const {  // nothing: not known
+        if (front.id >= of_front.size()) return {};
+        const std::uint32_t begin = of_front[front.id];
+        if (begin >= owners.size() || owners[begin] != front.id) return {};
+        return std::span(in_fronts).subspan(begin, front.count);
+    }
+    void keep(const Front& front, std::span<Mask* const> found) {
+        if (found.empty()) return;
+        if (of_front.size() <= front.id) of_front.resize(front.id + std::size_t{1});
+        const std::size_t begin = owners.size();
+        in_fronts.resize(begin);
+        in_fronts.insert(in_fronts.end(), found.begin(), found.end());
+        of_front[front.id] = static_cast<std::uint32_t>(begin);
+        owners.resize(begin + found.size(), kNoTokens);
+        owners[begin] = front.id;  // last: whoever finds it finds all of them
+    }
+};
+
+}  // namespace guideway

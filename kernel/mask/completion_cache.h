@@ -1,0 +1,66 @@
+// Cache of long shortest completions. The keys are configurations on their way. A completion that reaches a cached
+// configuration continues in the same way, so only the bytes before it are computed and counted in tokens.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "guideway/grammar/machine.h"
+
+namespace guideway {
+
+class Tails {
+public:
+    static constexpr std::size_t kEvery = 16;         // bytes from one place that is kept to the next
+    static constexpr std::size_t kShortest = 64;      // bytes of a completion that is kept
+    static constexpr std::size_t kMaxBytes = 8 << 20;  // of all of them; beyond it they are forgotten
+
+    // What is left of a kept completion: bytes, and how few tokens spell them from each on.
+    struct Tail {
+        const char* text = nullptr;
+        const std::uint32_t* fewest = nullptr;  // one more than bytes
+        std::size_t size = 0;
+    };
+
+    // From these configurations on; of size 0 and without text: it is not known.
+    Tail find(const Configs& configs) const {
+        const auto known = places_.empty() ? places_.end() : places_.find(configs);
+        if (known == places_.end()) return {};
+        const Kept& kept = kept_[known->second.first];
+        const std::size_t at = known->second.second;
+        return {kept.text.data() + at, kept.fewest.data() + at, kept.text.size() - at};
+    }
+
+    // `places`: configurations on the way, and how many bytes come before them. Not while a tail is in use.
+    void keep(std::string&& text, std::vector<std::uint32_t>&& fewest, std::vector<std::pair<std::size_t, Configs>>&& places) {
+        std::size_t bytes = text.size() * 5;
+        for (const auto& [at, configs] : places) bytes += 80 + configs.size() * sizeof(Config);
+        if (bytes_ + bytes > kMaxBytes) {
+            kept_.clear();
+            places_.clear();
+            bytes_ = 0;
+        }
+        if (bytes > kMaxBytes) return;
+        bytes_ += bytes;
+        const auto number = static_cast<std::uint32_t>(kept_.size());
+        for (auto& [at, configs] : places) places_.emplace(std::move(configs), std::pair{number, at});
+        kept_.push_back({std::move(text), std::move(fewest)});
+    }
+
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    struct Kept {
+        std::string text;
+        std::vector<std::uint32_t> fewest;
+    };
+    std::vector<Kept> kept_;
+    std::unordered_map<Configs, std::pair<std::uint32_t, std::size_t>, ConfigsHash> places_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace guideway

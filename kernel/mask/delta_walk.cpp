@@ -1,0 +1,216 @@
+// In what tokens two states of a leaf differ.
+#include <algorithm>
+
+#include "guideway/mask/leaf_walk.h"
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+namespace {
+
+class PairWalker {
+public:
+    PairWalker(ExprPool& pool, const Trie& trie, std::size_t bound) : pool_(pool), x_(trie), bound_(bound) {}
+
+    bool run(ExprId state, ExprId base) {
+        if (pool_.nullable(state) || pool_.nullable(base)) return false;
+        path_.push_back(pair(0, state, base));
+        for (std::uint32_t i = 1; i < x_.size();) {
+            if (++visits_ > bound_) return false;
+            const std::size_t depth = x_.depth[i];
+            path_.resize(depth);
+            const Pair& above = path_.back();
+            if (const std::uint32_t wanted = above.leap.next(x_, i); wanted != i) {
+                i = wanted;
+                continue;
+            }
+            const std::uint8_t byte = x_.byte[i];
+            const ExprId s = pool_.next(above.state, byte), t = pool_.next(above.base, byte);
+            if (s == t) {
+                i = x_.end[i];
+                continue;
+            }
+            if (!differ(i, s, t)) return false;
+            if (s == kNone || x_.end[i] == i + 1) {
+                i = x_.end[i];
+                continue;
+            }
+            path_.push_back(pair(i, s, t));
+            ++i;
+        }
+        return true;
+    }
+    Difference made;
+
+private:
+    struct Pair {
+        ExprId state, base;
+        ChildLeap leap;
+    };
+
+    Pair pair(std::uint32_t node, ExprId s, ExprId t) {
+        Pair made_pair{s, t, {}};
+        if (!x_.wide(node)) return made_pair;
+        made_pair.leap = ChildLeap(x_, node, told_apart(s, t));
+        return made_pair;
+    }
+
+    // The bytes by which they do not come to the same.
+    const ByteSet& told_apart(ExprId s, ExprId t) {
+        for (const Told& known : told_)
+            if (known.state == s && known.base == t) return known.bytes;
+        ByteSet some = pool_.live(s), made_set;
+        some |= pool_.live(t);
+        ByteSet left = some;  // in the base only
+        pool_.each_way(s, some, [&](const ByteSet& bytes, ExprId to) {
+            left -= bytes;
+            ByteSet without = bytes;
+            pool_.each_way(t, bytes, [&](const ByteSet& same, ExprId there) {
+                if (there == to) without -= same;
+            });
+            made_set |= without;
+        });
+        pool_.each_way(t, left, [&](const ByteSet& bytes, ExprId) { made_set |= bytes; });
+        pool_.work().spend(some.size());
+        Told& kept = told_.size() < kMaxTold ? told_.emplace_back() : told_[visits_ % kMaxTold];
+        kept = {s, t, made_set};
+        return kept.bytes;
+    }
+
+    // Takes note of node i, which s and t come to; false: they leave the leaf in different ways.
+    bool differ(std::uint32_t i, ExprId s, ExprId t) {
+        const bool leaf = x_.end[i] == i + 1;
+        if (s == kNone) {  // what leaves the leaf below, by way of t, goes too
+            const std::uint32_t begin = x_.first_token[i], end = x_.first_token[x_.end[i]];
+            if (made.cleared.size() + (end - begin) > bound_) return false;
+            made.cleared.insert(made.cleared.end(), x_.tokens.begin() + begin, x_.tokens.begin() + end);
+            return true;
+        }
+        if (t == kNone) {
+            const auto here = x_.tokens_at(i);
+            made.added.insert(made.added.end(), here.begin(), here.end());
+        }
+        // Where one of them may end, a token could go two ways, or leave at a place where the other stays.
+        return leaf || !(pool_.nullable(s) || (t != kNone && pool_.nullable(t)));
+    }
+
+    static constexpr std::size_t kMaxTold = 24;
+    struct Told {
+        ExprId state, base;
+        ByteSet bytes;
+    };
+
+    ExprPool& pool_;
+    const Trie& x_;
+    std::size_t bound_, visits_ = 0;
+    std::vector<Pair> path_;
+    std::vector<Told> told_;
+};
+
+// The tokens that spell a text to its end, of those that a difference takes away: down the trie of these texts alone.
+// What they are taken from, the head, has endlessly many texts wherever one of them is still to come, so nothing else is
+// lost; and where a tail follows, it begins where the head cannot go on, so that no other text is split as one of these.
+class TextWalker {
+public:
+    TextWalker(ExprPool& pool, const Trie& trie, std::size_t bound, std::vector<std::uint32_t>& cleared)
+        : pool_(pool), words_(pool.words()), x_(trie), bound_(bound), cleared_(cleared) {}
+
+    // Below node `top`, where `head` stands. False: it is not as simple as that, or not worth it.
+    bool run(std::uint32_t top, ExprId head, const ExprPool::Layer& layer) {
+        tail_ = layer.tail;
+        const auto [node, part] = pool_.node_and_part(layer.texts);
+        const std::uint32_t above = x_.depth[top];
+        path_.clear();
+        if (!enter(top, head, {node, part})) return false;
+        for (std::uint32_t i = top + 1; i < x_.end[top];) {
+            if (++visits_ > bound_) return false;
+            path_.resize(x_.depth[i] - above);
+            const Level& here = path_.back();
+            if (const std::uint32_t wanted = here.leap.next(x_, i); wanted != i) {
+                i = wanted;
+                continue;
+            }
+            const std::uint8_t byte = x_.byte[i];
+            const ExprId next = pool_.next(here.head, byte), left = tail_ != kEmpty && pool_.nullable(here.head) ? pool_.next(tail_, byte) : kNone;
+            if (next != kNone && left != kNone) return false;
+            const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.next(here.end, byte) : left;
+            const Words::Step step = words_.next(here.step.node, here.step.part, byte);
+            const bool goes_on = step.node != Words::kNowhere;
+            if (last != kNone) {
+                if (goes_on || (tail_ == kEmpty && last != next)) return false;
+                const std::uint32_t begin = x_.first_token[i], end = x_.first_token[x_.end[i]];
+                if (cleared_.size() + (end - begin) > bound_) return false;
+                cleared_.insert(cleared_.end(), x_.tokens.begin() + begin, x_.tokens.begin() + end);
+            }
+            if (last != kNone || next == kNone || !goes_on) {
+                i = x_.end[i];
+                continue;
+            }
+            if (x_.end[i] == i + 1 ? !pool_.infinite(next) : !enter(i, next, step)) return false;
+            ++i;
+        }
+        return true;
+    }
+
+private:
+    struct Level {
+        ExprId head, end;  // end: what follows the text that is over here, if one is, before the tail
+        Words::Step step;
+        ChildLeap leap;
+    };
+
+    bool enter(std::uint32_t node, ExprId head, Words::Step step) {
+        if (!pool_.infinite(head) || (pool_.nullable(head) && pool_.nullable(tail_))) return false;
+        const ExprId end = step.part == 0 ? words_.end(step.node) : kNone;
+        if (end != kNone && tail_ != kEmpty && end != kEmpty) return false;
+        ChildLeap leap;
+        if (x_.wide(node)) {
+            ByteSet wanted;
+            words_.live(step.node, step.part, wanted);
+            if (end != kNone) wanted |= pool_.live(tail_ == kEmpty ? end : tail_);
+            leap = ChildLeap(x_, node, wanted);
+        }
+        path_.push_back({head, end, step, leap});
+        return true;
+    }
+
+    ExprPool& pool_;
+    const Words& words_;
+    const Trie& x_;
+    std::size_t bound_, visits_ = 0;
+    std::vector<std::uint32_t>& cleared_;
+    ExprId tail_ = kEmpty;
+    std::vector<Level> path_;
+};
+
+}  // namespace
+
+std::optional<Difference> text_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound) {
+    std::uint32_t top = 0;
+    Difference made;
+    std::vector<ExprPool::Layer> layers;
+    for (unsigned opening = 0; pool.layers(state, layers) != base; ++opening) {  // the quote before the text
+        const ByteSet bytes = pool.live(state);
+        const int byte = bytes.from(0);
+        if (opening == 2 || bytes.size() != 1 || pool.live(base) != bytes || pool.nullable(state) || pool.nullable(base)) return std::nullopt;
+        state = pool.next(state, static_cast<std::uint8_t>(byte));
+        base = pool.next(base, static_cast<std::uint8_t>(byte));
+        top = trie.child(top, static_cast<std::uint8_t>(byte));
+        if (top == 0) return std::nullopt;
+    }
+    TextWalker walker(pool, trie, bound, made.cleared);
+    for (const ExprPool::Layer& layer : layers)
+        if (!pool.is_word(layer.texts) || !walker.run(top, layer.tail == kEmpty ? base : layer.head, layer)) return std::nullopt;
+    std::sort(made.cleared.begin(), made.cleared.end());
+    made.cleared.erase(std::unique(made.cleared.begin(), made.cleared.end()), made.cleared.end());
+    return made;
+}
+
+std::optional<Difference> pair_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound) {
+    if (auto found = text_walk(pool, trie, state, base, bound)) return found;
+    PairWalker walker(pool, trie, bound);
+    if (!walker.run(state, base)) return std::nullopt;
+    return std::move(walker.made);
+}
+
+}  // namespace guideway

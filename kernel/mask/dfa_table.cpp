@@ -1,0 +1,159 @@
+#include "guideway/mask/dfa_table.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "guideway/mask/self_loops.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr unsigned kFewBytes = 12;         // a chain of fewer is not worth while
+constexpr std::uint32_t kMaxChain = 24;  // characters
+constexpr std::uint64_t kStateWork = 200;
+
+// The state that most of the bytes lead to, and these bytes.
+std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& bytes) {
+    std::vector<std::pair<ExprId, ByteSet>> ways;
+    pool.each_way(state, bytes, [&](const ByteSet& some, ExprId to) {
+        auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& way) { return way.first == to; });
+        if (at == ways.end()) at = ways.insert(at, {to, {}});
+        at->second |= some;
+    });
+    const auto most = std::max_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    return most == ways.end() ? std::pair{kNone, ByteSet{}} : *most;
+}
+
+}  // namespace
+
+const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact) {
+    if (!pool.endless(state)) return nullptr;
+    const std::uint64_t key = std::uint64_t{state} << 1 | exact;
+    if (const Loops** known = found_.find(key)) return *known;
+    // A part of a sum may be an intersection without texts, which comes back to itself as well; one hard to tell counts as such.
+    bool lives = false;
+    if (!pool.with_short_searches([&] { lives = pool.alive(state); }) || !lives) return found_.add(key, nullptr);
+    Loops made = loops_of(subtrees, pool, state, exact);
+    return found_.add(key, made.any() ? &kept_.emplace_back(std::move(made)) : nullptr);
+}
+
+const std::vector<std::uint64_t>& LoopMemo::blocks_of(ExprPool& pool, const Subtrees& subtrees, ExprId head) {
+    if (const auto known = heads_.find(head); known != heads_.end()) return known->second;
+    return heads_[head] = blocks_to(subtrees, pool, head, [](ExprId to) { return to == kEmpty; });
+}
+
+// Of the blocks by which each state but the last leads to the next, those that the last one does not take, or loops by.
+void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::vector<ExprId>& states, Chain& made) {
+    std::vector<std::uint64_t>& blocks = made.loops.blocks;
+    blocks = subtrees.no_blocks();
+    const bool loops = made.characters == kInfinite;
+    if (!pool.live(states[0]).meets(kBeyondAscii) || (!loops && pool.live(states.back()).meets(kBeyondAscii))) return;
+    std::vector<const std::vector<std::uint64_t>*> all;
+    ByteSet taken = kBeyondAscii;
+    taken.words[0] = made.loops.ascii[0];
+    taken.words[1] = made.loops.ascii[1];
+    const auto byte = static_cast<std::uint8_t>(taken.from(0));  // any that the chain takes: all lead alike
+    // A character of the head leads to where the byte does, if the byte is one and nothing behind an optional head takes either.
+    for (std::size_t i = 0; i + 1 < states.size(); ++i) {
+        const ExprId head = pool.head(states[i]);
+        if (head == kNone || pool.next(head, byte) != kEmpty || !pool.goes_by_head(states[i], taken)) return;
+        all.push_back(&blocks_of(pool, subtrees, head));
+    }
+    if (loops) {
+        const Loops* end = find(pool, subtrees, states.back(), true);
+        if (!end) return;
+        all.push_back(&end->blocks);
+    }
+    blocks = *all[0];
+    for (const auto* some : all)
+        for (std::size_t k = 0; k < blocks.size(); ++k) blocks[k] &= (*some)[k];
+}
+
+const LoopMemo::Chain* LoopMemo::chain(ExprPool& pool, const Subtrees& subtrees, ExprId state) {
+    if (pool.boolean(state)) return nullptr;  // a step may need a search
+    if (const Chain** known = found_chains_.find(state)) return *known;
+    const auto made = find_chain(pool, subtrees, state);
+    return found_chains_.add(state, made ? &chains_.emplace_back(*made) : nullptr);
+}
+
+std::optional<LoopMemo::Chain> LoopMemo::find_chain(ExprPool& pool, const Subtrees& subtrees, ExprId state) {
+    Chain made;
+    std::vector<ExprId> states{state};
+    ByteSet bytes = pool.live(state);
+    bytes &= ByteSet::range(0, 0x7f);
+    for (std::uint32_t characters = 0; bytes.size() >= kFewBytes && !made.characters; ++characters) {
+        const ExprId at = states.back();
+        pool.work().spend(kStateWork);
+        made.nullable = made.nullable || pool.nullable(at);
+        ByteSet taken = pool.live(at);
+        taken &= bytes;
+        if (taken.size() * 2 <= bytes.size()) {
+            taken.each([&](std::uint8_t b) { bytes.erase(b); });
+            made.characters = characters;
+            break;
+        }
+        const auto [to, some] = most_of(pool, at, bytes);
+        if (some.size() * 2 < bytes.size() || characters == kMaxChain) return std::nullopt;
+        bytes = some;
+        if (to == at) made.characters = kInfinite;
+        else states.push_back(to);
+    }
+    if (!made.characters || bytes.size() < kFewBytes) return std::nullopt;
+    made.loops.ascii[0] = bytes.words[0];
+    made.loops.ascii[1] = bytes.words[1];
+    add_blocks(pool, subtrees, states, made);
+    return made;
+}
+
+void LoopMemo::clear() {
+    found_.clear();
+    kept_.clear();
+    found_chains_.clear();
+    chains_.clear();
+    heads_.clear();
+}
+
+std::uint16_t WalkStates::number(const ExprPool& pool, ExprId expr) {
+    if (slots_.empty()) slots_.assign(std::bit_ceil(4 * most_), kUnknown);
+    std::size_t at = (expr * 0x9e3779b1u >> 8) & (slots_.size() - 1);
+    for (; slots_[at] != kUnknown; at = (at + 1) & (slots_.size() - 1))
+        if (states_[slots_[at]].expr == expr) return slots_[at];
+    if (states_.empty()) {  // never moved
+        states_.reserve(most_);
+        steps_.reserve(most_);
+    }
+    const auto made = static_cast<std::uint16_t>(states_.size());
+    slots_[at] = made;
+    State& state = states_.emplace_back();
+    state.expr = expr;
+    state.nullable = pool.nullable(expr);
+    steps_.emplace_back().fill(kUnknown);
+    return made;
+}
+
+std::uint16_t WalkStates::through(ExprPool& pool, std::uint16_t number) {
+    std::uint16_t& known = states_[number].through;
+    if (known != kUnknown) return known;
+    const auto [to, bytes] = most_of(pool, states_[number].expr, kContinuation);
+    return known = bytes.size() < kContinuation.size() || full() ? kDead : this->number(pool, to);
+}
+
+void WalkStates::begin() {
+    if (full()) drop();
+    if (closures_ && closures_->full()) clear();
+    if (closures_) closures_->begin();
+}
+
+void WalkStates::clear() {
+    drop();
+    closures_.reset();
+}
+
+void WalkStates::drop() {
+    states_.clear();
+    steps_.clear();
+    slots_.clear();
+}
+
+}  // namespace guideway

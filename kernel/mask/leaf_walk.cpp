@@ -1,0 +1,427 @@
+#include "guideway/mask/leaf_walk.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "guideway/mask/stable_sets.h"
+#include "guideway/mask/string_walk.h"
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
+    if (more.begin == more.end) return;
+    for (Limited& known : limited)
+        if (known.characters == characters) {
+            known.places.push_back(more);
+            return;
+        }
+    limited.push_back({characters, {more}});
+}
+
+void LeafWalk::add_rounds(Places some, std::uint32_t begun) {
+    if (begun < 2 || some.begin == some.end) return;
+    round_tokens += some.end - some.begin;
+    if (round_tokens > kMostRoundTokens) counts = false;
+    else rounds.push_back({some, begun});
+}
+
+namespace {
+
+constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
+constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is asked whether all of it is taken
+constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
+constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
+constexpr std::uint32_t kWorthFollowing = 600;  // nodes walked from a state, all in all, before all its steps and chains are looked at
+constexpr std::size_t kMaxDoubtful = 3000;     // tokens
+constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
+
+// kCounts: rounds are counted. Most walks do not, and should neither ask nor keep room for it: those of `.*x.{20}` took 5 % longer.
+template <bool kCounts>
+class LeafWalker {
+public:
+    LeafWalker(ExprPool& pool, const Grove& grove, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states, LeafWalk& made)
+        : pool_(pool), grove_(grove), x_(*grove.trie), follow_(follow), subtrees_(subtrees), loops_(loops), states_(states), made_(made), whole_(grove.whole()) {}
+
+    void run(ExprId start) {
+        states_.begin();
+        if (subtrees_) closures_ = &states_.closures(pool_, *subtrees_);
+        closure_count_ = closures_ ? closures_->count() : 0;
+        const Number first = states_.number(pool_, start);
+        path_.resize(16);
+        if (kCounts) begun_.resize(2);  // the root's is read before it is entered
+        for (const Grove::Part& part : grove_.parts) {
+            pool_.work().spend((part.end - part.begin) / kNodesOfWork);
+            taken_from_ = x_.first_token[part.begin];
+            if (!whole_ || !take_all(first)) {
+                enter(0, 0, first, 0);
+                walk(part);
+            }
+            leave_out(part.end, part.end);
+        }
+    }
+
+private:
+    using Number = std::uint16_t;
+    struct Level {  // a node on the path, and the state there
+        const Number* steps = nullptr;
+        Number state = 0;
+        bool nullable = false, leaps = false;
+        std::uint32_t characters = 0;
+        ChildLeap leap;
+    };
+    struct Begun {  // up to a node on the path
+        std::uint32_t rounds = 0;
+        ByteSet begins;  // the bytes that begin one more
+    };
+
+    bool take_all(Number first) {
+        if (!subtrees_) return false;
+        WalkStates::State& state = states_[first];
+        if (take(0, 0, first, 0)) return true;
+        if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
+        if (made_.measures) measure(state.expr, state.rest);
+        if (counts()) count_loops(0, 0, first);
+        return true;
+    }
+
+    bool counts() const { return kCounts && made_.counts; }
+
+    // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
+    void walk(const Grove::Part& part) {
+        const std::uint8_t* const bytes = x_.byte.data();
+        const std::uint32_t* const ends = x_.end.data();
+        const std::uint16_t* const depths = x_.depth.data();
+        WalkStates::State* const states = &states_[0];  // never moved
+        const bool measures = made_.measures;
+        const Level* path = path_.data();
+        for (std::uint32_t i = part.begin; i < part.end;) {
+            const std::size_t depth = depths[i] - part.above;
+            const Level& above = path[depth - 1];
+            const std::uint8_t byte = bytes[i];
+            if (above.leaps && !above.leap.wants(byte)) {
+                const std::uint32_t wanted = above.leap.next(x_, i);
+                leave_out(i, wanted);
+                i = wanted;
+                continue;
+            }
+            const std::uint32_t end = ends[i];
+            if (above.nullable && follow_.contains(byte)) leave_at(i, depth - 1);
+            const bool alone = end == i + 1 && !measures;  // what is come to is not asked for
+            Number next = above.steps[byte];
+            if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
+            if (next == WalkStates::kDead) {
+                leave_out(i, end);
+                i = end;
+                continue;
+            }
+            if (measures) measure(states[next].expr, states[next].rest);
+            if (counts()) {
+                const Begun& before = begun_[depth - 1];
+                const std::uint32_t rounds = begun_[depth].rounds = before.rounds + (before.begins.contains(byte) ? 1 : 0);
+                if (rounds > 1) made_.add_rounds({x_.first_token[i], x_.first_token[i + 1]}, rounds);  // seldom: places are not read
+            }
+            if (end == i + 1) {
+                ++i;
+                continue;
+            }
+            const Number from = byte < 0x80 || !subtrees_ ? next : behind(i, next);
+            if (subtrees_ && from != WalkStates::kDead && states[from].plain && subtrees_->loop_behind(i, *states[from].loops, kNothing)) {
+                if (counts()) count_loops(i, depth, from);
+                i = end;
+            } else {
+                i = go_below(i, depth, next, from, above.characters + (is_continuation(byte) ? 0 : 1));
+                path = path_.data();
+            }
+        }
+    }
+
+    // From one node up to another; what was taken before is written down.
+    void leave_out(std::uint32_t from, std::uint32_t to) {
+        made_.add(taken_from_, x_.first_token[from]);
+        taken_from_ = x_.first_token[to];
+    }
+
+    void leave_at(std::uint32_t i, std::size_t depth) {
+        made_.pieces.push_back(i);
+        if (counts()) made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, begun_[depth].rounds);
+    }
+
+    // The state from which what a node's set says is read: inside a character, the one behind it; kDead: there are several.
+    // The bytes of characters were more than half of all nodes that `\S+` came to.
+    Number behind(std::uint32_t node, Number at) {
+        for (unsigned left = subtrees_->left(node); left > 0 && at != WalkStates::kDead; --left) {
+            if (counts() && begins_of(at).meets(kContinuation)) return WalkStates::kDead;  // a round may begin unseen
+            at = states_.through(pool_, at);
+        }
+        return at;
+    }
+
+    // `from`: see `behind`. Returns the node to go on with.
+    std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, Number from, std::uint32_t characters) {
+        const std::uint32_t end = x_.end[i];
+        if (states_[number].expr == kEmpty) {  // the leaf is left here, whatever follows
+            for (std::uint32_t child = i + 1; child < end; child = x_.end[child])
+                if (follow_.contains(x_.byte[child])) leave_at(child, depth);
+            leave_out(i + 1, end);
+            return end;
+        }
+        if (end - i >= kWorthLooking && from != WalkStates::kDead && take(i, depth, from, characters)) return end;
+        if (path_.size() <= depth) path_.resize(depth + 32);
+        enter(depth, i, number, characters);
+        return i + 1;
+    }
+
+    // The bytes with which rounds begin.
+    const ByteSet& begins_of(Number state) {
+        if (begins_.size() <= state) begins_.resize(state + 32u);
+        if (!begins_[state]) begins_[state] = pool_.rounds_begin(states_[state].expr);
+        return *begins_[state];
+    }
+
+    // What loops begins no more rounds, if none of its characters begins like them.
+    void count_loops(std::uint32_t node, std::size_t depth, Number state) {
+        made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state)) ? LeafWalk::kAnyRounds : begun_[depth].rounds);
+    }
+
+    Places below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
+
+    void measure(ExprId expr, std::uint32_t& known) {
+        if (known == kInfinite) known = pool_.shortest(expr);
+        made_.rest = std::max(made_.rest, known);
+    }
+
+    // `alone`: it is asked only whether the state lives on.
+    Number step(std::size_t depth, std::uint8_t byte, bool alone) {
+        const Number at = path_[depth - 1].state;
+        const ExprId expr = states_[at].expr;
+        pool_.work().spend(1);
+        if (alone) return states_.next(at, byte) = pool_.takes(expr, byte) ? WalkStates::kAlive : WalkStates::kDead;
+        const ExprId to = pool_.next(expr, byte);
+        if (to == kNone) return states_.next(at, byte) = WalkStates::kDead;
+        if (states_.full()) forget(depth);
+        const Number made = states_.number(pool_, to);
+        return states_.next(path_[depth - 1].state, byte) = made;
+    }
+
+    // All but the states on the path.
+    void forget(std::size_t depth) {
+        std::vector<ExprId> kept;
+        for (std::size_t d = 0; d < depth; ++d) kept.push_back(states_[path_[d].state].expr);
+        states_.drop();
+        begins_.clear();
+        for (std::size_t d = 0; d < depth; ++d) {
+            path_[d].state = states_.number(pool_, kept[d]);
+            path_[d].steps = states_.steps(path_[d].state);
+        }
+    }
+
+    void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters) {
+        Level& level = path_[depth];
+        WalkStates::State& known = states_[state];
+        level.state = state;
+        level.steps = states_.steps(state);
+        level.characters = characters;
+        if (counts()) {
+            if (begun_.size() < depth + 2) begun_.resize(depth + 2);
+            begun_[depth].begins = begins_of(state);
+        }
+        level.nullable = known.nullable;
+        level.leaps = x_.wide(node) && (depth > 0 || whole_);
+        if (!level.leaps) return;
+        if (known.live.empty()) known.live = pool_.live(known.expr);
+        ByteSet wanted = known.live;
+        if (level.nullable) wanted |= follow_;
+        level.leap = ChildLeap(x_, node, wanted);
+    }
+
+    // True: all below the node is taken, as far as it can be.
+    bool take(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
+        if (!subtrees_) return false;
+        WalkStates::State& state = states_[number];
+        if (!state.loops && state.walked < kWorthFollowing) state.walked += x_.end[node] - node;
+        if (!state.scouted) {
+            if (x_.end[node] - node < kWorthScouting || (state.walked < kWorthFollowing && !may_loop(node, state))) return false;
+            scout(state);
+        }
+        if (state.loops && !state.plain && take_loops(node, state, characters)) {
+            if (counts()) count_loops(node, depth, number);
+            return true;
+        }
+        if (made_.measures || !(take_chain(node, state, characters) || take_closed(node, state, characters))) return false;
+        if (counts()) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
+        return true;
+    }
+
+    // What counts may; else, whether a part of the state is known to, or comes back to itself by the first byte below the node:
+    // a step of each, where to find all that they loop by takes up to 128. The sum is not stepped: an ambiguous one took 10 ms.
+    bool may_loop(std::uint32_t node, const WalkStates::State& state) {
+        if (pool_.unbounded(state.expr).left != kInfinite) return true;
+        bool found = false;
+        pool_.each_summand(state.expr, [&](ExprId part) {
+            if (loops_.known(part, false)) return found = true;
+            const ExprId to = pool_.next(part, x_.byte[node + 1]);
+            return found = to != kNone && pool_.has_summand(to, part);
+        });
+        return found;
+    }
+
+    // A sum may loop by a letter or two only (in a class of a pattern: those that a range may begin with), and a part of it
+    // by nearly all. What is known of parts is asked first: most states of such a walk share one.
+    void scout(WalkStates::State& state) {
+        const ExprPool::Unbounded u = pool_.unbounded(state.expr);
+        state.looping = u.expr;
+        state.left = u.left;
+        const bool itself = u.expr == state.expr;  // else bounds are left out: what stands behind would seem to begin too early
+        const Loops* known = loops_.known(u.expr, !itself);
+        if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
+            state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);
+            state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
+            const unsigned own = state.loops ? state.loops->count() : 0;
+            if (itself && own < kFew) scout_parts(state, 2 * own + 1, false);
+        }
+        state.plain = state.loops && !state.open_end && u.left == kInfinite;
+        state.scouted = true;
+    }
+
+    // What one part of a sum takes, the sum takes: the first that loops by so many bytes.
+    bool scout_parts(WalkStates::State& state, unsigned least, bool known) {
+        bool found = false;
+        pool_.each_summand(state.expr, [&](ExprId part) {
+            if (part == state.expr) return false;
+            const Loops* loops = known ? loops_.known(part, false) : loops_.find(pool_, *subtrees_, part, false);
+            if (!loops || loops->count() < least) return false;
+            state.loops = loops;
+            state.looping = part;
+            return found = state.open_end = true;
+        });
+        return found;
+    }
+
+    bool take_loops(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+        if (!subtrees_->loop_behind(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
+        if (!take_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
+        if (made_.measures) measure(state.looping, state.looping_rest);
+        return true;
+    }
+
+    bool take_chain(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+        if (state.loops || state.walked < kWorthFollowing) return false;
+        if (!state.chain) state.chain = loops_.chain(pool_, *subtrees_, state.expr);
+        const LoopMemo::Chain* const chain = *state.chain;
+        if (!chain || !subtrees_->loop_behind(node, chain->loops, chain->nullable ? follow_ : kNothing)) return false;
+        return take_up_to(node, std::uint64_t{chain->characters} + characters, chain->characters == kInfinite);
+    }
+
+    void find_closed(WalkStates::State& state) {
+        state.closed = closures_->find(state.expr);
+        state.closures = closure_count_;
+    }
+
+    // Tokens below the node, of so many characters from their beginning on.
+    bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
+        if (all || most >= subtrees_->most_characters()) return true;
+        if (!whole_) return false;
+        made_.add_up_to(static_cast<std::uint8_t>(most), below(node));
+        leave_out(node + 1, x_.end[node]);
+        return true;
+    }
+
+    // States that stay among themselves; of what may be too long, if it is little, note is taken.
+    bool take_closed(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+        if (state.closures != closure_count_) find_closed(state);
+        auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop_behind(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
+        if (!state.looked_around && x_.end[node] - node >= kWorthClosing) {
+            const bool none = state.closed.characters < Closures::kFewCharacters && !state.loops;  // nothing loops here
+            const bool narrow = !none && pool_.boolean(state.expr) && !closed();
+            if (none) closures_->look_around(state.expr);
+            if (narrow) closures_->look_wider(state.expr);
+            if (none || narrow) {
+                state.looked_around = true;
+                closure_count_ = closures_->count();
+                find_closed(state);
+            }
+        }
+        if (!closed()) return false;
+        const Closures::Found& in = state.closed;
+        const Places places = below(node);
+        const std::uint32_t most = characters + in.characters;
+        std::vector<std::uint32_t>& doubtful = made_.doubtful;
+        if (in.characters != Closures::kForever && most < subtrees_->most_characters()) {
+            const std::size_t before = doubtful.size();
+            for (std::uint32_t p = places.begin; p < places.end; ++p)
+                if (subtrees_->characters(p) > most) doubtful.push_back(x_.tokens[p]);
+            if ((doubtful.size() - before) * 8 > places.end - places.begin || doubtful.size() > kMaxDoubtful) {
+                doubtful.resize(before);
+                return false;
+            }
+            if (doubtful.size() > before && may_leave_beyond(node, state)) {
+                doubtful.resize(before);
+                return false;
+            }
+        }
+        return true;
+    }
+
+    // Whether a token below the node may leave the leaf from a state beyond the closure, of which nothing is known. It may not
+    // where all texts end in a quote and the subtree has none.
+    bool may_leave_beyond(std::uint32_t node, const WalkStates::State& state) const {
+        const ByteSet leaving = pool_.ends_in(state.expr, '"') ? ByteSet::range('"', '"') : follow_;
+        return !subtrees_->loop_behind(node, *state.closed.loops, leaving);
+    }
+
+    static constexpr ByteSet kNothing{};
+    ExprPool& pool_;
+    const Grove& grove_;
+    const Trie& x_;
+    const ByteSet& follow_;
+    const Subtrees* subtrees_;
+    LoopMemo& loops_;
+    WalkStates& states_;
+    LeafWalk& made_;
+    const bool whole_;
+    Closures* closures_ = nullptr;
+    std::size_t closure_count_ = 0;
+    std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
+    std::vector<Level> path_;
+    std::vector<Begun> begun_;  // by depth; where rounds are counted
+    std::vector<std::optional<ByteSet>> begins_;  // rounds, by state
+};
+
+// Of texts that a quote ends: what stands behind it is left to those who follow.
+struct Texts {
+    static constexpr bool kRanks = false;
+    const Trie& x;
+    const ByteSet& follow;
+    LeafWalk& made;
+
+    void at(std::uint32_t i, const Words::Step&, std::uint32_t) { made.add(x.first_token[i], x.first_token[i + 1]); }
+    void over(std::uint32_t i, std::uint32_t) {
+        made.add(x.first_token[i], x.first_token[i + 1]);
+        for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
+            if (follow.contains(x.byte[child])) made.pieces.push_back(child);
+    }
+};
+
+// False: it is no set of such texts.
+bool walk_texts(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
+    const bool within = pool.is_word(start);
+    const ExprId rest = within ? start : pool.behind(kQuote, start);
+    if (!pool.is_word(rest)) return false;
+    const auto [node, part] = pool.node_and_part(rest);
+    const Words& words = pool.words();
+    if (words.spelling(node) == Spelling::text || !pool.is_byte(words.only_end(node), kQuote)) return false;
+    Texts texts{*grove.trie, follow, made};
+    WordsWalk<Texts>(words, *grove.trie, texts).run(grove, {node, part}, !within);
+    return true;
+}
+
+}  // namespace
+
+void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states) {
+    if (!measures && walk_texts(pool, grove, start, follow, *this)) return;
+    if (counts) LeafWalker<true>(pool, grove, follow, subtrees, loops, states, *this).run(start);
+    else LeafWalker<false>(pool, grove, follow, subtrees, loops, states, *this).run(start);
+}
+
+}  // namespace guideway

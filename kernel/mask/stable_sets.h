@@ -1,0 +1,80 @@
+// States of a leaf that stay among themselves: by any characters of some atoms (subtree_alphabets.h), each of them lives on, for
+// so many characters at least. Below a node where the walk stands in such a state, a subtree of these atoms is taken
+// whole though no state comes back to itself; its longer tokens are looked at one by one.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "guideway/regex/expr.h"
+#include "guideway/vocabulary/subtree_alphabets.h"
+
+namespace guideway {
+
+class Closures {
+public:
+    static constexpr std::uint8_t kForever = 255, kFewCharacters = 8;
+    struct Found {
+        const Loops* loops = nullptr;  // null: the state is in no closure
+        std::uint8_t characters = 0;   // for which it lives on; kForever: without end
+        bool nullable = false;         // whether some state of the closure is
+    };
+    Closures(ExprPool& pool, const Subtrees& subtrees) : pool_(pool), subtrees_(subtrees) {}
+    void begin() { looks_ = wider_looks_ = 0; }  // a new walk
+    Found find(ExprId state) const;
+    // Looks for a closure around a state that is in none, or in one of few characters; a few times in a walk. States that
+    // are hard to tell from dead ones are in none.
+    void look_around(ExprId state);
+    // The same around a state in one that may be narrower than its own; once for a state, and counted by itself.
+    void look_wider(ExprId state);
+    std::size_t count() const { return closures_.size(); }
+    bool full() const { return closures_.size() >= kMost || looked_.size() >= kMostLooked; }
+    std::size_t bytes() const { return closures_.size() * 200 + (places_.size() + looked_.size()) * 48; }
+
+private:
+    static constexpr std::size_t kMost = 200, kMostLooked = 10'000;  // closures; states around which a wider one was looked for
+    static constexpr std::size_t kMaxStates = 24, kMaxKinds = 4;
+    static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
+    static constexpr unsigned kFewBytes = 40;
+    struct State {
+        ExprId expr;
+        std::uint8_t characters;
+        std::vector<std::uint32_t> from;  // states that lead here
+    };
+    struct Place {
+        std::uint32_t closure = 0;
+        std::uint8_t characters = 0;
+        unsigned bytes = 0;  // of the closure
+        bool better_than(const Place& other) const {
+            const auto rank = [](const Place& p) { return std::tuple(std::min(p.characters, kFewCharacters), p.bytes, p.characters); };
+            return rank(*this) > rank(other);
+        }
+    };
+    struct Closure {
+        Loops loops;
+        bool nullable = false;
+    };
+
+    void look(ExprId start, unsigned& looks);
+    void close(ExprId start, const ByteSet& bytes);
+    std::uint32_t number_of(ExprId state) const;
+    void measure();
+    std::vector<std::uint64_t> blocks_of(const State& state) const;
+    void add_blocks(Closure& made);
+    void keep(const ByteSet& bytes);
+
+    ExprPool& pool_;
+    const Subtrees& subtrees_;
+    unsigned looks_ = 0, wider_looks_ = 0;
+    std::unordered_set<ExprId> looked_;  // wider
+    std::vector<State> states_;  // of the one that is looked for
+    std::deque<Closure> closures_;
+    std::unordered_map<ExprId, Place> places_;  // of states
+};
+
+}  // namespace guideway

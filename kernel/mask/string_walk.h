@@ -1,0 +1,106 @@
+// How a trie is walked along a set of texts that a quote ends, character by character: no expression is made of what lies
+// between.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "guideway/mask/leaf_walk.h"
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+inline constexpr std::uint8_t kQuote = '"';
+
+// What it comes to is told to `Sink`: at(node, where in the texts, first), where texts may go on behind the node's tokens;
+// over(node, first), where one has ended by its quote. first: how many texts come before these, if Sink::kRanks.
+template <class Sink>
+class WordsWalk {
+public:
+    WordsWalk(const Words& words, const Trie& trie, Sink& sink) : words_(words), x_(trie), sink_(sink) {}
+
+    // Along a place in the texts behind their quote; or, `quoted`, from the quote before it on.
+    void run(const Grove& grove, const Words::Step& start, bool quoted) {
+        if (!quoted) {
+            for (const Grove::Part& one : grove.parts) run(one.begin, one.end, start, grove.whole() ? std::optional(0u) : std::nullopt);
+            return;
+        }
+        each_quote(grove, [&](std::uint32_t top) {
+            sink_.at(top, start, 0);
+            run(top + 1, x_.end[top], start, top);
+        });
+    }
+    // Calls f(node) for each that stands at the beginning, and is a quote.
+    template <class F>
+    void each_quote(const Grove& grove, F&& f) const {
+        if (!grove.whole())
+            for (const Grove::Part& part : grove.parts)
+                if (x_.byte[part.begin] == kQuote) f(part.begin);
+        if (const std::uint32_t top = grove.whole() ? x_.child(0, kQuote) : 0) f(top);
+    }
+
+private:
+    static constexpr std::uint32_t kFew = 4;
+
+    // From a place that stands above the nodes [begin, end); `whole_of`: they are all below this one.
+    void run(std::uint32_t begin, std::uint32_t end, const Words::Step& start, std::optional<std::uint32_t> whole_of) {
+        const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
+        path_.assign(1, {start, 0, wanted(start, true), {}});
+        if (whole_of) path_[0].leap = ChildLeap(x_, *whole_of, path_[0].wanted);
+        for (std::uint32_t i = begin; i < end;) {
+            path_.resize(x_.depth[i] - above);
+            const Level& here = path_.back();
+            if (const std::uint32_t wanted = here.leap.next(x_, i); wanted != i) {
+                i = wanted;
+                continue;
+            }
+            const auto [node, part] = here.step;
+            const std::uint8_t byte = x_.byte[i];
+            if (!here.wanted.contains(byte)) {
+                i = x_.end[i];
+                continue;
+            }
+            if (byte == kQuote && part == 0 && words_.end(node) != kNone) {
+                sink_.over(i, here.first);
+                i = x_.end[i];
+                continue;
+            }
+            const Words::Step next = words_.next(node, part, byte);
+            if (next.node == Words::kNowhere) {
+                i = x_.end[i];
+                continue;
+            }
+            std::uint32_t first = here.first;
+            if constexpr (Sink::kRanks) first += next.part == 0 ? words_.texts_before(node, next.node) : 0;
+            sink_.at(i, next, first);
+            if (x_.end[i] > i + 1) {
+                const ByteSet bytes = wanted(next, x_.wide(i));
+                path_.push_back({next, first, bytes, x_.wide(i) ? ChildLeap(x_, i, bytes) : ChildLeap()});
+            }
+            ++i;
+        }
+    }
+
+    // The bytes that can come, or all: where few tokens stand below and many texts, they are not worth finding out.
+    ByteSet wanted(const Words::Step& at, bool wide) const {
+        if (!wide && words_.children(at.node) > kFew) return ByteSet::range(0, 255);
+        ByteSet made;
+        words_.live(at.node, at.part, made);
+        if (at.part == 0 && words_.end(at.node) != kNone) made.insert(kQuote);
+        return made;
+    }
+
+    struct Level {
+        Words::Step step;
+        std::uint32_t first;  // text of the step's node
+        ByteSet wanted;
+        ChildLeap leap;
+    };
+    const Words& words_;
+    const Trie& x_;
+    Sink& sink_;
+    std::vector<Level> path_;
+};
+
+}  // namespace guideway

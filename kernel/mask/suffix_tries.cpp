@@ -1,0 +1,207 @@
+#include "guideway/mask/suffix_tries.h"
+
+#include <algorithm>
+
+namespace guideway {
+
+namespace {
+
+constexpr std::size_t kMaxMerged = 3000;  // nodes of a residual that is a trie of its own
+
+}  // namespace
+
+Grove Residuals::grove(std::uint32_t id) const {
+    if (id == 0) return {&trie_, {{1, trie_.size(), 0}}};
+    const Residual& residual = *kept_[id - 1];
+    if (residual.tops.empty()) return {&residual.trie, {{1, residual.trie.size(), 0}}};
+    Grove made{&trie_, {}};
+    for (std::uint32_t top : residual.tops) made.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
+    return made;
+}
+
+// What is left where a component has ended: large subtrees of the vocabulary's trie as they stand, others merged.
+std::uint32_t Residuals::behind(const Trie& x, std::vector<std::uint32_t>& pieces) {
+    if (pieces.empty()) return 0;
+    work_.spend(pieces.size());
+    std::sort(pieces.begin(), pieces.end());
+    pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+    if (pieces.size() > kMaxPieces) return made_behind(x, pieces);
+    std::uint64_t h = reinterpret_cast<std::uintptr_t>(&x);
+    for (const std::uint32_t piece : pieces) h = mix(h, piece);
+    Left& lately = lefts_[h % kLefts];
+    if (lately.trie != &x || lately.pieces != pieces) lately = {&x, pieces, made_behind(x, pieces)};
+    return lately.id;
+}
+
+std::uint32_t Residuals::made_behind(const Trie& x, const std::vector<std::uint32_t>& pieces) {
+    std::size_t nodes = 0;
+    for (std::uint32_t p : pieces) nodes += x.end[p] - p;
+    Residual made;
+    if (&x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
+    else {
+        std::vector<Spot> spots;
+        for (std::uint32_t p : pieces) spots.push_back({&x, p});
+        made.trie = merged(std::move(spots));
+    }
+    return keep(std::move(made));
+}
+
+std::uint32_t Residuals::keep(Residual made) {
+    if (made.tops.empty())
+        for (const std::uint16_t depth : made.trie.depth) made.reach = std::max<std::uint32_t>(made.reach, depth);
+    else made.reach = longest_;
+    std::uint64_t h = made.tops.size();
+    for (std::uint32_t top : made.tops) h = mix(h, top);
+    for (std::uint64_t word : made.trie.block()) h = mix(h, word);
+    auto [first, last] = ids_.equal_range(h);
+    for (; first != last; ++first)
+        if (const Residual& known = *kept_[first->second - 1]; known.tops == made.tops && known.trie == made.trie) return first->second;
+    bytes_ += made.bytes();
+    auto id = static_cast<std::uint32_t>(kept_.size() + 1);
+    if (free_.empty()) kept_.emplace_back();
+    else {
+        id = free_.back();
+        free_.pop_back();
+    }
+    kept_[id - 1] = std::make_unique<Residual>(std::move(made));
+    ids_.emplace(h, id);
+    return id;
+}
+
+void Residuals::spots_of(std::uint32_t id, std::vector<Spot>& spots) const {
+    for (const Grove here = grove(id); const Grove::Part& part : here.parts)
+        for (std::uint32_t n = part.begin; n < part.end; n = here.trie->end[n]) spots.push_back({here.trie, n});
+}
+
+std::uint32_t Residuals::without(std::uint32_t id, const std::vector<std::uint32_t>& tokens) {
+    std::vector<Spot> spots;
+    spots_of(id, spots);
+    Trie left = merged(std::move(spots), tokens);
+    return left.tokens.empty() ? 0 : of(std::move(left));
+}
+
+std::uint32_t Residuals::joined(std::span<const std::uint32_t> ids) {
+    std::vector<Spot> spots;
+    for (const std::uint32_t id : ids) spots_of(id, spots);
+    return spots.empty() ? 0 : of(merged(std::move(spots)));
+}
+
+// The subtrees at these places, as suffixes that begin with the place's own byte, in one trie.
+Trie Residuals::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped) {
+    struct Group {  // nodes that become one, or a node to be closed
+        std::vector<Spot> spots;
+        std::uint32_t depth, close;
+    };
+    TrieBuilder builder;
+    std::vector<Group> todo;
+    std::vector<std::uint32_t> tokens;
+    auto open_groups = [&](std::vector<Spot>& from, std::uint32_t depth) {  // last byte first: a stack
+        std::stable_sort(from.begin(), from.end(), [](const Spot& a, const Spot& b) { return a.byte() > b.byte(); });
+        for (std::size_t i = 0, j; i < from.size(); i = j) {
+            for (j = i; j < from.size() && from[j].byte() == from[i].byte(); ++j) {}
+            todo.push_back({{from.begin() + static_cast<std::ptrdiff_t>(i), from.begin() + static_cast<std::ptrdiff_t>(j)}, depth, 0});
+        }
+    };
+    open_groups(spots, 1);
+    while (!todo.empty()) {
+        Group group = std::move(todo.back());
+        todo.pop_back();
+        if (group.close) {
+            builder.close(group.close);
+            continue;
+        }
+        work_.spend(20 * group.spots.size());
+        const std::uint32_t made = builder.open(group.spots[0].byte(), group.depth);
+        todo.push_back({{}, 0, made});
+        tokens.clear();
+        spots.clear();
+        for (const auto& [trie, n] : group.spots) {
+            const auto here = trie->tokens_at(n);
+            tokens.insert(tokens.end(), here.begin(), here.end());
+            for (std::uint32_t c = n + 1; c < trie->end[n]; c = trie->end[c]) spots.push_back({trie, c});
+        }
+        std::sort(tokens.begin(), tokens.end());
+        for (std::uint32_t t : tokens)
+            if (!std::binary_search(dropped.begin(), dropped.end(), t)) builder.token(t);
+        open_groups(spots, group.depth + 1);
+    }
+    return builder.build();
+}
+
+std::uint32_t Residuals::of(Trie trie) {
+    Residual made;
+    made.trie = std::move(trie);
+    return keep(std::move(made));
+}
+
+template <class F>
+void Residuals::each_of_bytes(const ByteSet& bytes, F&& f) const {
+    ByteSet wanted = bytes;
+    wanted.insert('"');
+    std::vector<ChildLeap> leaps{{trie_, 0, wanted}};  // by depth
+    std::uint32_t quoted = 0;                          // the end of what stands behind a quote
+    for (std::uint32_t i = 1; i < trie_.size();) {
+        const std::size_t depth = trie_.depth[i];
+        const std::uint8_t byte = trie_.byte[i];
+        if (i >= quoted && !wanted.contains(byte)) {
+            i = std::max(trie_.end[i], leaps[depth - 1].next(trie_, i));
+            continue;
+        }
+        work_.spend(1);
+        if (byte == '"' && i >= quoted) quoted = trie_.end[i];
+        if (!f(i)) return;
+        if (leaps.size() <= depth) leaps.resize(depth + 1);
+        leaps[depth] = ChildLeap(trie_, i, wanted);
+        ++i;
+    }
+}
+
+bool Residuals::are_over(const ByteSet& bytes, std::uint32_t most) const {
+    std::uint32_t made = 0;
+    each_of_bytes(bytes, [&](std::uint32_t) { return ++made <= most; });
+    return made > most;
+}
+
+std::uint32_t Residuals::of_bytes(const ByteSet& bytes, std::uint32_t most) {
+    if (are_over(bytes, most)) return 0;
+    TrieBuilder builder;
+    std::vector<std::uint32_t> open;  // nodes, from the root down
+    auto close = [&](std::size_t depth) {
+        for (; open.size() >= depth; open.pop_back()) builder.close(open.back());
+    };
+    each_of_bytes(bytes, [&](std::uint32_t i) {
+        close(trie_.depth[i]);
+        open.push_back(builder.open(trie_.byte[i], trie_.depth[i]));
+        for (const std::uint32_t t : trie_.tokens_at(i)) builder.token(t);
+        return true;
+    });
+    close(1);
+    return of(builder.build());
+}
+
+bool Residuals::meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
+    if (id == 0 || tokens.empty()) return false;
+    const auto& own = kept_[id - 1]->trie.tokens;
+    return !kept_[id - 1]->tops.empty() || std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });
+}
+
+void Residuals::sweep(const std::vector<bool>& used) {
+    lefts_.assign(kLefts, {});
+    std::erase_if(ids_, [&](const auto& entry) {
+        if (used[entry.second]) return false;
+        bytes_ -= kept_[entry.second - 1]->bytes();
+        kept_[entry.second - 1].reset();
+        free_.push_back(entry.second);
+        return true;
+    });
+}
+
+void Residuals::clear() {
+    kept_.clear();
+    free_.clear();
+    lefts_.assign(kLefts, {});
+    ids_.clear();
+    bytes_ = 0;
+}
+
+}  // namespace guideway

@@ -1,0 +1,88 @@
+// What is left of the vocabulary's tokens behind a component that has taken their beginnings: tries, each kept once.
+//
+// Number 0 is the vocabulary's own trie. Equal residuals have equal numbers, which stay valid until `sweep` is told that
+// nobody needs them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "guideway/base/fuel.h"
+#include "guideway/mask/leaf_walk.h"
+#include "guideway/vocabulary/token_trie.h"
+
+namespace guideway {
+
+class Residuals {
+public:
+    // `longest`: bytes of the vocabulary's longest token.
+    Residuals(const Trie& trie, std::uint32_t longest, Work& work) : trie_(trie), longest_(longest), work_(work) {}
+
+    Grove grove(std::uint32_t id) const;
+    // Bytes of its longest text.
+    std::uint32_t reach(std::uint32_t id) const { return id ? kept_[id - 1]->reach : longest_; }
+    // The subtrees at these nodes of a trie, joined; 0 if there are none. Sorts the nodes.
+    std::uint32_t behind(const Trie& x, std::vector<std::uint32_t>& pieces);
+    std::uint32_t of(Trie trie);
+    // The vocabulary's tokens of these bytes, with all that goes on behind their first quote; 0 if that is over `most` nodes.
+    std::uint32_t of_bytes(const ByteSet& bytes, std::uint32_t most);
+    // Whether the nodes of `of_bytes` are more than `most`.
+    bool are_over(const ByteSet& bytes, std::uint32_t most) const;
+    // All of them as one, 0 if there are none.
+    std::uint32_t joined(std::span<const std::uint32_t> ids);
+
+    // The same without these tokens (in rising order).
+    std::uint32_t without(std::uint32_t id, const std::vector<std::uint32_t>& tokens);
+
+    // Whether it has one of these tokens (in rising order).
+    bool meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const;
+
+    // Forgets those whose number is not set in `used`, which has one more entry than there are numbers.
+    void sweep(const std::vector<bool>& used);
+    void clear();
+    std::size_t count() const { return kept_.size(); }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    // Calls f(node) for the nodes of `of_bytes`, from the top down, as long as it returns true.
+    template <class F>
+    void each_of_bytes(const ByteSet& bytes, F&& f) const;
+
+    struct Residual {
+        Trie trie;
+        std::vector<std::uint32_t> tops;  // or, if there are any: subtrees of the vocabulary's trie
+        std::uint32_t reach = 0;          // bytes of its longest text
+        std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(Residual) + 64; }
+    };
+
+    struct Left {  // what was made of pieces lately
+        const Trie* trie = nullptr;
+        std::vector<std::uint32_t> pieces;
+        std::uint32_t id = 0;
+    };
+    static constexpr std::size_t kLefts = 512, kMaxPieces = 32;
+
+    std::uint32_t made_behind(const Trie& x, const std::vector<std::uint32_t>& pieces);
+    std::uint32_t keep(Residual made);
+    struct Spot {
+        const Trie* trie;
+        std::uint32_t node;
+        std::uint8_t byte() const { return trie->byte[node]; }
+    };
+    void spots_of(std::uint32_t id, std::vector<Spot>& spots) const;
+    Trie merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped = {});
+
+    const Trie& trie_;
+    std::uint32_t longest_;
+    Work& work_;
+    std::vector<std::unique_ptr<Residual>> kept_;
+    std::vector<std::uint32_t> free_;
+    std::vector<Left> lefts_ = std::vector<Left>(kLefts);  // by a hash of the pieces
+    std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
+    std::size_t bytes_ = 0;
+};
+
+}  // namespace guideway

@@ -1,0 +1,207 @@
+// Masks of grammars that call themselves. What a trie comes to in the rest of a sequence does not depend on the stack
+// below: it is worked out once above the bottom frame, and looked up for every nesting after.
+//
+// Roads to one trie go on as one: those with the longest texts first, so that all that lead to a trie are known when its
+// turn comes.
+#include <algorithm>
+
+#include "guideway/base/error.h"
+#include "guideway/base/fixed_limit.h"
+#include "guideway/mask/mask_engine.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::size_t kMaxRoads = 200'000;  // of one mask: what is left of tokens, above frames; some tenths of a second
+constexpr std::uint64_t kPartWork = 10;
+constexpr std::size_t kMapBytes = 64;  // of a map's entry, besides what it holds
+constexpr unsigned kMaxDepth = 6;  // calls that are worked out inside each other; deeper ones are entered in place
+
+void make_set(std::vector<std::uint32_t>& list) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+}  // namespace
+
+// The trie is what is left above the frame.
+void Runs::leave(Trail& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~residuals_.reach(trie), trie}].push_back(frame); }
+
+// Names and punctuation of an object or array, whose runs all grammars share; what comes of them goes on in the trail.
+bool Runs::take_parts(Machine& machine, Trail& trail, const Task& task) {
+    if (!shortcuts_.marks || machine.is_leaf(task.config)) return false;
+    work_.spend(kPartWork);
+    if (trail.taken[task.trie].before(task.config)) return true;
+    struct Turn {  // the trail takes what would go on in `tasks_`
+        Runs& runs;
+        Turn(Runs& all, Trail& trail) : runs(all) {
+            runs.trail_ = &trail;
+            runs.found_.clear();
+            runs.spans_.clear();
+        }
+        ~Turn() {
+            runs.trail_ = nullptr;
+            runs.found_.clear();
+            runs.spans_.clear();
+        }
+    } const turn(*this, trail);
+    if (!take_names(machine, task) && !take_marks(machine, task)) return false;
+    trail.sets.insert(trail.sets.end(), found_.begin(), found_.end());
+    if (spans_.empty()) return true;
+    std::vector<std::uint32_t> tokens;
+    for (const Span& span : spans_)
+        for (const std::uint32_t t : at_->tokens(span)) tokens.push_back(t);
+    make_set(tokens);
+    trail.sets.push_back(sets_.sparse(tokens));
+    return true;
+}
+
+void Runs::work_off(Machine& machine, Trail& trail) {
+    while (!trail.tasks.empty()) {
+        const Task task = trail.tasks.back();
+        trail.tasks.pop_back();
+        const Config& at = task.config;
+        if (at.node == kDone) continue;
+        if (machine.is_sequence(at)) {
+            leave(trail, task.trie, machine.push(at));
+            continue;
+        }
+        if (take_parts(machine, trail, task)) continue;
+        const Run made = run(machine, task.trie, at, true);
+        if (!sets_[made.tokens].data.empty()) trail.sets.push_back(made.tokens);
+        if (made.unsure != kNoTokens) trail.unsure.insert(trail.unsure.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+        if (made.residual) leave(trail, made.residual, at.parent);
+    }
+}
+
+void Runs::follow(Machine& machine, Trail& trail, unsigned depth) {
+    std::vector<std::uint32_t> all, inside;
+    Configs together;
+    work_off(machine, trail);
+    while (!trail.ended.empty()) {
+        const auto [key, frames] = std::move(*trail.ended.begin());
+        trail.ended.erase(trail.ended.begin());
+        const std::uint32_t trie = key.second;
+        all.clear();
+        for (std::uint32_t frame : frames) machine.members(frame, all);
+        make_set(all);
+        inside.clear();
+        for (std::uint32_t frame : all) {
+            if (!trail.gone.insert(std::uint64_t{trie} << 32 | frame).second) continue;
+            if (++roads_ > kMaxRoads) throw over_limit(kMaxRoads, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
+            const Config at = machine.frame(frame);
+            if (at.node == kDone) {
+                trail.pops.push_back(trie);
+                continue;
+            }
+            const Call* known = machine.is_sequence(at) ? call(machine, trie, at, depth) : nullptr;
+            if (!known) {
+                inside.push_back(frame);
+                continue;
+            }
+            trail.sets.insert(trail.sets.end(), known->sets.begin(), known->sets.end());
+            trail.unsure.insert(trail.unsure.end(), known->unsure.begin(), known->unsure.end());
+            for (std::uint32_t left : known->pops) leave(trail, left, at.parent);
+        }
+        if (inside.empty()) continue;
+        together.clear();
+        machine.resume_all(inside, together);
+        for (const Config& c : together)
+            if (c.node == kDone) trail.pops.push_back(trie);
+            else trail.tasks.push_back({trie, c});
+        work_off(machine, trail);
+    }
+}
+
+// Null where it is not to be worked out here: it is being worked out already, or too much is.
+const Runs::Call* Runs::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
+    const Key key{trie, machine.component(frame.node).id, frame.state, 0};
+    if (const auto known = calls_.find(key); known != calls_.end()) {
+        known->second.time = time_;
+        return known->second.open ? nullptr : &known->second;
+    }
+    if (depth >= kMaxDepth) return nullptr;
+    ++time_;
+    Call& made = calls_[key];
+    try {
+        Trail trail;
+        leave(trail, trie, machine.push({frame.node, frame.state, 0, kBottom}));
+        follow(machine, trail, depth + 1);
+        make_set(trail.sets);
+        make_set(trail.pops);
+        make_set(trail.unsure);
+        join_sets(trail.sets);
+        made.sets = std::move(trail.sets);
+        made.pops = std::move(trail.pops);
+        made.unsure = std::move(trail.unsure);
+    } catch (...) {
+        calls_.erase(key);
+        throw;
+    }
+    made.open = false;
+    made.time = time_;
+    used_ += made.bytes();
+    return &made;
+}
+
+// Joins many sets, in order, into one: a mask is written set by set. Alternatives of one kind have the same sets, so the
+// results are cached.
+void Runs::join_sets(std::vector<std::uint32_t>& sets) {
+    if (sets.size() < 2) return;
+    const auto [known, fresh] = joined_.try_emplace(sets, kNoTokens);
+    if (fresh) {
+        try {
+            known->second = joined(sets);
+        } catch (...) {
+            joined_.erase(known);
+            throw;
+        }
+        used_ += sizeof *known + kMapBytes + sets.size() * sizeof sets[0];
+    }
+    sets.assign(1, known->second);
+}
+
+std::uint32_t Runs::joined(const std::vector<std::uint32_t>& sets) {
+    std::size_t count = 0;
+    const bool listed = std::all_of(sets.begin(), sets.end(), [&](std::uint32_t set) {
+        count += sets_[set].data.size();
+        return sets_[set].form == TokenSet::Form::sparse;
+    });
+    std::vector<std::uint32_t> made;
+    if (listed && count <= words_ / 2) {
+        for (std::uint32_t set : sets) made.insert(made.end(), sets_[set].data.begin(), sets_[set].data.end());
+        make_set(made);
+        return sets_.sparse(made);
+    }
+    made.assign(words_, 0);
+    for (std::uint32_t set : sets) sets_.merge(set, made);
+    return sets_.row(made);
+}
+
+// Adds to `mask`, `found_` and `unsure_` what a configuration takes of a trie, with all that stands below it; returns the
+// tries that are left where the whole grammar has ended.
+std::vector<std::uint32_t> Runs::follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
+    Trail trail;
+    if (machine.is_sequence(config)) leave(trail, trie, machine.push(config));
+    else if (!take_parts(machine, trail, {trie, config})) {
+        const Run made = run(machine, trie, config);
+        if (trie == 0) mask.first = made.tokens;  // the only one that may clear some
+        else trail.sets.push_back(made.tokens);
+        if (made.unsure != kNoTokens) trail.unsure.assign(sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+        if (made.residual) leave(trail, made.residual, config.parent);
+    }
+    follow(machine, trail, 0);
+    make_set(trail.sets);
+    join_sets(trail.sets);
+    found_.insert(found_.end(), trail.sets.begin(), trail.sets.end());
+    unsure_.insert(unsure_.end(), trail.unsure.begin(), trail.unsure.end());
+    return std::move(trail.pops);
+}
+
+void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+    roads_ = 0;
+    follow_all(machine, 0, config, mask);
+}
+
+}  // namespace guideway

@@ -1,0 +1,126 @@
+#include "guideway/mask/token_sets.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "guideway/base/simd.h"
+
+namespace guideway {
+
+std::uint64_t TokenSets::hash(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data) {
+    std::uint64_t h = mix(static_cast<std::uint64_t>(form), std::uint64_t{base} << 32 | cleared);
+    std::size_t i = 0;
+    for (; i + 1 < data.size(); i += 2) h = (h ^ (std::uint64_t{data[i]} << 32 | data[i + 1])) * 0x9e3779b97f4a7c15ULL;
+    if (i < data.size()) h = mix(h, data[i]);
+    return mix(h, data.size());
+}
+
+std::uint32_t TokenSets::keep(TokenSet::Form form, std::uint32_t base, std::uint32_t cleared, std::span<const std::uint32_t> data) {
+    const std::uint64_t h = hash(form, base, cleared, data);
+    const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
+        const TokenSet& set = sets_[id];
+        return set.form == form && set.base == base && set.cleared == cleared && std::ranges::equal(set.data, data);
+    });
+    if (known != IdTable::kMissing) return known;
+    TokenSet set{form, base, cleared, Piece<std::uint32_t>(data)};
+    bytes_ += cost(set);
+    auto id = static_cast<std::uint32_t>(sets_.size());
+    if (free_.empty()) sets_.push_back(std::move(set));
+    else {
+        id = free_.back();
+        free_.pop_back();
+        sets_[id] = std::move(set);
+    }
+    ids_.add(h, id);
+    return id;
+}
+
+std::uint32_t TokenSets::row(std::span<const std::uint32_t> words) {
+    if (ones(words) > words_ / 2) return keep(TokenSet::Form::dense, 0, 0, words);
+    std::vector<std::uint32_t> tokens;
+    for (std::uint32_t i = 0; i < words.size(); ++i)
+        for (std::uint32_t w = words[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));
+    return sparse(tokens);
+}
+
+std::uint32_t TokenSets::delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added) {
+    if (cleared.empty() && added.empty()) return base;
+    const auto count = static_cast<std::uint32_t>(cleared.size());
+    cleared.insert(cleared.end(), added.begin(), added.end());
+    return keep(TokenSet::Form::delta, base, count, cleared);
+}
+
+std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added) {
+    const TokenSet& set = sets_[id];
+    if (set.form != TokenSet::Form::delta) return delta(id, std::move(cleared), added);
+    const auto without = [](std::span<const std::uint32_t> some, const std::vector<std::uint32_t>& others) {
+        std::vector<std::uint32_t> left;
+        std::copy_if(some.begin(), some.end(), std::back_inserter(left), [&](std::uint32_t t) { return !std::binary_search(others.begin(), others.end(), t); });
+        return left;
+    };
+    std::sort(cleared.begin(), cleared.end());
+    std::sort(added.begin(), added.end());
+    const std::vector<std::uint32_t> taken = without(set.taken(), added), kept = without(set.added(), cleared);
+    cleared.insert(cleared.end(), taken.begin(), taken.end());
+    added.insert(added.end(), kept.begin(), kept.end());
+    for (auto* some : {&cleared, &added}) {
+        std::sort(some->begin(), some->end());
+        some->erase(std::unique(some->begin(), some->end()), some->end());
+    }
+    return delta(set.base, std::move(cleared), added);
+}
+
+void TokenSets::write(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
+    if (set.form == TokenSet::Form::dense) copy(set.data, row);
+    else {
+        std::fill(row.begin(), row.end(), 0);
+        for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
+    }
+}
+
+void TokenSets::merge(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id].form == TokenSet::Form::delta ? sets_[sets_[id].base] : sets_[id];
+    if (set.form == TokenSet::Form::dense) join(set.data, row);
+    else
+        for (std::uint32_t t : set.data) row[t >> 5] |= 1u << (t & 31);
+}
+
+void TokenSets::restore(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id];
+    if (set.form != TokenSet::Form::delta) return;
+    const TokenSet& base = sets_[set.base];
+    for (const std::uint32_t t : set.taken()) row[t >> 5] |= std::uint32_t{base.holds(t)} << (t & 31);
+}
+
+void TokenSets::append(std::uint32_t id, std::vector<std::uint32_t>& tokens) const {
+    const TokenSet& set = sets_[id];
+    if (set.form == TokenSet::Form::sparse) tokens.insert(tokens.end(), set.data.begin(), set.data.end());
+    else
+        for (std::uint32_t i = 0; i < set.data.size(); ++i)
+            for (std::uint32_t w = set.data[i]; w; w &= w - 1) tokens.push_back(i * 32 + static_cast<std::uint32_t>(std::countr_zero(w)));
+}
+
+void TokenSets::change(std::uint32_t id, std::span<std::uint32_t> row) const {
+    const TokenSet& set = sets_[id];
+    if (set.form != TokenSet::Form::delta) return;
+    for (const std::uint32_t t : set.taken()) row[t >> 5] &= ~(1u << (t & 31));
+    for (const std::uint32_t t : set.added()) row[t >> 5] |= 1u << (t & 31);
+}
+
+void TokenSets::sweep(std::vector<bool>& used) {
+    used.resize(sets_.size());
+    for (std::size_t i = 0; i < sets_.size(); ++i)
+        if (used[i] && sets_[i].form == TokenSet::Form::delta) used[sets_[i].base] = true;
+    for (std::uint32_t i = 0; i < sets_.size(); ++i) {
+        if (used[i] || sets_[i].form == TokenSet::Form::unused) continue;
+        bytes_ -= cost(sets_[i]);
+        sets_[i] = TokenSet{};
+        free_.push_back(i);
+    }
+    ids_ = {};
+    for (std::uint32_t i = 0; i < sets_.size(); ++i)
+        if (used[i] && sets_[i].form != TokenSet::Form::unused) ids_.add(hash(sets_[i].form, sets_[i].base, sets_[i].cleared, sets_[i].data), i);
+}
+
+}  // namespace guideway

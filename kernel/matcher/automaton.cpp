@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "guideway/base/error.h"
+#include "guideway/matcher/matcher.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::size_t kLarge = 5000;  // nodes of a grammar whose first mask is made with it
+constexpr unsigned kTries = 3;            // preempted turns in the shared store before a constraint gets a separate store
+constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read, some 60 bytes each; configurations take 16
+
+}  // namespace
+
+PackedProgram packed(std::span<const std::uint32_t> words) {
+    std::vector<std::uint8_t> made;
+    made.reserve(words.size() * 5 / 4);
+    for (std::uint32_t w : words) {
+        for (; w >= 0x80; w >>= 7) made.push_back(static_cast<std::uint8_t>(w | 0x80));
+        made.push_back(static_cast<std::uint8_t>(w));
+    }
+    made.shrink_to_fit();
+    return std::make_shared<const std::vector<std::uint8_t>>(std::move(made));
+}
+
+std::vector<std::uint32_t> unpacked(const PackedProgram& program) {
+    std::vector<std::uint32_t> made;
+    std::uint32_t word = 0;
+    unsigned shift = 0;
+    for (std::uint8_t b : *program) {
+        word |= std::uint32_t{b & 0x7fu} << shift;
+        shift += 7;
+        if (b & 0x80) continue;
+        made.push_back(std::exchange(word, 0));
+        shift = 0;
+    }
+    return made;
+}
+
+std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabulary> vocabulary, const PackedProgram& program) {
+    for (unsigned tries = 0; tries < kTries;) try {
+            return compile_in(vocabulary->store(), vocabulary, program, false);
+        } catch (const Preempted& preempted) {
+            tries += !preempted.by_fork;
+        }
+    return compile_apart(vocabulary, program);
+}
+
+std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary, const PackedProgram& program) {
+    for (;;) try {
+            return compile_in(vocabulary->store_apart(), vocabulary, program, true);
+        } catch (const Preempted&) {  // by a fork: nobody else knows the store
+        }
+}
+
+std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Store>& store, const std::shared_ptr<const Vocabulary>& vocabulary,
+                                                       const PackedProgram& packed_program, bool is_apart) {
+    const std::vector<std::uint32_t> words = unpacked(packed_program);
+    std::shared_ptr<Automaton> made(new Automaton());  // given up outside of the lock
+    made->program_ = packed_program;
+    made->vocabulary_ = vocabulary;
+    made->is_apart_ = is_apart;
+    const Hold guard(*store, StoreLock::Rank::background);
+    Program program = read_program(words, store->pool, vocabulary.get(), &store->beginnings);
+    const std::uint32_t root = program.root;
+    auto components = analyse(std::move(program), store->pool);
+    for (Component& c : components) c.id = store->runs.component_id(c);
+    made->nodes_ = components.size();
+    store->ended.each([&](std::uint32_t number) { store->runs.forget(number); });
+    made->ended_ = std::make_unique<Ended::Number>();
+    made->number_ = made->ended_->number = store->runs.next_automaton();
+    made->store_ = store;
+    Learned& tables = store->runs.learned(made->number_);
+    made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool, tables.machine);
+    made->fronts_.emplace(tables.fronts);
+    made->find_ahead();
+    made->first_bytes_ = made->store_->pool.bytes();
+    return made;
+}
+
+std::shared_ptr<const Automaton> Automaton::apart() const {
+    const auto known = [&]() -> std::shared_ptr<const Automaton> { return apart_ ? apart_->automaton : nullptr; };
+    {
+        const std::lock_guard guard(vocabulary_->lock());
+        if (auto found = known()) return found;
+    }
+    const auto made = compile_apart(vocabulary_, program_);
+    const auto standing = std::make_shared<Standing>(Standing{made});
+    {
+        const std::lock_guard guard(vocabulary_->lock());
+        if (known()) return made;  // another thread was first: this one is of the caller alone
+        apart_ = standing;
+    }
+    vocabulary_->keep_apart(standing);
+    return made;
+}
+
+std::shared_ptr<const Automaton> Automaton::newest() const {
+    std::shared_ptr<const Automaton> found;
+    const std::lock_guard guard(vocabulary_->lock());
+    for (const Automaton* at = this; at->apart_ && at->apart_->automaton; at = found.get()) found = at->apart_->automaton;
+    return found ? found : shared_from_this();
+}
+
+const Front& Automaton::start() const {
+    if (const Front* const known = start_.load(std::memory_order_acquire)) return *known;
+    Configs made;
+    machine_->start(made);
+    std::sort(made.begin(), made.end());
+    made.erase(std::unique(made.begin(), made.end()), made.end());
+    const Front& kept = fronts_->keep(made);
+    start_.store(&kept, std::memory_order_release);
+    return kept;
+}
+
+// Whoever compiles waits anyway; a mask should not take long.
+void Automaton::find_ahead() const {
+    try {
+        if (nodes_ >= kLarge) {
+            std::vector<std::uint32_t> row(vocabulary_->words());
+            store_->runs.fill(*machine_, number_, start(), row);
+        }
+        store_->runs.find_leaves_ahead(*machine_, number_);
+    } catch (const Error&) {  // a mask will say so, if a text comes to it
+    }
+}
+
+Automaton::~Automaton() {
+    if (store_) store_->ended.add(std::move(ended_));  // else it never came to be
+}
+
+// Cut off, it begins anew with what is left: what it found is known then, and costs little.
+void Automaton::walk_ahead(std::uint64_t work) const {
+    while (work > 0) try {
+            const Hold guard(*store_, StoreLock::Rank::background);
+            Work& all = store_->pool.work();
+            const std::uint64_t before = all.left();
+            struct Spent {
+                Work& all;
+                std::uint64_t before, &work;
+                ~Spent() { work -= std::min(work, std::max<std::uint64_t>(before - all.left(), 1)); }
+            };
+            const Spent spent{all, before, work};
+            store_->runs.walk_ahead(*machine_, number_, work);
+            return;
+        } catch (const Error&) {  // a limit that no text may ever come to
+            return;
+        } catch (const Preempted&) {
+        }
+}
+
+bool Automaton::is_worn() const {
+    {
+        const SharedHold guard(*store_);
+        if (machine_->learned() + fronts_->learned() / 4 > kMaxLearned) return true;
+        if (store_->pool.bytes() < 2 * first_bytes_) return false;  // one that fills a store alone is not made at each call
+    }
+    return !is_apart_ && vocabulary_->store() != store_;
+}
+
+Automaton::Stats Automaton::stats() const {
+    const SharedHold guard(*store_);
+    const Runs& runs = store_->runs;
+    return {nodes_, machine_->frame_count(), store_->pool.size(), runs.used(), runs.hits(), runs.misses()};
+}
+
+}  // namespace guideway

@@ -1,0 +1,556 @@
+#include "guideway/matcher/matcher.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "guideway/base/checksum.h"
+#include "guideway/base/error.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
+constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
+constexpr std::uint64_t kStepWork = 100;         // units of work for one byte of a completion
+constexpr std::size_t kMaxRemembered = 1 << 14;  // cached digests of masks
+constexpr unsigned kTries = 3;                   // turns of one call in a contended store, before it moves to a separate one
+constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
+constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
+
+}  // namespace
+
+// Calls f under the store's lock. If f is interrupted because another thread waits (store_lock.h), it is called again,
+// kTries times in the same store, which keeps partial results, and then in a separate store. No other thread waits there,
+// and the sequence advances by its earlier tokens once more.
+template <class F>
+auto Matcher::locked(F&& f) const {
+    for (unsigned tries = 0;; ++tries) {
+        try {
+            const Hold guard(*automaton_->store_, StoreLock::Rank::step);
+            return f();
+        } catch (const Preempted& preempted) {
+            if (preempted.by_fork) {
+                --tries;
+                continue;
+            }
+        }
+        if (tries + 1 >= kTries) move_apart();
+    }
+}
+
+void Matcher::move_apart() const {
+    Matcher made(automaton_->apart());
+    for (const std::uint32_t token : history_.tokens()) made.advance(token);
+    const std::shared_ptr<const Automaton> before = automaton_;  // until its store's lock is given back
+    const SharedHold guard(*before->store_);                        // a fork sees both changes, or none
+    automaton_ = std::move(made.automaton_);
+    history_ = std::move(made.history_);
+}
+
+Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {
+    if (const Front* const start = automaton_->start_.load(std::memory_order_acquire)) history_ = History(*start);
+    else locked([&] { history_ = History(automaton_->start()); });
+}
+
+bool Matcher::accepting(std::span<const Config> configs) const {
+    return std::any_of(configs.begin(), configs.end(), [&](const Config& c) { return automaton_->machine_->accepting(c); });
+}
+
+// Where the mask is known; while the store is read.
+std::optional<bool> Matcher::accepting_known() const {
+    return automaton_->store_->runs.accepting_known(automaton_->number_, history_.now());
+}
+
+bool Matcher::is_accepting() const {
+    if (finished_) return false;
+    {
+        const SharedHold guard(*automaton_->store_);
+        if (const auto known = accepting_known()) return *known;
+    }
+    return locked([&] { return accepting(history_.now().configs()); });
+}
+
+void Matcher::check_row(std::span<std::uint32_t> row) const {
+    const std::uint32_t words = automaton_->vocabulary_->words();
+    if (row.size() != words)
+        throw Error(ErrorKind::argument, "a mask row has " + std::to_string(words) + " words for this vocabulary, not " + std::to_string(row.size()));
+}
+
+std::uint32_t Matcher::checked(std::int64_t id) const {
+    const std::uint32_t size = automaton_->vocabulary_->size();
+    if (id < 0 || id >= std::int64_t{size})
+        throw Error(ErrorKind::token, "token " + std::to_string(id) + " is not in a vocabulary of " + std::to_string(size));
+    return static_cast<std::uint32_t>(id);
+}
+
+void Matcher::fill_locked(const Front& front, std::span<std::uint32_t> row) const {
+    if (automaton_->store_->runs.fill(*automaton_->machine_, automaton_->number_, front, row)) add_ends(row);
+}
+
+void Matcher::add_ends(std::span<std::uint32_t> row) const {
+    for (const std::uint32_t t : automaton_->vocabulary_->eos()) row[t >> 5] |= 1u << (t & 31);
+}
+
+void Matcher::fill(std::span<std::uint32_t> row) const {
+    if (finished_) {
+        std::fill(row.begin(), row.end(), 0);
+        return add_ends(row);
+    }
+    {
+        const SharedHold guard(*automaton_->store_);
+        if (fill_known(history_.now(), row)) return;
+    }
+    locked([&] { fill_locked(history_.now(), row); });
+}
+
+bool Matcher::fill_known(const Front& front, std::span<std::uint32_t> row) const {
+    const auto may_end = automaton_->store_->runs.fill_known(automaton_->number_, front, row);
+    if (may_end && *may_end) add_ends(row);
+    return may_end.has_value();
+}
+
+void Matcher::fill_mask(std::span<std::uint32_t> row) const {
+    check_row(row);
+    fill(row);
+}
+
+void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows) const {
+    const std::size_t width = automaton_->vocabulary_->words();
+    if (parents.size() != tokens.size() || rows.size() != tokens.size() * width)
+        throw Error(ErrorKind::argument, "a draft needs a parent and a row of " + std::to_string(width) + " words for each token");
+    std::vector<std::uint32_t> checked_tokens;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (parents[i] < -1 || parents[i] >= static_cast<std::int64_t>(i))
+            throw Error(ErrorKind::argument, "the parent of draft token " + std::to_string(i) + " must be an earlier one, or -1");
+        checked_tokens.push_back(checked(tokens[i]));
+    }
+    {
+        const SharedHold guard(*automaton_->store_);
+        if (fill_drafts(checked_tokens, parents, rows, true)) return;
+    }
+    locked([&] { fill_drafts(checked_tokens, parents, rows, false); });
+}
+
+// False: not all of it is known, where only that is wanted.
+bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows, bool known) const {
+    struct Draft {
+        const Front* front;
+        bool legal, finished;
+    };
+    const std::size_t width = automaton_->vocabulary_->words();
+    std::vector<Draft> drafts;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        const std::uint32_t token = tokens[i];
+        Draft draft = parents[i] < 0 ? Draft{&history_.now(), true, finished_} : drafts[static_cast<std::size_t>(parents[i])];
+        if (draft.legal) {
+            if (draft.finished) draft.legal = false;
+            else if (known) {
+                draft.front = automaton_->vocabulary_->is_eos(token) ? nullptr : automaton_->fronts_->behind(*draft.front, token);
+                if (!draft.front) return false;
+            } else if (ends(draft.front->configs(), token)) draft.finished = true;
+            else if (const Front* next = front_behind(*draft.front, token)) draft.front = next;
+            else draft.legal = false;
+        }
+        const auto row = rows.subspan(i * width, width);
+        if (!draft.legal || draft.finished) std::fill(row.begin(), row.end(), 0);
+        if (draft.legal && draft.finished) add_ends(row);
+        else if (draft.legal && !known) fill_locked(*draft.front, row);
+        else if (draft.legal && !fill_known(*draft.front, row)) return false;
+        drafts.push_back(draft);
+    }
+    return true;
+}
+
+// Where the text is not complete a grammar may still ask for a token by name that would end it.
+bool Matcher::ends(std::span<const Config> configs, std::uint32_t token) const {
+    return automaton_->vocabulary_->is_eos(token) && accepting(configs);
+}
+
+bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
+    const std::string_view bytes = automaton_->vocabulary_->token(token);
+    Configs& next = automaton_->store_->scratch;
+    Machine& machine = *automaton_->machine_;
+    for (std::size_t at = 0; at < bytes.size();) {
+        if ((at == 0 || bytes[at - 1] == '"') && machine.may_step_inside(configs)) {  // where texts begin or go on, up to the next quote
+            const std::string_view text = bytes.substr(at, bytes.find('"', at) - at);
+            if (text.size() > 1 && machine.step_inside(configs, text)) {
+                if (configs.empty()) return false;
+                at += text.size();
+                continue;
+            }
+        }
+        const auto b = static_cast<std::uint8_t>(bytes[at++]);
+        if (configs.size() == 1 && machine.step_within(configs[0], b)) continue;
+        machine.step_all(configs, b, next);
+        configs.swap(next);
+        if (configs.empty()) return false;
+    }
+    return !bytes.empty();
+}
+
+// A token that leads to where it begins is not noted: that is soon found again, and each time by another.
+const Front* Matcher::front_behind(const Front& front, std::uint32_t token) const {
+    Fronts& fronts = *automaton_->fronts_;
+    if (const Front* known = fronts.behind(front, token)) return known;
+    Configs& configs = automaton_->store_->now;
+    configs.assign(front.configs().begin(), front.configs().end());
+    if (!step_token(configs, token)) return nullptr;
+    if (std::ranges::equal(configs, front.configs())) return &front;
+    const Front& made = fronts.keep(configs);
+    fronts.note(front, token, made);
+    return &made;
+}
+
+void Matcher::advance(std::int64_t token) {
+    const std::uint32_t id = checked(token);
+    if (automaton_->store_->lock.is_taken() && advance_known(id)) return;
+    locked([&] { take(id); });
+}
+
+// Where it is known where the token leads: while others work on the store.
+bool Matcher::advance_known(std::uint32_t token) {
+    if (finished_) return false;
+    const SharedHold guard(*automaton_->store_);
+    if (automaton_->vocabulary_->is_eos(token)) {
+        const auto ends = accepting_known();
+        if (!ends) return false;
+        if (*ends) return finished_ = true;
+    }
+    const Front* const next = automaton_->fronts_->behind(history_.now(), token);
+    if (next) history_.push(*next, token);
+    return next != nullptr;
+}
+
+void Matcher::take(std::uint32_t token) const {
+    if (finished_) throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " comes after the end of the text");
+    if (ends(history_.now().configs(), token)) {
+        finished_ = true;
+        return;
+    }
+    if (const Front* next = front_behind(history_.now(), token)) return history_.push(*next, token);
+    if (automaton_->vocabulary_->is_eos(token))
+        throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
+    throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
+}
+
+// Under one lock, unless others work: taking it twice is a twentieth of a step.
+void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row) {
+    check_row(row);
+    const std::uint32_t id = checked(token);
+    if (automaton_->store_->lock.is_taken()) {
+        advance(token);
+        try {
+            fill(row);
+        } catch (...) {
+            rollback(1);
+            throw;
+        }
+        return;
+    }
+    locked([&] {
+        take(id);
+        if (finished_) {
+            std::fill(row.begin(), row.end(), 0);
+            return add_ends(row);
+        }
+        try {
+            fill_locked(history_.now(), row);
+        } catch (...) {
+            give_back(1);
+            throw;
+        }
+    });
+}
+
+Matcher::MaskId Matcher::mask_id() const {
+    const auto front = [&] { return finished_ ? kInfinite : history_.now().id; };  // kInfinite: end tokens alone
+    {
+        const SharedHold guard(*automaton_->store_);
+        const auto& memo = automaton_->learned().mask_ids;
+        if (const auto known = memo.find(front()); known != memo.end()) return known->second;
+    }
+    std::vector<std::uint32_t> row(automaton_->vocabulary_->words());
+    fill_mask(row);
+    const std::span<const std::uint8_t> bytes(reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * 4);
+    const MaskId made{checksum(bytes, kMaskSeeds[0]), checksum(bytes, kMaskSeeds[1])};
+    locked([&] {
+        auto& memo = automaton_->learned().mask_ids;
+        if (memo.size() > kMaxRemembered) memo.clear();
+        memo.emplace(front(), made);
+        automaton_->store_->runs.count(automaton_->number_);
+    });
+    return made;
+}
+
+void Matcher::rollback(std::size_t count) {
+    if (count > position())
+        throw Error(ErrorKind::argument, "cannot roll back " + std::to_string(count) + " of " + std::to_string(position()) + " tokens");
+    give_back(count);
+}
+
+void Matcher::give_back(std::size_t count) const {
+    if (count && finished_) {
+        finished_ = false;
+        --count;
+    }
+    if (count) history_.back_to(history_.position() - count);
+}
+
+std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
+    const std::uint32_t size = automaton_->vocabulary_->size();
+    const Automaton* walked = nullptr;  // whose configurations these are
+    Configs configs;
+    bool finished = false, legal = true;
+    std::size_t taken = 0;
+    while (legal && (taken < tokens.size() || !walked))
+        locked([&] {
+            const bool anew = walked != automaton_.get();
+            Configs here = anew ? now() : configs;
+            bool ended = anew ? finished_ : finished, good = true;
+            std::size_t at = anew ? 0 : taken;
+            for (const std::size_t end = std::min(at + kValidated, tokens.size()); good && at < end; at += good) {
+                automaton_->store_->pool.work().renew();  // as if each were a call
+                if (ended || tokens[at] < 0 || tokens[at] >= std::int64_t{size}) good = false;
+                else if (const auto token = static_cast<std::uint32_t>(tokens[at]); ends(here, token)) ended = true;
+                else good = step_token(here, token);
+            }
+            walked = automaton_.get();
+            configs = std::move(here);
+            finished = ended;
+            legal = good;
+            taken = at;
+        });
+    return taken;
+}
+
+// As long as the text cannot end here and one byte alone can come.
+std::string Matcher::forced_of(Configs configs) const {
+    std::string forced;
+    Configs next, only;
+    while (forced.size() < kMaxForced && !accepting(configs)) {
+        int byte = -1;
+        for (unsigned b = 0; b < 256; ++b) {
+            automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);
+            if (next.empty()) continue;
+            if (byte >= 0) return forced;
+            byte = static_cast<int>(b);
+            only = next;
+        }
+        if (byte < 0) break;
+        forced.push_back(static_cast<char>(byte));
+        configs = only;
+    }
+    return forced;
+}
+
+std::string Matcher::forced_bytes() const {
+    if (finished_) return {};
+    return automaton_->vocabulary_->shown(locked([&] { return forced_of(now()); }));
+}
+
+// Longest tokens first over the forced bytes, but only up to where no legal token could reach past their end: a token
+// that could is left to be chosen, since the tokenizer might have joined it to what follows.
+std::vector<std::uint32_t> Matcher::forced_tokens() const {
+    if (finished_) return {};
+    const Vocabulary& vocabulary = automaton_->vocabulary();
+    const std::string forced = locked([&] { return forced_of(now()); });
+    std::vector<std::uint32_t> tokens;
+    for (std::size_t at = 0; at < forced.size();) {
+        std::uint32_t node = vocabulary.trie().child(0, static_cast<std::uint8_t>(forced[at])), best = kInfinite;
+        std::size_t best_end = at, reached = at;
+        while (node) {
+            ++reached;
+            if (const auto here = vocabulary.trie().tokens_at(node); !here.empty()) {
+                best = here.front();
+                best_end = reached;
+            }
+            if (reached == forced.size()) break;
+            node = vocabulary.trie().child(node, static_cast<std::uint8_t>(forced[reached]));
+        }
+        const bool could_go_on = node && reached == forced.size() && vocabulary.trie().end[node] > node + 1;
+        if (best == kInfinite || could_go_on) break;
+        tokens.push_back(best);
+        at = best_end;
+    }
+    return tokens;
+}
+
+std::uint32_t Matcher::cost(const Configs& configs) const {
+    std::uint32_t bytes = kInfinite;
+    for (const Config& c : configs) bytes = std::min(bytes, automaton_->machine_->cost(c));
+    return bytes;
+}
+
+std::string Matcher::completion_of(Configs configs) const {
+    if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
+        throw Error(ErrorKind::limit, "the shortest completion has at least " + std::to_string(bytes) + " bytes, more than " + std::to_string(kMaxFollowed) + " (a fixed limit): use smaller minimum lengths and counts");
+    Machine& machine = *automaton_->machine_;
+    std::string text;
+    Configs next;
+    for (int b; (b = machine.best_byte(configs)) >= 0;) {
+        machine.step_all(configs, static_cast<std::uint8_t>(b), next);
+        if (machine.recalls()) configs.swap(next);
+        else machine.cheapest(next, configs);  // costs are exact: no other is on a shortest way
+        text.push_back(static_cast<char>(b));
+        machine.pool().work().spend(kStepWork);
+    }
+    return text;
+}
+
+std::string Matcher::completion() const {
+    if (finished_) return {};
+    return automaton_->vocabulary_->shown(locked([&] { return completion_of(now()); }));
+}
+
+// Of a shortest completion.
+std::uint32_t Matcher::fewest_tokens(Configs configs) const {
+    const Vocabulary& vocabulary = automaton_->vocabulary();
+    Machine& machine = *automaton_->machine_;
+    if (machine.recalls()) return vocabulary.fewest_tokens(completion_of(std::move(configs)));
+    std::string text;
+    Tails::Tail tail;
+    std::vector<std::pair<std::size_t, Configs>> places;
+    Configs next;
+    while (!(tail = automaton_->learned().tails.find(configs)).text) {
+        if (text.size() % Tails::kEvery == 0) places.emplace_back(text.size(), configs);
+        const int b = machine.best_byte(configs);
+        if (b < 0) break;
+        machine.step_all(configs, static_cast<std::uint8_t>(b), next);
+        machine.cheapest(next, configs);
+        text.push_back(static_cast<char>(b));
+        machine.pool().work().spend(kStepWork);
+    }
+    const std::size_t own = text.size();
+    std::vector<std::uint32_t> fewest(own, kInfinite);
+    if (tail.text) {
+        const std::size_t seen = own < Tails::kShortest ? std::min<std::size_t>(tail.size, vocabulary.longest()) : tail.size;
+        text.append(tail.text, seen);
+        fewest.insert(fewest.end(), tail.fewest, tail.fewest + seen + 1);
+    } else fewest.push_back(0);
+    const Trie& trie = vocabulary.trie();
+    for (std::size_t i = own; i-- > 0;) {
+        std::uint32_t node = trie.child(0, static_cast<std::uint8_t>(text[i]));
+        for (std::size_t j = i + 1; node; ++j) {
+            if (fewest[j] != kInfinite && !trie.tokens_at(node).empty()) fewest[i] = std::min(fewest[i], fewest[j] + 1);
+            if (j == text.size()) break;
+            node = trie.child(node, static_cast<std::uint8_t>(text[j]));
+        }
+    }
+    const std::uint32_t found = fewest[0];
+    if (own >= Tails::kShortest) automaton_->learned().tails.keep(std::move(text), std::move(fewest), std::move(places));
+    return found;
+}
+
+std::uint32_t Matcher::finish(Configs configs) const {
+    automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
+    if (const auto known = automaton_->learned().finish.find(configs)) return *known;
+    // Beyond a length that no budget has, bytes are as good as tokens.
+    const std::uint32_t bytes = cost(configs);
+    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : fewest_tokens(configs), 1);
+    automaton_->learned().finish.keep(std::move(configs), tokens);
+    automaton_->store_->runs.count(automaton_->number_);
+    return tokens;
+}
+
+std::uint32_t Matcher::tokens_to_finish() const {
+    if (finished_) return 0;
+    return locked([&] { return finish(now()); });
+}
+
+// An upper bound of what any token below the node needs afterwards, where all of them keep to a state that comes back to
+// itself; else kInfinite. What ends inside a character may need three bytes more, each a token.
+std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node) const {
+    const Vocabulary& vocabulary = automaton_->vocabulary();
+    Machine& machine = *automaton_->machine_;
+    if (!vocabulary.spells_every_byte()) return kInfinite;
+    std::uint32_t least = kInfinite;
+    for (const Config& c : configs) {
+        if (!machine.is_leaf(c)) continue;
+        const ExprPool::Unbounded state = machine.pool().unbounded(c.state);
+        const Loops* loops = automaton_->store_->runs.loops(machine.pool(), state.expr);
+        if (!loops || !vocabulary.subtrees().loop(node, *loops, machine.component(c.node).follow)) continue;
+        const bool alone = configs.size() == 1 && state.expr == c.state;  // so every character leads back to it
+        least = std::min(least, sum(alone ? finish(configs) : sum(machine.cost(c), 1), 3));
+    }
+    return least;
+}
+
+// Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
+std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const {
+    Machine& machine = *automaton_->machine_;
+    const Vocabulary& vocabulary = automaton_->vocabulary();
+    const Trie& trie = vocabulary.trie();
+    std::vector<Configs> path{configs};
+    std::uint32_t worst = 0;
+    const auto loops = [&](const Configs& at, std::uint32_t node) {
+        const std::uint32_t needs = loop_needs(at, node);
+        if (sum(needs, 1) > left) return false;
+        worst = std::max(worst, needs);
+        return true;
+    };
+    if (loops(configs, 0)) return worst;
+    for (std::uint32_t i = 1; i < trie.size();) {
+        const std::size_t depth = trie.depth[i];
+        if (path.size() <= depth) path.resize(depth + 1);
+        machine.step_all(path[depth - 1], trie.byte[i], path[depth]);
+        Configs& here = path[depth];
+        if (here.empty()) {
+            i = trie.end[i];
+            continue;
+        }
+        machine.settle(here, vocabulary.longest());
+        if (const auto tokens = trie.tokens_at(i); !tokens.empty()) {
+            const std::uint32_t bytes = cost(here);
+            std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
+            // Where not even the longest tokens would do there is no need to look.
+            if (sum(needs, 1) > left && (machine.recalls() || bytes / vocabulary.longest() < left)) needs = finish(here);
+            worst = std::max(worst, needs);
+            if (sum(needs, 1) > left)
+                for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));
+        }
+        i = trie.end[i] > i + 1 && loops(here, i) ? trie.end[i] : i + 1;
+    }
+    return worst;
+}
+
+bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
+    check_row(row);
+    return locked([&] { return fill_within(row, left).fits; });
+}
+
+Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<std::uint32_t> whole, std::uint32_t left) const {
+    check_row(row);
+    check_row(whole);
+    return locked([&] {
+        const Filled filled = fill_within(row, left);
+        if (!filled.fits) return Fit::none;
+        if (filled.is_whole) return Fit::all;
+        fill_locked(history_.now(), whole);
+        return std::ranges::equal(row, whole) ? Fit::all : Fit::some;
+    });
+}
+
+Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t left) const {
+    Configs configs = now();
+    const std::uint32_t needed = finished_ ? kInfinite : finish(configs);
+    if (finished_ || needed > left) {
+        std::fill(row.begin(), row.end(), 0);
+        return {.fits = false, .is_whole = false};
+    }
+    if (left == 1 && needed == 1) {  // the end, and nothing else: no need to look what other tokens would need
+        std::fill(row.begin(), row.end(), 0);
+        add_ends(row);
+        return {.fits = true, .is_whole = false};
+    }
+    fill_locked(history_.now(), row);
+    automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
+    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left) return {.fits = true, .is_whole = true};
+    const std::uint32_t worst = keep_within(configs, row, left);
+    if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
+    automaton_->learned().worst.keep(std::move(configs), worst);
+    automaton_->store_->runs.count(automaton_->number_);
+    return {.fits = true, .is_whole = sum(worst, 1) <= left};
+}
+
+}  // namespace guideway

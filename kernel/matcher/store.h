@@ -1,0 +1,97 @@
+// What grows lazily and is shared by all automata of a vocabulary: expressions, suffix tries and results of walks. One lock
+// (store_lock.h) guards it and the automata made from it; masks and transitions that are cached need it shared only.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "guideway/base/store_lock.h"
+#include "guideway/grammar/machine.h"
+#include "guideway/grammar/program.h"
+#include "guideway/mask/mask_engine.h"
+#include "guideway/regex/expr.h"
+#include "guideway/vocabulary/token_table.h"
+
+namespace guideway {
+
+struct VocabularyLimits {
+    std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; those not used lately go when it is full
+    std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
+    std::size_t max_states = 4'000'000;    // expressions in one store
+    std::uint64_t max_work = kAllowance;   // of one call (fuel.h)
+    Shortcuts shortcuts{};
+};
+
+// Numbers of automata that have ended, until somebody who holds the store's lock forgets them: an automaton may end on any
+// thread, while others hold that lock for long, or in a process that was forked while they did.
+class Ended {
+public:
+    struct Number {
+        std::uint32_t number;
+        Number* next = nullptr;
+    };
+    Ended() = default;
+    Ended(const Ended&) = delete;
+    Ended& operator=(const Ended&) = delete;
+    ~Ended() {
+        each([](std::uint32_t) {});
+    }
+    void add(std::unique_ptr<Number> added) noexcept {
+        Number* const one = added.release();
+        one->next = last_.load(std::memory_order_relaxed);
+        while (!last_.compare_exchange_weak(one->next, one, std::memory_order_release, std::memory_order_relaxed)) {}
+    }
+    // Calls f(number) for each, once.
+    template <class F>
+    void each(F&& f) {
+        for (std::unique_ptr<Number> one(last_.exchange(nullptr, std::memory_order_acquire)); one; one.reset(one->next)) f(one->number);
+    }
+
+private:
+    std::atomic<Number*> last_ = nullptr;
+};
+
+struct Store {
+    Store(const TokenTable& vocabulary, const VocabularyLimits& limits)
+        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), runs(vocabulary, limits.memo_bytes, limits.shortcuts, pool.work()) {
+        pool.work().watch(&lock);
+    }
+    StoreLock lock;  // shared while nothing is made: masks and transitions that are remembered
+    ExprPool pool;
+    Beginnings beginnings;
+    Leaves leaves;
+    Runs runs;
+    Ended ended;
+    Configs now, scratch;  // of whoever steps
+};
+
+// Whoever calls from outside, and may have something made, begins with a full allowance.
+class Hold {
+public:
+    Hold(Store& store, StoreLock::Rank rank) : store_(store) {
+        store.lock.lock(rank);
+        store.pool.work().refill();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() { store_.lock.unlock(); }
+
+private:
+    Store& store_;
+};
+
+// What is known, and does not change meanwhile.
+class SharedHold {
+public:
+    explicit SharedHold(Store& store) : store_(store) { store.lock.lock_shared(); }
+    SharedHold(const SharedHold&) = delete;
+    SharedHold& operator=(const SharedHold&) = delete;
+    ~SharedHold() { store_.lock.unlock_shared(); }
+
+private:
+    Store& store_;
+};
+
+}  // namespace guideway

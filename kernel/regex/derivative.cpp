@@ -1,0 +1,766 @@
+// Derivatives: rows of the lazy automaton, labels.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "guideway/base/error.h"
+#include "guideway/base/stack_guard.h"
+#include "guideway/regex/emptiness.h"
+#include "guideway/regex/expr.h"
+#include "guideway/regex/external_language.h"
+#include "guideway/regex/number_language.h"
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kMaxHeads = 64;
+constexpr std::uint8_t kLookups = 24;
+constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
+constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
+
+// Of sets that share no byte: each becomes what is in `by` and what is not.
+void split(std::vector<ByteSet>& sets, const ByteSet& by) {
+    for (std::size_t i = 0, count = sets.size(); i < count; ++i) {
+        ByteSet in = sets[i];
+        in &= by;
+        if (in.empty() || in == sets[i]) continue;
+        sets[i] -= in;
+        sets.push_back(in);
+    }
+}
+
+}  // namespace
+
+std::uint32_t ExprPool::class_id(const std::array<std::uint8_t, 256>& classes) {
+    std::uint64_t h = 7;
+    for (std::size_t i = 0; i < 256; i += 8) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, classes.data() + i, 8);
+        h = mix(h, word);
+    }
+    std::uint32_t id = class_ids_.find(h, [&](std::uint32_t known) { return classes_[known] == classes; });
+    if (id == IdTable::kMissing) {
+        id = static_cast<std::uint32_t>(classes_.size());
+        classes_.push_back(classes);
+        class_ids_.add(h, id);
+    }
+    return id;
+}
+
+std::uint32_t ExprPool::store_row(const Targets& targets) {
+    std::array<std::uint8_t, 256> classes{};
+    std::array<ExprId, 256> distinct;
+    unsigned count = 0;
+    ByteSet live;
+    std::array<std::uint8_t, 257> other{};  // than the byte before
+    for (unsigned b = 1; b < 256; ++b) other[b] = targets[b] != targets[b - 1];
+    other[256] = 1;
+    for (unsigned b = 0, next; b < 256; b = next) {
+        next = static_cast<unsigned>(static_cast<const std::uint8_t*>(std::memchr(&other[b + 1], 1, 256 - b)) - other.data());
+        if (targets[b] != kNone) live |= ByteSet::range(static_cast<std::uint8_t>(b), static_cast<std::uint8_t>(next - 1));
+        unsigned k = 0;  // most rows have few targets
+        while (k < count && distinct[k] != targets[b]) ++k;
+        if (k == count) distinct[count++] = targets[b];
+        std::fill(classes.begin() + b, classes.begin() + next, static_cast<std::uint8_t>(k));
+    }
+    rows_.push_back({class_id(classes), static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
+    for (unsigned k = 0; k < count; ++k) targets_.push_back(distinct[k]);
+    return static_cast<std::uint32_t>(rows_.size() - 1);
+}
+
+// Of what goes on as its head does, before a tail: the head's row with other targets, and nothing is looked at byte by byte.
+// Two of them might be equal.
+std::uint32_t ExprPool::row_before(ExprId head, ExprId tail) {
+    const Row from = rows_[raw_row(head)];
+    std::vector<ExprId> made;
+    for (std::uint32_t k = 0; k < from.count; ++k) made.push_back(cat(targets_[from.offset + k], tail));
+    rows_.push_back({from.classes, static_cast<std::uint32_t>(targets_.size()), from.live, from.count});
+    targets_.append(made);
+    return static_cast<std::uint32_t>(rows_.size() - 1);
+}
+
+// The rows that a row is made from are made first, with a worklist: expressions may nest thousands of levels deep.
+std::uint32_t ExprPool::raw_row(ExprId e) {
+    if (found_[e].raw_row) return found_[e].raw_row;
+    check_stack();
+    std::vector<ExprId> todo{e};
+    const auto need = [&](ExprId part) {
+        if (found_[part].raw_row == 0) todo.push_back(part);
+    };
+    const auto is_product_after_set = [&](ExprId part) {
+        return exprs_[part].op == Op::cat && exprs_[exprs_[part].a].op == Op::set;
+    };
+    while (!todo.empty()) {
+        const ExprId at = todo.back();
+        const std::size_t size = todo.size();
+        const Expr x = exprs_[at];
+        if (found_[at].raw_row) {
+            todo.pop_back();
+            continue;
+        }
+        if (x.op == Op::cat) {
+            need(x.a);
+            if (exprs_[x.a].nullable) need(x.b);
+        } else if (x.op == Op::repeat || x.op == Op::negate) need(x.a);
+        else if (x.op == Op::except) {
+            need(x.a);
+            need(x.b);
+        } else if (x.op == Op::alt || x.op == Op::both) {
+            for (std::uint32_t i = 0; i < x.b; ++i)
+                if (x.op == Op::both || !is_product_after_set(args_[x.a + i])) need(args_[x.a + i]);
+        } else if (x.op == Op::state) {
+            for (const auto& [step, after] : steps_[x.a]) need(step);
+        }
+        if (todo.size() > size) continue;
+        work_.spend(kRowWork);
+        std::uint32_t row = 0;
+        if (x.op == Op::repeat) row = row_before(x.a, one_less(x));
+        else if (x.op == Op::cat && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
+        else {
+            auto out = std::make_unique<Targets>();
+            out->fill(kNone);
+            derive(at, *out);
+            row = store_row(*out);
+        }
+        found_[at].raw_row = row;
+        todo.pop_back();
+    }
+    return found_[e].raw_row;
+}
+
+std::uint32_t ExprPool::make_live_row(ExprId e) {
+    const std::uint32_t raw = raw_row(e);
+    std::uint32_t live = raw;
+    if (exprs_[e].boolean) {
+        work_.spend(kRowWork);
+        const Row row = rows_[raw];
+        std::vector<ExprId> kept;
+        bool all = true;
+        for (std::uint32_t k = 0; k < row.count; ++k) {
+            const ExprId t = targets_[row.offset + k];
+            const bool good = t == kNone || alive(t);
+            kept.push_back(good ? t : kNone);
+            all = all && good;
+        }
+        if (!all) {
+            auto out = std::make_unique<Targets>();
+            for (unsigned b = 0; b < 256; ++b) (*out)[b] = kept[classes_[row.classes][b]];
+            live = store_row(*out);
+        }
+    }
+    return found_[e].live_row = live;
+}
+
+// As `make_live_row`, if it takes no long search; else 0. Whoever asks for one byte is not to fail at another.
+std::uint32_t ExprPool::find_live_row(ExprId e) {
+    if (!exprs_[e].boolean) return make_live_row(e);
+    std::uint32_t made = 0;
+    if (!found_[e].hard) found_[e].hard = !with_short_searches([&] { made = make_live_row(e); });
+    return made;
+}
+
+ExprId ExprPool::next_of_hard(ExprId e, std::uint8_t byte) {
+    const Row row = rows_[raw_row(e)];
+    const ExprId to = targets_[row.offset + classes_[row.classes][byte]];
+    return alive(to) ? to : kNone;
+}
+
+ExprId ExprPool::one_less(const Expr& repeated) {
+    return repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
+}
+
+// A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
+// kLookups bounds what it costs.
+bool ExprPool::is_passed_once(const Expr& x) { return x.boolean || (x.op == Op::repeat && x.c != kInfinite); }
+
+// Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty, or is lean, or passed once.
+// Of Boolean ones only where it is `searched` what comes of it.
+template <class F>
+bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
+    const Expr x = exprs_[e];
+    if (!x.lean && ((x.boolean && !searched) || x.labelled)) return false;
+    if (!x.lean && x.op != Op::cat && x.op != Op::alt) return false;
+    const std::uint32_t count = x.op == Op::alt ? x.b : 1;
+    if (count > kMaxHeads) return false;
+    std::uint32_t heads = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        ExprId part = x.op == Op::alt ? args_[x.a + i] : e;
+        for (bool behind = false; part != kEmpty; behind = true) {
+            const Expr y = exprs_[part];
+            if (y.lean && y.op != Op::cat) {
+                f(part, kEmpty);
+                break;
+            }
+            if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean && !is_passed_once(exprs_[y.a]))) {
+                if (!behind) return false;
+                f(part, kEmpty);  // what follows heads that may be empty
+                break;
+            }
+            if (++heads > kMaxHeads) return false;
+            f(y.a, y.b);
+            part = exprs_[y.a].nullable ? y.b : kEmpty;
+        }
+    }
+    return true;
+}
+
+ExprId ExprPool::next_of_words(const Expr& x, std::uint8_t byte) {
+    const Words::Step step = words_->next(x.a, x.b, byte);
+    const ExprId made = word(step.node, step.part);
+    const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
+    if (end <= kEmpty) return made;
+    const ExprId after = next(end, byte);
+    return made == kNone ? after : after == kNone ? made : alt({made, after});
+}
+
+ExprId ExprPool::next_of_difference(const Expr& x, std::uint8_t byte) {
+    const ExprId left = next(x.a, byte);
+    if (left == kNone) return kNone;
+    const ExprId made = except(left, next(x.b, byte));
+    return alive(made) ? made : kNone;
+}
+
+ExprId ExprPool::step_of_intersection(const Expr& x, std::uint8_t byte) {
+    std::vector<ExprId> made;
+    for (std::uint32_t i = 0; i < x.b; ++i) {
+        const ExprId part = args_[x.a + i];
+        const Expr y = exprs_[part];
+        made.push_back(y.op == Op::negate ? negate(next(y.a, byte)) : next(part, byte));
+        if (made.back() == kNone) return kNone;
+    }
+    return both(std::move(made));
+}
+
+ExprId ExprPool::step(ExprId e, std::uint8_t byte) {
+    const Expr x = exprs_[e];
+    if (found_[e].live_row == 0 && x.op == Op::both) return step_of_intersection(x, byte);
+    if (found_[e].live_row || x.op != Op::cat || exprs_[x.a].op != Op::both) return next(e, byte);
+    const ExprId head = cat(step_of_intersection(exprs_[x.a], byte), x.b);
+    return exprs_[x.a].nullable ? alt({head, next(x.b, byte)}) : head;
+}
+
+// The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves. So
+// it is with most intersections, of which each target of a row would be searched.
+ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
+    const Expr x = exprs_[e];
+    if (!x.lean && stack_is_low()) return kInfinite;  // rows are made without recursion
+    check_stack();
+    work_.spend(kByteWork);
+    if (x.op == Op::words) return next_of_words(x, byte);
+    if (x.op == Op::except) return next_of_difference(x, byte);
+    if (x.op == Op::value) return composites_->next(x.a, byte);
+    if (!x.lean) {
+        if (found_[e].looked_up >= kLookups) return kInfinite;
+        ++found_[e].looked_up;
+    }
+    if (x.op == Op::both) {
+        const ExprId to = step_of_intersection(x, byte);
+        return alive(to) ? to : kNone;
+    }
+    ExprId only = kNone;
+    std::vector<ExprId> several;
+    auto step_head = [&](ExprId head, ExprId tail) {
+        const ExprId left = next(head, byte);
+        if (left == kNone) return;
+        const ExprId made = left == kEmpty ? tail : cat(left, tail);
+        if (only == kNone) only = made;
+        else several.push_back(made);
+    };
+    const bool counts = x.op == Op::repeat && x.c != kInfinite;  // a state that is passed once; what comes round without end is not
+    if (counts) step_head(x.a, one_less(x));
+    const bool simple = counts || each_head(e, true, step_head);
+    if (!simple) {
+        found_[e].looked_up = kLookups;
+        return kInfinite;
+    }
+    if (!several.empty()) {
+        several.push_back(only);
+        only = alt(std::move(several));
+    }
+    return !x.boolean || x.lean || alive(only) ? only : kNone;
+}
+
+bool ExprPool::lives_after(ExprId e, std::string_view text) {
+    const ExprId start = e;
+    std::vector<ExprId> with, without;  // what must take the text, and what must not
+    for (std::size_t at = 0; at < text.size() && e != kNone;) {
+        const Expr x = exprs_[e];
+        const ExprId head = x.op == Op::cat ? x.a : e, tail = x.op == Op::cat ? x.b : kEmpty;
+        if (exprs_[head].op == Op::both) {
+            split_intersection(head, with, without);
+            const ByteSet behind = live(tail);
+            const auto may_end = [&] {
+                return std::all_of(with.begin(), with.end(), [&](ExprId p) { return exprs_[p].nullable; }) &&
+                       std::none_of(without.begin(), without.end(), [&](ExprId p) { return exprs_[p].nullable; });
+            };
+            for (; at < text.size(); ++at) {
+                const auto byte = static_cast<std::uint8_t>(text[at]);
+                if (behind.contains(byte) && may_end()) break;
+                for (ExprId& p : with)
+                    if ((p = next(p, byte)) == kNone) return false;
+                for (ExprId& p : without) p = next(p, byte);
+            }
+            std::vector<ExprId> parts = with;
+            for (const ExprId p : without) parts.push_back(negate(p));
+            e = cat(both(std::move(parts)), tail);
+        }
+        if (at < text.size()) e = next(e, static_cast<std::uint8_t>(text[at++]));
+    }
+    bool lives = false;
+    const auto follow = [&] {
+        ExprId to = start;
+        for (std::size_t at = 0; at < text.size() && to != kNone; ++at) to = next(to, static_cast<std::uint8_t>(text[at]));
+        lives = to != kNone;
+    };
+    // What is hard to tell from here is told by what was found on the way: most texts end before.
+    return with_short_searches([&] { lives = alive(e); }) || with_short_searches(follow) ? lives : alive(e);
+}
+
+void ExprPool::split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const {
+    with.clear();
+    without.clear();
+    std::vector<ExprId> todo{e};
+    while (!todo.empty()) {
+        const ExprId part = todo.back();
+        const Expr x = exprs_[part];
+        todo.pop_back();
+        if (x.op == Op::both) {
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
+        } else if (x.op == Op::except) {
+            todo.push_back(x.a);
+            without.push_back(x.b);
+        } else if (x.op == Op::negate) without.push_back(x.a);
+        else with.push_back(part);
+    }
+}
+
+ExprId ExprPool::after(ExprId e, std::string_view text) {
+    const Expr x = exprs_[e];
+    if (x.op == Op::words) {
+        Words::Step at{x.a, x.b};
+        for (const char b : text) {
+            if (at.part == 0 && words_->end(at.node) != kNone) return kInfinite;
+            at = words_->next(at.node, at.part, static_cast<std::uint8_t>(b));
+            if (at.node == Words::kNowhere) return kNone;
+        }
+        return word(at.node, at.part);
+    }
+    if (x.op == Op::except) {
+        const ExprId left = after(x.a, text);
+        if (left == kNone || left == kInfinite) return left;
+        const ExprId texts = after(x.b, text);
+        if (texts == kInfinite) return kInfinite;
+        const ExprId made = except(left, texts);
+        return alive(made) ? made : kNone;
+    }
+    if (x.op == Op::cat && x.lean) {
+        const ByteSet end = live(x.b);
+        if (std::ranges::any_of(text, [&](char b) { return end.contains(static_cast<std::uint8_t>(b)); })) return kInfinite;
+        const ExprId head = after(x.a, text);
+        return head == kNone || head == kInfinite ? head : cat(head, x.b);
+    }
+    for (const char b : text)
+        if ((e = next(e, static_cast<std::uint8_t>(b))) == kNone) return kNone;
+    return e;
+}
+
+ByteSet ExprPool::live_of_lean(ExprId e) {
+    const Expr x = exprs_[e];
+    if (x.op == Op::value) return composites_->begins(x.a);
+    ByteSet made;
+    if (x.op == Op::words) {
+        words_->live(x.a, x.b, made);
+        if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) made |= live(end);
+    } else {
+        made = live(x.a);
+        ByteSet both = live(x.b);
+        both &= made;
+        both.each([&](std::uint8_t b) {
+            if (!exprs_[next(x.a, b)].infinite && next_of_difference(x, b) == kNone) made.erase(b);
+        });
+    }
+    return made;
+}
+
+ByteSet ExprPool::live(ExprId e) {
+    if (exprs_[e].op == Op::repeat && !exprs_[e].boolean) return live(exprs_[e].a);
+    if (found_[e].live_row == 0 && (exprs_[e].lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+        check_stack();
+        if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e)) return live_of_lean(e);
+        ByteSet made;
+        if (each_head(e, false, [&](ExprId head, ExprId) { made |= live(head); })) return made;
+    }
+    const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
+    return sets_[rows_[r].live];
+}
+
+const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
+    if (class_sets_.size() <= classes) class_sets_.resize(classes_.size());
+    std::vector<ByteSet>& known = class_sets_[classes];
+    if (!known.empty()) return known;
+    std::vector<ByteSet> made;  // kept once it is complete: an allocation may fail
+    const auto& class_of = classes_[classes];
+    for (unsigned b = 0, next; b < 256; b = next) {
+        for (next = b + 1; next < 256 && class_of[next] == class_of[b]; ++next) {}
+        if (made.size() <= class_of[b]) made.resize(class_of[b] + 1u);
+        made[class_of[b]] |= ByteSet::range(b, next - 1);
+    }
+    return known = std::move(made);
+}
+
+// Bytes that none of the sets tells apart from which an expression is made, as far as its texts begin there.
+std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
+    std::vector<ByteSet> made;
+    if (!some.empty()) made.push_back(some);
+    const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(made, ByteSet::range(b, b)); }); };
+    std::vector<ExprId> todo{start};
+    while (!todo.empty() && made.size() < some.size()) {
+        const ExprId e = todo.back();
+        const Expr x = exprs_[e];
+        todo.pop_back();
+        if (const std::uint32_t row = found_[e].live_row ? found_[e].live_row : found_[e].raw_row) {
+            for (const ByteSet& bytes : sets_of_classes(rows_[row].classes)) split(made, bytes);
+        } else if (x.op == Op::set) split(made, sets_[x.a]);
+        else if (x.op == Op::cat) {
+            todo.push_back(x.a);
+            if (exprs_[x.a].nullable) todo.push_back(x.b);
+        } else if (x.op == Op::alt || x.op == Op::both) {
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
+        } else if (x.op == Op::except) todo.insert(todo.end(), {x.a, x.b});
+        else if (x.op == Op::negate || x.op == Op::repeat) todo.push_back(x.a);
+        else if (x.op == Op::words) {
+            ByteSet bytes;
+            words_->live(x.a, x.b, bytes);
+            split_all(bytes);
+            if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) todo.push_back(end);
+        } else if (x.op != Op::none && x.op != Op::empty && x.op != Op::label) split_all(some);
+        if (made.size() > kMaxWays || todo.size() > kMaxHeads) split_all(some);
+    }
+    return made;
+}
+
+bool ExprPool::takes(ExprId e, std::uint8_t byte) {
+    const Expr x = exprs_[e];
+    if (x.op == Op::repeat && !x.boolean) return takes(x.a, byte);
+    if (x.op == Op::words && found_[e].live_row == 0) {
+        if (words_->next(x.a, x.b, byte).node != Words::kNowhere) return true;
+        const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
+        return end > kEmpty && takes(end, byte);
+    }
+    if (x.op != Op::except && x.op != Op::value && found_[e].live_row == 0 && (x.lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+        check_stack();
+        bool some = false;
+        if (each_head(e, false, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
+    }
+    return next(e, byte) != kNone;
+}
+
+// Of all but repetitions, and products whose head is never empty: `row_before`.
+void ExprPool::derive(ExprId e, Targets& out) {
+    const Expr x = exprs_[e];
+    std::vector<Source> sources;
+    switch (x.op) {
+        case Op::none:
+        case Op::empty:
+        case Op::label:
+        case Op::repeat: return;  // never asked for
+        case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
+        case Op::cat: {
+            sources.push_back({raw_row(x.a), x.b});
+            sources.push_back({raw_row(x.b), kEmpty});
+            return derive_sum(sources, {}, out);
+        }
+        case Op::alt: {
+            std::vector<ExprId> heads;  // products that begin with a byte set need no row of their own
+            for (ExprId p : parts_of(e)) {
+                const Expr part = exprs_[p];
+                if (part.op == Op::cat && exprs_[part.a].op == Op::set) heads.push_back(p);
+                else sources.push_back({raw_row(p), kEmpty});
+            }
+            return derive_sum(sources, heads, out);
+        }
+        case Op::state: {
+            const auto steps = steps_[x.a];
+            for (auto [step, after] : steps) sources.push_back({raw_row(step), after});
+            return derive_sum(sources, {}, out);
+        }
+        case Op::number: return numbers_->derive(x.a, out);
+        case Op::value: return composites_->derive(x.a, out);
+        case Op::words: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_words(x, b); });
+        case Op::except: {
+            const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
+            for (unsigned b = 0; b < 256; ++b)
+                out[b] = except(targets_[from.offset + classes_[from.classes][b]], targets_[texts.offset + classes_[texts.classes][b]]);
+            return;
+        }
+        case Op::both: return derive_both(e, out);
+        case Op::negate: {
+            const std::uint32_t row = raw_row(x.a);
+            for (unsigned b = 0; b < 256; ++b) {
+                const ExprId t = targets_[rows_[row].offset + classes_[rows_[row].classes][b]];
+                out[b] = b && t == targets_[rows_[row].offset + classes_[rows_[row].classes][b - 1]] ? out[b - 1] : negate(t);
+            }
+            return;
+        }
+    }
+}
+
+void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out) {
+    // Mostly no byte leads two ways.
+    ByteSet taken;
+    bool clash = false;
+    auto take = [&](const ByteSet& bytes) {
+        clash |= taken.meets(bytes);
+        taken |= bytes;
+    };
+    for (const Source& s : sources) take(sets_[rows_[s.row].live]);
+    for (ExprId p : heads) take(sets_[exprs_[exprs_[p].a].a]);
+    if (!clash) {
+        for (const Source& s : sources) {
+            const Row row = rows_[s.row];
+            const auto& classes = classes_[row.classes];
+            std::array<ExprId, 256> made;
+            made.fill(kInfinite);
+            const ByteSet live = sets_[row.live];
+            live.each([&](std::uint8_t b) {
+                ExprId& product = made[classes[b]];
+                if (product == kInfinite) product = cat(targets_[row.offset + classes[b]], s.tail);
+                out[b] = product;
+            });
+        }
+        for (ExprId p : heads) sets_[exprs_[exprs_[p].a].a].each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
+        return;
+    }
+    work_.spend(50 * (sources.size() + heads.size()));
+    std::vector<ByteSet> blocks{taken};  // of bytes that none tells apart
+    std::vector<std::uint32_t> split_by;
+    const auto split_all = [&](std::span<const ByteSet> by) {
+        for (const ByteSet& bytes : by) split(blocks, bytes);
+    };
+    for (const Source& s : sources) {
+        const std::uint32_t classes = rows_[s.row].classes;
+        if (std::find(split_by.begin(), split_by.end(), classes) != split_by.end()) continue;
+        split_by.push_back(classes);
+        split_all(sets_of_classes(classes));
+    }
+    for (ExprId p : heads) split_all({&sets_[exprs_[exprs_[p].a].a], 1});
+    std::vector<std::vector<ExprId>> products(sources.size());  // by class; kInfinite: not made yet
+    for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kInfinite);
+    for (const ByteSet& bytes : blocks) {
+        work_.spend(2 * (sources.size() + heads.size()));
+        const auto first = static_cast<std::uint8_t>(bytes.from(0));
+        std::vector<ExprId> bucket;
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+            const Row row = rows_[sources[i].row];
+            const std::uint8_t k = classes_[row.classes][first];
+            ExprId& product = products[i][k];
+            if (product == kInfinite) product = cat(targets_[row.offset + k], sources[i].tail);
+            if (product != kNone) bucket.push_back(product);
+        }
+        for (ExprId p : heads)
+            if (sets_[exprs_[exprs_[p].a].a].contains(first)) bucket.push_back(exprs_[p].b);
+        const ExprId target = bucket.empty() ? kNone : bucket.size() == 1 ? bucket[0] : alt(std::move(bucket));
+        bytes.each([&](std::uint8_t b) { out[b] = target; });
+    }
+}
+
+// Bytes that no part tells apart have one target.
+void ExprPool::derive_both(ExprId e, Targets& out) {
+    const std::vector<ExprId> parts = parts_of(e);
+    work_.spend(kRowWork * parts.size());
+    std::array<std::uint32_t, 256> together{};
+    std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part comes to
+    for (ExprId p : parts) {
+        const Row row = rows_[raw_row(p)];
+        const auto& classes = classes_[row.classes];
+        std::vector<std::uint32_t> numbers(targets.size() * row.count, kInfinite);
+        std::vector<std::vector<ExprId>> made;
+        for (unsigned b = 0; b < 256; ++b) {
+            std::uint32_t& number = numbers[together[b] * row.count + classes[b]];
+            if (number == kInfinite) {
+                number = static_cast<std::uint32_t>(made.size());
+                made.push_back(targets[together[b]]);
+                made.back().push_back(targets_[row.offset + classes[b]]);
+            }
+            together[b] = number;
+        }
+        targets = std::move(made);
+    }
+    std::vector<ExprId> results;
+    results.reserve(targets.size());
+    work_.spend(4 * parts.size() * targets.size());
+    for (auto& one : targets) results.push_back(both(std::move(one)));
+    for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
+}
+
+ExprId ExprPool::base_of(ExprId e) {
+    if (!exprs_[e].endless) return kNone;
+    if (const ExprId whole = taken_from(e); whole != kNone) return whole;
+    const ExprId at = majority(e);
+    return at != kNone && majority(at) == at ? at : kNone;
+}
+
+ExprId ExprPool::taken_from(ExprId e) {
+    std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
+    bool found = false;
+    for (Expr x = exprs_[e];; x = exprs_[e]) {
+        const bool product = x.op == Op::cat, difference = product && exprs_[x.a].op == Op::except;
+        if (x.op == Op::except) e = x.a;
+        else if (difference) e = cat(exprs_[x.a].a, x.b);
+        else if (product && exprs_[x.a].op == Op::set) {
+            heads.push_back(x.a);
+            e = x.b;
+        } else break;
+        found |= x.op == Op::except || difference;
+    }
+    if (!found) return kNone;
+    for (; !heads.empty(); heads.pop_back()) e = cat(heads.back(), e);
+    return e;
+}
+
+ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
+    made.clear();
+    while (true) {
+        const Expr x = exprs_[e];
+        if (x.op == Op::except) {
+            made.push_back({x.b, kEmpty, kNone});
+            e = x.a;
+        } else if (x.op == Op::cat && exprs_[x.a].op == Op::except) {
+            const Expr head = exprs_[x.a];
+            made.push_back({head.b, x.b, head.a});
+            e = cat(head.a, x.b);
+        } else return e;
+    }
+}
+
+// Of what can be completed; that is asked of one after the other, since it may need a search.
+ExprId ExprPool::majority(ExprId e) {
+    const Row row = rows_[found_[e].live_row ? found_[e].live_row : raw_row(e)];
+    std::vector<std::pair<unsigned, ExprId>> ways;
+    const auto& sets = sets_of_classes(row.classes);
+    for (std::size_t k = 0; k < row.count; ++k)
+        if (const ExprId to = targets_[row.offset + k]; to != kNone) ways.emplace_back(sets[k].size(), to);
+    std::stable_sort(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const auto& [count, to] : ways)
+        if (alive(to)) return to;
+    return kNone;
+}
+
+// What an ambiguous count has open may be thousands of alternatives, of which a shortest text needs one.
+ExprId ExprPool::cheapest(ExprId e) {
+    while (!exprs_[e].boolean) {
+        const Expr whole = exprs_[e], x = whole.op == Op::cat ? exprs_[whole.a] : whole;
+        if (x.op != Op::alt) break;
+        std::vector<ExprId> kept;
+        for (std::uint32_t i = 0; i < x.b; ++i)
+            if (exprs_[args_[x.a + i]].shortest == x.shortest) kept.push_back(args_[x.a + i]);
+        if (kept.size() == x.b) break;
+        const ExprId made = alt(std::move(kept));
+        e = whole.op == Op::cat ? cat(made, whole.b) : made;
+    }
+    return e;
+}
+
+int ExprPool::best_byte(ExprId e) {
+    if (found_[e].best_byte == -2) {
+        const std::uint32_t target = shortest(e);
+        int best = is_value(e) && target != kInfinite ? composites_->best_byte(exprs_[e].a) : -1;
+        if (target != 0 && target != kInfinite)
+            for (unsigned b = 0; b < 256 && best < 0 && !is_value(e); ++b) {
+                const ExprId t = next(e, static_cast<std::uint8_t>(b));
+                if (t != kNone && shortest(t) == target - 1) best = static_cast<int>(b);
+            }
+        found_[e].best_byte = static_cast<std::int16_t>(best);
+    }
+    return found_[e].best_byte;
+}
+
+bool ExprPool::has_more(ExprId e) {
+    if (!exprs_[e].boolean) return e > kEmpty;
+    for (unsigned b = 0; b < 256; ++b)
+        if (next(e, static_cast<std::uint8_t>(b)) != kNone) return true;
+    return false;
+}
+
+const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
+    auto memo = labels_.find(e);
+    if (memo != labels_.end()) return memo->second;
+    std::vector<LabelDistance> found;
+    struct Task {
+        ExprId expr;
+        std::uint32_t distance;
+        bool further;
+    };
+    std::vector<Task> work{{e, 0, false}};
+    while (!work.empty()) {
+        const Task at = work.back();
+        work.pop_back();
+        work_.spend(kStateWork);
+        const Expr expr = exprs_[at.expr];
+        if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
+        else if (expr.op == Op::alt) {
+            for (ExprId p : parts_of(at.expr)) work.push_back({p, at.distance, at.further});
+        } else if (expr.op == Op::words && expr.labelled) {
+            std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // below this one, and how far away
+            auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
+                if (words_->end(node) != kNone) work.push_back({words_->end(node), distance, further});
+            };
+            auto go_on = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
+                words_->each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+            };
+            if (expr.b == 0) take_end(expr.a, at.distance, at.further);
+            go_on(expr.a, expr.b, at.distance);
+            while (!nodes.empty()) {
+                const auto [node, distance] = nodes.back();
+                nodes.pop_back();
+                work_.spend(kStateWork);
+                take_end(node, distance, true);
+                go_on(node, 0, distance);
+            }
+        } else if (expr.op == Op::cat && expr.labelled) {
+            const std::uint32_t head = shortest(expr.a);
+            if (head != kInfinite) work.push_back({expr.b, at.distance + head, at.further || has_more(expr.a)});
+        }
+    }
+    std::sort(found.begin(), found.end(), [](const LabelDistance& x, const LabelDistance& y) {
+        return x.label != y.label ? x.label < y.label : x.distance < y.distance;
+    });
+    std::size_t kept = 0;
+    for (const LabelDistance& next : found) {
+        if (kept && found[kept - 1].label == next.label) found[kept - 1].further |= next.further;
+        else found[kept++] = next;
+    }
+    found.resize(kept);
+    grew(64 + found.capacity() * sizeof(LabelDistance));
+    return labels_.emplace(e, std::move(found)).first->second;
+}
+
+std::uint32_t ExprPool::last_label(ExprId e, bool further) {
+    const auto of_words = [&](const Expr& x, bool wanted) {
+        return wanted || x.b ? words_->last_label_below(x.a, x.b) : words_->last_label(x.a);
+    };
+    if (exprs_[e].op == Op::words) return of_words(exprs_[e], further);  // as most sets of names are: no list is needed
+    std::uint32_t made = kInfinite;
+    std::vector<std::pair<ExprId, bool>> work{{e, further}};
+    while (!work.empty()) {
+        const auto [at, wanted] = work.back();
+        work.pop_back();
+        const Expr x = exprs_[at];
+        std::uint32_t found = kInfinite;
+        if (!x.labelled) continue;
+        if (x.op == Op::label && !wanted) found = x.a;
+        else if (x.op == Op::words) found = of_words(x, wanted);
+        else if (x.op == Op::alt)
+            for (ExprId p : parts_of(at)) work.emplace_back(p, wanted);
+        else if (x.op == Op::cat) work.emplace_back(x.b, wanted && !has_more(x.a));
+        if (found != kInfinite) made = made == kInfinite ? found : std::max(made, found);
+    }
+    return made;
+}
+
+}  // namespace guideway

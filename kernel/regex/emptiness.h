@@ -1,0 +1,104 @@
+// Whether a Boolean expression has a text: a search over the states of its parts.
+//
+// For the maintainer: a state is a sorted list of parts, those that must not take the text with a bit set, and the place
+// inside a character's spelling. A* (Hart, Nilsson and Raphael 1968): a shortest text of each part is a lower bound. Where any
+// text will do, what is nearest to its end goes first, and the search ends where it meets one that did before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/intern_table.h"
+#include "guideway/regex/expr.h"
+
+namespace guideway {
+
+// What one search has seen so far.
+struct LivenessSearch {
+    struct Listed {  // of parts, and a place behind them
+        std::uint32_t begin, count;
+        std::uint64_t hash;
+    };
+    struct Seen {
+        std::uint32_t list, depth, parent;
+    };
+    struct Task {
+        std::uint32_t least, at;  // bytes at least; in seen_: of equals the last
+    };
+    std::vector<Listed> lists_;
+    std::vector<std::uint32_t> listed_, depths_;
+    IdTable states_;
+    std::vector<Seen> seen_;
+    std::vector<Task> tasks_;
+    std::uint32_t best_ = kInfinite, best_at_ = 0;
+    bool any_ = false;  // any text will do
+    std::vector<std::uint32_t> parts_, flat_;
+    std::vector<ExprId> heads_;  // of `has_escapes`
+};
+
+class Liveness : LivenessSearch {
+public:
+    explicit Liveness(ExprPool& pool) : pool_(pool) {}
+    // Bytes of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
+    // Throws SearchLimit after too many states.
+    std::uint32_t shortest(ExprId start);
+    // Whether there is one. Throws the same.
+    bool alive(ExprId start);
+    // Whether a character that can only be written as an escape may come next; perhaps too often.
+    bool has_escapes(ExprId part);
+    std::size_t bytes() const {
+        return (listed_.capacity() + known_parts_.size()) * 4 + known_.size() * sizeof(Known) + known_ids_.bytes() + bytes_.size() * 48 + joint_.size() * 48;
+    }
+
+private:
+    // Begins a search. Another may stand open: a step of a value steps a machine, which asks whether something lives.
+    class Turn {
+    public:
+        explicit Turn(Liveness& all) : all_(all) {
+            if (all_.open_) before_ = std::make_unique<LivenessSearch>(std::exchange(static_cast<LivenessSearch&>(all_), {}));
+            ++all_.open_;
+        }
+        ~Turn() {
+            --all_.open_;
+            if (before_) static_cast<LivenessSearch&>(all_) = std::move(*before_);
+        }
+        Turn(const Turn&) = delete;
+
+    private:
+        Liveness& all_;
+        std::unique_ptr<LivenessSearch> before_;  // the one that stands open
+    };
+    struct Known {
+        Listed list;
+        bool alive;
+    };
+    static bool later(const Task& x, const Task& y) { return x.least != y.least ? x.least > y.least : x.at < y.at; }
+
+    std::uint32_t joint(std::uint32_t a, std::uint32_t b);
+    const std::vector<std::uint8_t>& bytes_of_classes(std::uint32_t classes);
+    ExprId after(ExprId part, std::uint8_t byte);
+    template <class F>
+    void each_way(F&& f);
+    bool begins(const ByteSet& bytes);
+    void follow(const ByteSet& bytes);
+    bool flatten();
+    bool lacks_bytes();
+    void see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent);
+    void go_on(const Seen& here, std::uint32_t at);
+    bool search(ExprId start, bool any, std::size_t most);
+    void keep(const Listed& list, bool alive);
+    void keep_path();
+
+    ExprPool& pool_;
+    std::unordered_map<std::uint64_t, std::uint32_t> joint_;  // classes of bytes that neither of two tells apart
+    std::vector<std::vector<std::uint8_t>> bytes_;            // by classes: a byte of each
+    std::vector<Known> known_;                                // lists without a text, and some with one
+    std::vector<std::uint32_t> known_parts_;
+    IdTable known_ids_;
+    unsigned open_ = 0;  // searches, one inside another
+};
+
+}  // namespace guideway

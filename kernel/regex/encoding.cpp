@@ -1,0 +1,185 @@
+#include "guideway/regex/encoding.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kLast = 0x10ffff;
+const Ranges& all_characters() {
+    static const Ranges all{{0, kLast}};
+    return all;
+}
+const char* const kShortEscapes = "\"\\/bfnrt";
+constexpr std::uint32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
+
+// The part of `ranges` inside [low, high].
+Ranges clip(const Ranges& ranges, std::uint32_t low, std::uint32_t high) {
+    Ranges kept;
+    for (auto [a, b] : ranges)
+        if (a <= high && b >= low) kept.emplace_back(std::max(a, low), std::min(b, high));
+    return kept;
+}
+
+unsigned utf8_length(std::uint32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
+
+std::array<unsigned, 4> utf8_bytes(std::uint32_t c, unsigned n) {
+    std::array<unsigned, 4> made{};
+    for (unsigned i = n; i-- > 1; c >>= 6) made[i] = 0x80 | (c & 0x3f);
+    constexpr unsigned lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    made[0] = lead[n] | c;
+    return made;
+}
+
+// Splits [low, high] so that in each piece all digits (of `bits` bits, `count` of them) below the first that differs
+// run over their whole range, and hands the pieces to f.
+template <class F>
+void split_digits(std::uint32_t low, std::uint32_t high, unsigned bits, unsigned count, F&& f) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> work{{low, high}};
+    while (!work.empty()) {
+        auto [a, b] = work.back();
+        work.pop_back();
+        bool whole = true;
+        for (unsigned i = 1; i < count && whole; ++i) {
+            const std::uint32_t m = (1u << (bits * i)) - 1;
+            if ((a & ~m) == (b & ~m)) continue;
+            if (a & m) {
+                work.emplace_back((a | m) + 1, b);
+                work.emplace_back(a, a | m);
+                whole = false;
+            } else if ((b & m) != m) {
+                work.emplace_back(b & ~m, b);
+                work.emplace_back(a, (b & ~m) - 1);
+                whole = false;
+            }
+        }
+        if (whole) f(a, b);
+    }
+}
+
+}  // namespace
+
+ExprId Speller::join(const std::vector<std::pair<unsigned, unsigned>>& pieces) {
+    ExprId made = kEmpty;
+    for (auto i = pieces.rbegin(); i != pieces.rend(); ++i) made = pool_.cat(pool_.set(ByteSet::range(i->first, i->second)), made);
+    return made;
+}
+
+ExprId Speller::utf8(const Ranges& ranges) {
+    std::map<ExprId, ByteSet> by_tail;  // lead bytes that share what follows stand in one set
+    auto add = [&](std::uint32_t low, std::uint32_t high) {
+        const unsigned n = utf8_length(high);
+        split_digits(low, high, 6, n, [&](std::uint32_t a, std::uint32_t b) {
+            const auto first = utf8_bytes(a, n), last = utf8_bytes(b, n);
+            std::vector<std::pair<unsigned, unsigned>> tail;
+            for (unsigned i = 1; i < n; ++i) tail.emplace_back(first[i], last[i]);
+            by_tail[join(tail)] |= ByteSet::range(first[0], last[0]);
+        });
+    };
+    constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {{0, 0x7f}, {0x80, 0x7ff}, {0x800, 0xd7ff}, {0xe000, 0xffff}, {0x10000, kLast}};
+    for (auto [low, high] : lengths)
+        for (auto [a, b] : clip(ranges, low, high)) add(a, b);
+    std::vector<ExprId> parts;
+    for (const auto& [tail, leads] : by_tail) parts.push_back(pool_.cat(pool_.set(leads), tail));
+    return pool_.alt(std::move(parts));
+}
+
+ExprId Speller::hex4(std::uint32_t low, std::uint32_t high) {
+    auto digits = [&](unsigned a, unsigned b) {
+        ByteSet set;
+        for (unsigned d = a; d <= b; ++d) {
+            set.insert(static_cast<std::uint8_t>("0123456789abcdef"[d]));
+            set.insert(static_cast<std::uint8_t>("0123456789ABCDEF"[d]));
+        }
+        return pool_.set(set);
+    };
+    std::vector<ExprId> parts;
+    split_digits(low, high, 4, 4, [&](std::uint32_t a, std::uint32_t b) {
+        ExprId made = kEmpty;
+        for (unsigned shift = 0; shift < 16; shift += 4) made = pool_.cat(digits(a >> shift & 15, b >> shift & 15), made);
+        parts.push_back(made);
+    });
+    return pool_.alt(std::move(parts));
+}
+
+ExprId Speller::escapes(const Ranges& ranges, Spelling spelling) {
+    const bool any = spelling == Spelling::escaped_any;
+    std::vector<ExprId> parts;  // what may follow the backslash
+    ByteSet shorts;
+    for (unsigned i = 0; i < 8; ++i)
+        if (!clip(ranges, kShortTargets[i], kShortTargets[i]).empty() && (any || kShortEscapes[i] != '/'))
+            shorts.insert(static_cast<std::uint8_t>(kShortEscapes[i]));
+    parts.push_back(pool_.set(shorts));
+    const ExprId u = byte('u');
+    if (!any) {
+        const auto digit = [](unsigned d) {
+            const auto b = static_cast<unsigned>("0123456789abcdef"[d]);
+            return std::pair<unsigned, unsigned>{b, b};
+        };
+        for (auto [low, high] : clip(ranges, 0, 0x1f))
+            for (std::uint32_t c = low; c <= high; ++c)
+                if (std::find(std::begin(kShortTargets), std::end(kShortTargets), c) == std::end(kShortTargets))
+                    parts.push_back(pool_.cat(u, join({digit(0), digit(0), digit(c >> 4), digit(c & 15)})));
+        return pool_.cat(byte('\\'), pool_.alt(std::move(parts)));
+    }
+    for (auto [low, high] : clip(ranges, 0, 0xd7ff)) parts.push_back(pool_.cat(u, hex4(low, high)));
+    for (auto [low, high] : clip(ranges, 0xe000, 0xffff)) parts.push_back(pool_.cat(u, hex4(low, high)));
+    const ExprId low_escape = pool_.cat(byte('\\'), u);
+    auto pair = [&](std::uint32_t h1, std::uint32_t h2, std::uint32_t l1, std::uint32_t l2) {
+        if (h1 <= h2 && l1 <= l2)
+            parts.push_back(pool_.cat(u, pool_.cat(hex4(0xd800 + h1, 0xd800 + h2), pool_.cat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
+    };
+    for (auto [low, high] : clip(ranges, 0x10000, kLast)) {
+        const std::uint32_t h1 = (low - 0x10000) >> 10, h2 = (high - 0x10000) >> 10, l1 = low & 0x3ff, l2 = high & 0x3ff;
+        if (h1 == h2) {
+            pair(h1, h1, l1, l2);
+            continue;
+        }
+        pair(h1, h1, l1, 0x3ff);
+        if (h2 > h1 + 1) pair(h1 + 1, h2 - 1, 0, 0x3ff);
+        pair(h2, h2, 0, l2);
+    }
+    return pool_.cat(byte('\\'), pool_.alt(std::move(parts)));
+}
+
+ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
+    const auto mode = static_cast<unsigned>(spelling);
+    if (auto known = known_[mode].find(ranges); known != known_[mode].end()) return known->second;
+    ExprId made;
+    if (spelling == Spelling::text) made = utf8(ranges);
+    else {
+        Ranges raw;
+        for (auto [low, high] : {std::pair<std::uint32_t, std::uint32_t>{0x20, 0x21}, {0x23, 0x5b}, {0x5d, kLast}})
+            for (auto r : clip(ranges, low, high)) raw.push_back(r);
+        made = pool_.alt({utf8(raw), escapes(ranges, spelling)});
+    }
+    if (made > kEmpty) pool_.mark_within(made, mode);
+    if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
+    // Not in `universe`: texts of some length come to it by themselves.
+    if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);
+    pool_.grew(80 + ranges.size() * sizeof ranges[0]);
+    known_[mode].emplace(ranges, made);
+    return made;
+}
+
+ExprId Speller::universe(Spelling spelling) { return pool_.repeat(characters(all_characters(), spelling), 0, kInfinite); }
+
+ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail) {
+    if (texts.size() == 1 && texts[0].size() == 1) {  // a quote: a set of bytes, as others write it
+        const char32_t c = texts[0][0];
+        return pool_.cat(characters({{c, c}}, spelling), tail);
+    }
+    const bool ends = pool_.may_end_words(tail);
+    std::vector<Words::Text> all;
+    all.reserve(texts.size());
+    for (auto& text : texts) all.push_back({std::move(text), ends ? tail : kEmpty});
+    const ExprId made = pool_.word(pool_.words().make(std::move(all), spelling));
+    return ends ? made : pool_.cat(made, tail);
+}
+
+}  // namespace guideway

@@ -1,0 +1,627 @@
+// Interning: the constructors of expressions and the laws they apply.
+#include "guideway/regex/expr.h"
+
+#include <algorithm>
+
+#include "guideway/base/error.h"
+#include "guideway/base/fixed_limit.h"
+#include "guideway/regex/emptiness.h"
+#include "guideway/regex/encoding.h"
+#include "guideway/regex/external_language.h"
+#include "guideway/regex/number_language.h"
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint8_t kAllSpellings = 7;
+constexpr std::uint32_t kMaxJoined = 4096;  // characters of sets of texts that are joined one by one
+constexpr std::uint64_t kExprWork = 10;
+constexpr std::size_t kLargeSum = 256;
+constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocation adds
+
+}  // namespace
+
+ExprPool::~ExprPool() = default;
+
+ExprPool::ExprPool(ExprLimits limits)
+    : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
+    if (limits.max_exprs > kMaxExprs)
+        throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
+    rows_.push_back({});  // row 0 stands for "not made"
+    Expr none;
+    none.spelled = none.respelled = true;
+    intern(none);
+    Expr empty;
+    empty.op = Op::empty;
+    empty.nullable = true;
+    empty.within = kAllSpellings;
+    empty.shortest = 0;
+    empty.sure = empty.finite = empty.spelled = empty.respelled = true;
+    intern(empty);
+}
+
+std::vector<ExprId> ExprPool::parts_of(ExprId e) const {
+    const Expr& x = exprs_[e];
+    auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
+    return {first, first + static_cast<std::ptrdiff_t>(x.b)};
+}
+
+std::uint64_t ExprPool::hash(const Expr& x, const std::vector<ExprId>* parts) const {
+    std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
+    if (parts) {
+        for (ExprId p : *parts) h = mix(h, p);
+        return h;
+    }
+    return mix(mix(mix(h, x.a), x.b), x.c);
+}
+
+bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const {
+    if (x.op != y.op) return false;
+    if (!parts) return x.a == y.a && x.b == y.b && x.c == y.c;
+    return y.b == parts->size() && std::equal(parts->begin(), parts->end(), args_.begin() + static_cast<std::ptrdiff_t>(y.a));
+}
+
+std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
+    const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
+    if (known != IdTable::kMissing) {
+        exprs_[known].spelled |= made.spelled;
+        exprs_[known].respelled |= made.respelled;
+        exprs_[known].within |= made.within;
+        exprs_[known].counted |= made.counted;
+    }
+    return known;
+}
+
+ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
+    const std::uint64_t h = hash(made, parts);
+    if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
+    work_.spend(kExprWork);
+    if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
+    if (made.depth > limits_.max_depth) throw over_limit(limits_.max_depth, "levels of nested regular expressions", "nest fewer groups");
+    if (parts) {
+        made.a = static_cast<std::uint32_t>(args_.size());
+        made.b = static_cast<std::uint32_t>(parts->size());
+        args_.insert(args_.end(), parts->begin(), parts->end());
+    }
+    const auto id = static_cast<ExprId>(exprs_.size());
+    made.measured = !made.boolean && made.op != Op::number && (made.op != Op::value || made.finite);
+    made.sure |= !made.boolean && made.op != Op::none;
+    while (found_.size() <= id) found_.push_back({});  // one more than needed where the next allocation failed before
+    exprs_.push_back(made);
+    interned_.add(h, id);
+    return id;
+}
+
+std::uint32_t ExprPool::set_id(const ByteSet& bytes) {
+    const std::uint64_t h = ByteSetHash{}(bytes);
+    std::uint32_t id = set_ids_.find(h, [&](std::uint32_t known) { return sets_[known] == bytes; });
+    if (id != IdTable::kMissing) return id;
+    id = static_cast<std::uint32_t>(sets_.size());
+    sets_.push_back(bytes);
+    set_ids_.add(h, id);
+    return id;
+}
+
+ExprId ExprPool::set(const ByteSet& bytes) {
+    if (bytes.empty()) return kNone;
+    static const ByteSet ascii = ByteSet::range(0, 0x7f);
+    static const ByteSet unescaped = [] {
+        ByteSet plain = ByteSet::range(0x20, 0x7f);
+        plain.words[0] &= ~(std::uint64_t{1} << '"');
+        plain.words[1] &= ~(std::uint64_t{1} << ('\\' - 64));
+        return plain;
+    }();
+    Expr made;
+    made.op = Op::set;
+    made.a = set_id(bytes);
+    made.shortest = 1;
+    made.sure = made.finite = true;
+    made.spelled = made.respelled = bytes == ByteSet::range('"', '"');  // the end of a string
+    made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
+    return intern(made);
+}
+
+ExprId ExprPool::cat(ExprId a, ExprId b) {
+    if (a == kNone || b == kNone) return kNone;
+    if (a == kEmpty) return b;
+    if (b == kEmpty) return a;
+    std::vector<ExprId> heads;
+    while (exprs_[a].op == Op::cat) {
+        heads.push_back(exprs_[a].a);
+        a = exprs_[a].b;
+    }
+    work_.spend(4 * heads.size());
+    b = product(a, b);
+    for (; !heads.empty(); heads.pop_back()) b = product(heads.back(), b);
+    return b;
+}
+
+// Of what is no product, and anything.
+ExprId ExprPool::product(ExprId head, ExprId b) {
+    Expr made;
+    made.op = Op::cat;
+    made.a = head;
+    made.b = b;
+    const Expr x = exprs_[head], y = exprs_[b];
+    made.spelled = made.respelled = x.spelled && y.spelled;
+    made.within = x.within & y.within;
+    made.counted = x.counted || y.counted;
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
+    // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
+    if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
+        Words::Text text = words_->only_text(x.a);
+        text.end = cat(text.end, b);
+        return word(words_->make({std::move(text)}, words_->spelling(x.a)));
+    }
+    made.nullable = x.nullable && y.nullable;
+    made.boolean = x.boolean || y.boolean;
+    made.bounded = x.bounded || y.bounded;
+    made.endless = x.endless || y.endless;
+    made.labelled = x.labelled || y.labelled;
+    made.sure = x.sure && y.sure;
+    made.finite = x.finite && y.finite;
+    made.infinite = made.sure && (x.infinite || y.infinite);
+    made.lean = x.lean;
+    const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
+    made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
+    made.shortest = sum(x.shortest, y.shortest);
+    return intern(made);
+}
+
+bool ExprPool::is_quote(ExprId e) const {
+    const Expr& x = exprs_[e];
+    return x.op == Op::set || x.op == Op::label || (x.op == Op::cat && exprs_[x.a].op == Op::set && exprs_[x.b].op == Op::label);
+}
+
+// A product whose head may be empty holds all texts of what follows it, which is then not needed beside it. Without
+// this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
+void ExprPool::drop_tails(std::vector<ExprId>& sum) {
+    constexpr int kSteps = 64;
+    const std::uint64_t each = sum.size() > kLargeSum ? 4 : 2;  // per step
+    std::vector<ExprId> dropped;
+    for (ExprId p : sum) {
+        const Expr* x = &exprs_[p];
+        int step = 0;
+        for (; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
+            const ExprId tail = x->b;
+            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which goes on from there itself
+                dropped.push_back(tail);
+                break;
+            }
+            x = &exprs_[tail];
+        }
+        if (step) work_.spend(each * static_cast<std::uint64_t>(step));
+    }
+    if (dropped.empty()) return;
+    std::sort(dropped.begin(), dropped.end());
+    std::erase_if(sum, [&](ExprId p) { return std::binary_search(dropped.begin(), dropped.end(), p); });
+}
+
+// Whether all texts of p are texts of q, as far as products of equal parts show it: q repeats a part at least as freely.
+bool ExprPool::is_within(ExprId p, ExprId q) const {
+    constexpr unsigned kSteps = 16;
+    for (unsigned step = 0; step < kSteps && p != q; ++step) {
+        const Expr &x = exprs_[p], &y = exprs_[q];
+        const ExprId a = x.op == Op::cat ? x.a : p, b = y.op == Op::cat ? y.a : q;
+        if (a != b) {
+            const Expr &few = exprs_[a], &many = exprs_[b];
+            if (many.op != Op::repeat) return false;
+            const bool repeats = few.op == Op::repeat && few.a == many.a;
+            if (!repeats && a != many.a) return false;
+            if ((repeats ? few.b : 1) < many.b || (repeats ? few.c : 1) > many.c) return false;
+        }
+        p = x.op == Op::cat ? x.b : kEmpty;
+        q = y.op == Op::cat ? y.b : kEmpty;
+    }
+    return p == q;
+}
+
+// Of counts that differ in their bounds alone, the freest ones are enough. Without this, a text of n dots had about n * n / 2
+// counts open in `(.{1,63}\.){1,127}`, and each state took 25 us.
+void ExprPool::drop_counts(std::vector<ExprId>& sum) {
+    constexpr std::size_t kMostCounts = 32;
+    std::vector<ExprId> counts;
+    for (const ExprId p : sum) {
+        const Expr& x = exprs_[p];
+        if (x.bounded && !x.labelled && (x.op == Op::cat || x.op == Op::repeat)) counts.push_back(p);
+    }
+    if (counts.size() < 2 || counts.size() > kMostCounts) return;
+    work_.spend(counts.size());
+    std::vector<ExprId> dropped;
+    for (const ExprId p : counts) {
+        const auto holds = [&](ExprId q) { return q != p && std::find(dropped.begin(), dropped.end(), q) == dropped.end() && is_within(p, q); };
+        if (std::any_of(counts.begin(), counts.end(), holds)) dropped.push_back(p);
+    }
+    if (!dropped.empty()) std::erase_if(sum, [&](ExprId p) { return std::find(dropped.begin(), dropped.end(), p) != dropped.end(); });
+}
+
+// Sets of texts in one spelling become one. Where a large one would be copied for a small one's sake, they stay as they are.
+void ExprPool::join_words(std::vector<ExprId>& sum) {
+    for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) {
+        std::uint32_t count = 0, total = 0, largest = 0;
+        auto joins = [&](ExprId p) { return exprs_[p].op == Op::words && exprs_[p].b == 0 && words_->spelling(exprs_[p].a) == spelling; };
+        for (ExprId p : sum)
+            if (joins(p)) {
+                ++count;
+                total = guideway::sum(total, words_->characters(exprs_[p].a));
+                largest = std::max(largest, words_->characters(exprs_[p].a));
+            }
+        if (count < 2 || (total > kMaxJoined && largest > total / 2)) continue;
+        std::vector<Words::Text> all;
+        for (ExprId p : sum)
+            if (joins(p)) {
+                auto more = words_->texts(exprs_[p].a);
+                all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+            }
+        std::erase_if(sum, joins);
+        const ExprId made = word(words_->make(std::move(all), spelling));
+        sum.insert(std::lower_bound(sum.begin(), sum.end(), made), made);
+    }
+}
+
+ExprId ExprPool::alt(std::vector<ExprId> parts) {
+    std::vector<ExprId> flat;
+    ByteSet bytes;
+    std::uint8_t universe = 0;
+    bool spelled = true, respelled = true;  // of sums whose parts fall apart here
+    const ExprId everything = negate(kNone);
+    auto take = [&](ExprId p) {
+        if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].a];
+        else if (p != kNone) flat.push_back(p);
+        universe |= exprs_[p].universe;
+    };
+    for (ExprId p : parts) {
+        if (p == everything) return everything;
+        spelled &= exprs_[p].spelled;
+        respelled &= exprs_[p].respelled;
+        if (exprs_[p].op == Op::alt)
+            for (std::uint32_t i = 0; i < exprs_[p].b; ++i) take(args_[exprs_[p].a + i]);
+        else take(p);
+    }
+    if (!bytes.empty()) flat.push_back(set(bytes));
+    work_.spend((flat.size() > kLargeSum ? 20 : 4) * flat.size());  // a large sum does not fit in the processor's cache
+    std::sort(flat.begin(), flat.end());
+    flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+    if (universe)  // all texts of a spelling absorb every other text of it
+        std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
+    join_words(flat);
+    drop_tails(flat);
+    drop_counts(flat);
+    if (flat.empty()) return kNone;
+    if (flat.size() == 1) {
+        exprs_[flat[0]].spelled |= spelled;
+        exprs_[flat[0]].respelled |= respelled;
+        return flat[0];
+    }
+    Expr made;
+    made.op = Op::alt;
+    made.within = kAllSpellings;
+    made.finite = true;
+    made.spelled = spelled;
+    made.respelled = respelled;
+    for (ExprId p : flat) {
+        const Expr& x = exprs_[p];
+        made.nullable |= x.nullable;
+        made.boolean |= x.boolean;
+        made.bounded |= x.bounded;
+        made.counted |= x.counted;
+        made.endless |= x.endless;
+        made.labelled |= x.labelled;
+        made.within &= x.within;
+        made.sure |= x.sure;
+        made.finite &= x.finite;
+        made.infinite |= x.infinite;
+        made.shortest = std::min(made.shortest, x.shortest);
+        const bool flat_head = x.op == Op::set || (x.op == Op::cat && exprs_[x.a].op == Op::set);
+        made.depth = std::max<std::uint16_t>(made.depth, flat_head ? 0 : static_cast<std::uint16_t>(x.depth + 1));
+    }
+    return intern(made, &flat);
+}
+
+ExprId ExprPool::both(std::vector<ExprId> parts) {
+    std::vector<ExprId> flat;
+    const ExprId everything = negate(kNone);
+    for (ExprId p : parts) {
+        if (p == kNone) return kNone;
+        if (p == everything) continue;
+        if (exprs_[p].op == Op::both)
+            for (ExprId q : parts_of(p)) flat.push_back(q);
+        else flat.push_back(p);
+    }
+    work_.spend(4 * flat.size());
+    std::sort(flat.begin(), flat.end());
+    flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
+    for (ExprId p : flat)  // all texts of a spelling are neutral beside a subset of them
+        if (exprs_[p].universe && std::any_of(flat.begin(), flat.end(), [&](ExprId q) {
+                return q != p && (exprs_[q].within & exprs_[p].universe);
+            })) {
+            std::erase(flat, p);
+            break;
+        }
+    for (ExprId p : flat)  // nothing of a spelling is left where all of its texts are excluded
+        if (exprs_[p].op == Op::negate && exprs_[exprs_[p].a].universe &&
+            std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return (exprs_[q].within & exprs_[exprs_[p].a].universe) != 0; }))
+            return kNone;
+    if (flat.empty()) return everything;
+    if (flat.size() == 1) return flat[0];
+    Expr made;
+    made.op = Op::both;
+    made.boolean = made.endless = true;
+    made.nullable = made.respelled = true;
+    made.shortest = 0;
+    for (ExprId p : flat) {
+        made.nullable &= exprs_[p].nullable;
+        made.endless &= exprs_[p].endless;
+        made.bounded |= exprs_[p].bounded;
+        made.shortest = std::max(made.shortest, exprs_[p].shortest);
+        made.within |= exprs_[p].within;
+        made.spelled |= exprs_[p].spelled;
+        made.respelled &= exprs_[p].respelled;
+        made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
+    }
+    made.spelled &= made.respelled;
+    if (std::binary_search(flat.begin(), flat.end(), kEmpty)) return made.nullable ? kEmpty : kNone;
+    std::vector<ExprId> taken, left;
+    for (ExprId p : flat) {
+        if (exprs_[p].op == Op::negate && exprs_[exprs_[p].a].finite) taken.push_back(exprs_[p].a);
+        else left.push_back(p);
+    }
+    if (!taken.empty() && !left.empty()) return except(both(std::move(left)), alt(std::move(taken)));
+    // What is left of one language by several finite sets of texts, each taken away by itself.
+    const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::except ? exprs_[p].a : p; };
+    const ExprId base = taken_from(flat[0]);
+    if (exprs_[base].infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].finite); }))
+        made.infinite = made.sure = true;
+    return intern(made, &flat);
+}
+
+ExprId ExprPool::except(ExprId a, ExprId texts) {
+    if (exprs_[a].op == Op::except) {
+        texts = alt({exprs_[a].b, texts});
+        a = exprs_[a].a;
+    }
+    if (a == kNone || texts == kNone) return a;
+    if (a == kEmpty) return exprs_[texts].nullable ? kNone : kEmpty;
+    const Expr x = exprs_[a], y = exprs_[texts];
+    Expr made;
+    made.op = Op::except;
+    made.a = a;
+    made.b = texts;
+    made.boolean = made.lean = true;
+    made.bounded = x.bounded;
+    made.endless = x.endless;
+    made.finite = x.finite;
+    made.shortest = x.shortest;  // a lower bound, as for all Booleans until they are measured
+    made.infinite = made.sure = x.infinite;
+    made.nullable = x.nullable && !y.nullable;
+    made.respelled = x.respelled && y.respelled;
+    made.spelled = x.spelled && y.respelled;
+    made.within = x.within;
+    made.depth = static_cast<std::uint16_t>(std::max(x.depth, y.depth) + 1);
+    return intern(made);
+}
+
+ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
+    if (node == Words::kNowhere) return kNone;
+    if (part == 0 && words_->is_end(node)) return words_->end(node);
+    Expr made;
+    made.op = Op::words;
+    made.a = node;
+    made.b = part;
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
+    const ExprId end = part == 0 ? words_->end(node) : kNone;
+    made.nullable = end != kNone && exprs_[end].nullable;
+    made.labelled = words_->last_label(node) != kInfinite;
+    made.sure = made.finite = made.lean = true;
+    made.spelled = made.respelled = part == 0 && words_->spelling(node) == Spelling::escaped_any && words_->ends_spelled(node);
+    if (part == 0 && words_->is_plain(node)) {
+        made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(words_->spelling(node)));
+    }
+    made.depth = static_cast<std::uint16_t>(words_->depth(node) + 1);
+    made.shortest = words_->shortest(node, part);
+    return intern(made);
+}
+
+bool ExprPool::leads_as_far(ExprId e, ExprId next) const {
+    if (!is_word(e) || !is_word(next)) return false;
+    const Expr &from = exprs_[e], &to = exprs_[next];
+    const auto leaves_none = [&](const Expr& x) {  // by the character that it is in
+        return x.b == 0 || (words_->children(x.a) == 1 && words_->end(x.a) == kNone);
+    };
+    const std::uint32_t count = words_->count(from.a);
+    return count < kInfinite - 1 && count == words_->count(to.a) && leaves_none(from) && leaves_none(to) && (to.b || words_->end(to.a) == kNone);
+}
+
+ExprId ExprPool::end_of_word(ExprId e) const {
+    const Expr& x = exprs_[e];
+    return x.op == Op::words && x.b == 0 ? words_->end(x.a) : kNone;
+}
+
+ExprId ExprPool::negate(ExprId a) {
+    if (exprs_[a].op == Op::negate) return exprs_[a].a;
+    Expr made;
+    made.op = Op::negate;
+    made.a = a;
+    made.boolean = made.endless = true;
+    made.infinite = made.sure = exprs_[a].finite;
+    made.bounded = !exprs_[a].boolean && exprs_[a].shortest > kNear;
+    made.shortest = exprs_[a].nullable ? 1 : 0;
+    made.respelled = exprs_[a].respelled;
+    made.nullable = !exprs_[a].nullable;
+    made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
+    return intern(made);
+}
+
+ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) {
+    if (a == kEmpty || maximum == 0) return kEmpty;
+    if (a == kNone) return minimum == 0 ? kEmpty : kNone;
+    if (exprs_[a].nullable) minimum = 0;
+    if (minimum == 1 && maximum == 1) return a;
+    const Expr x = exprs_[a];
+    if (x.op == Op::repeat && x.b == 0 && x.c == kInfinite) return a;
+    Expr made;
+    made.op = Op::repeat;
+    made.a = a;
+    made.b = minimum;
+    made.c = maximum;
+    made.nullable = minimum == 0;
+    made.boolean = x.boolean;
+    made.endless = x.endless || maximum == kInfinite;
+    made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
+    made.counted = x.counted || (maximum != kInfinite && units_.find(a));
+    made.within = x.within;
+    made.sure = x.sure || minimum == 0;
+    made.spelled = made.respelled = x.spelled;
+    made.finite = x.finite && maximum != kInfinite;
+    made.infinite = x.sure && (x.infinite || (maximum == kInfinite && !x.labelled));
+    made.depth = static_cast<std::uint16_t>(x.depth + 1);
+    made.shortest = multiply(x.shortest, minimum);
+    return intern(made);
+}
+
+bool ExprPool::has_summand(ExprId e, ExprId summand) {
+    if (e == summand) return true;
+    const Expr x = exprs_[e];
+    if (x.op == Op::alt) {
+        const auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
+        return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), summand);
+    }
+    bool found = false;
+    each_summand(e, [&](ExprId one) { return found = one == summand; });
+    return found;
+}
+
+bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
+    constexpr int kSteps = 256;  // a product of thousands of parts is asked for each of its states
+    bool all = true;
+    each_part(e, [&](ExprId last) {
+        Expr x = exprs_[last];
+        for (int step = 0; step < kSteps && (x.op == Op::cat || x.op == Op::except || x.op == Op::both); ++step, x = exprs_[last])
+            last = x.op == Op::cat ? x.b : x.op == Op::except ? x.a : args_[x.a];  // of an intersection one part will do
+        all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
+        return !all;
+    });
+    return all;
+}
+
+// Keys of one text, as most are, become one set of texts at once.
+ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
+    std::map<std::pair<ExprId, Spelling>, std::vector<Words::Text>> texts;  // by the quote before them
+    std::vector<ExprId> made;
+    for (const auto& [key, number] : keys) {
+        const Expr x = exprs_[key];
+        const bool quoted = x.op == Op::cat && exprs_[x.a].op == Op::set;
+        const Expr y = quoted ? exprs_[x.b] : x;
+        if (y.op != Op::words || y.b != 0 || words_->count(y.a) != 1) {
+            made.push_back(cat(key, label(number)));
+            continue;
+        }
+        Words::Text text = words_->only_text(y.a);
+        text.end = cat(text.end, label(number));
+        texts[{quoted ? x.a : kEmpty, words_->spelling(y.a)}].push_back(std::move(text));
+    }
+    for (auto& [kind, all] : texts) made.push_back(cat(kind.first, word(words_->make(std::move(all), kind.second))));
+    return alt(std::move(made));
+}
+
+ExprId ExprPool::label(std::uint32_t number) {
+    Expr made;
+    made.op = Op::label;
+    made.a = number;
+    made.nullable = made.labelled = made.sure = made.finite = made.spelled = made.respelled = true;
+    made.shortest = 0;
+    return intern(made);
+}
+
+ExprId ExprPool::graph(const std::vector<GraphState>& states) {
+    std::vector<std::uint32_t> key;
+    for (const GraphState& state : states) {
+        key.push_back(state.accepting);
+        key.push_back(static_cast<std::uint32_t>(state.edges.size()));
+        for (const GraphEdge& edge : state.edges) key.insert(key.end(), {edge.step, edge.to});
+    }
+    auto known = graphs_.find(key);
+    if (known != graphs_.end()) return known->second;
+
+    // Distances to acceptance, from its states backwards; what has none is not made.
+    std::vector<std::uint32_t> shortest(states.size(), kInfinite), queue;
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> into(states.size());
+    std::uint8_t within = kAllSpellings;
+    bool spelled = true;
+    std::uint16_t depth = 0;
+    for (std::uint32_t i = 0; i < states.size(); ++i) {
+        for (const GraphEdge& edge : states[i].edges)
+            if (edge.step != kNone) {
+                into[edge.to].emplace_back(i, exprs_[edge.step].shortest);
+                within &= exprs_[edge.step].within;
+                spelled &= exprs_[edge.step].spelled;
+                depth = std::max<std::uint16_t>(depth, static_cast<std::uint16_t>(exprs_[edge.step].depth + 1));
+            }
+        if (states[i].accepting) shortest[i] = 0, queue.push_back(i);
+    }
+    for (std::size_t i = 0; i < queue.size(); ++i)
+        for (auto [from, length] : into[queue[i]])
+            if (sum(shortest[queue[i]], length) < shortest[from]) {
+                shortest[from] = sum(shortest[queue[i]], length);
+                queue.push_back(from);
+            }
+
+    std::vector<ExprId> ids(states.size(), kNone);
+    auto leads_on = [&](const GraphEdge& edge) { return edge.step != kNone && shortest[edge.to] != kInfinite; };
+    for (std::uint32_t i = 0; i < states.size(); ++i) {
+        if (shortest[i] == kInfinite) continue;
+        Expr made;
+        made.op = Op::state;
+        made.endless = true;
+        made.a = static_cast<std::uint32_t>(steps_.size());
+        made.nullable = states[i].accepting;
+        made.within = within;
+        made.spelled = made.respelled = spelled;
+        made.depth = depth;
+        made.shortest = shortest[i];
+        const bool ends = std::none_of(states[i].edges.begin(), states[i].edges.end(), leads_on);
+        ids[i] = ends ? kEmpty : intern(made);
+        steps_.emplace_back();
+        grew(sizeof steps_[0] + states[i].edges.size() * sizeof steps_[0][0]);
+    }
+    for (std::uint32_t i = 0; i < states.size(); ++i)
+        if (ids[i] > kEmpty)
+            for (const GraphEdge& edge : states[i].edges)
+                if (leads_on(edge)) steps_[exprs_[ids[i]].a].emplace_back(edge.step, ids[edge.to]);
+    const ExprId first = ids.empty() ? kNone : ids[0];
+    grew(kNodeBytes + key.size() * sizeof key[0]);
+    graphs_.emplace(std::move(key), first);
+    return first;
+}
+
+ExprId ExprPool::number(std::uint32_t state) {
+    Expr made;
+    made.op = Op::number;
+    made.a = state;
+    made.nullable = numbers_->accepting(state);
+    made.shortest = made.nullable ? 0 : 1;  // a lower bound
+    return intern(made);
+}
+
+void ExprPool::install_composites(std::unique_ptr<ExternalLanguage> language) { composites_ = std::move(language); }
+
+ExprId ExprPool::value(std::uint32_t state) {
+    Expr made;
+    made.op = Op::value;
+    made.a = state;
+    made.nullable = composites_->accepting(state);
+    made.lean = true;
+    made.finite = composites_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
+    made.depth = 1;
+    made.shortest = made.finite ? composites_->shortest(state) : made.nullable ? 0 : 1;
+    return intern(made);
+}
+
+std::size_t ExprPool::bytes() const {
+    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 +
+           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
+}
+
+}  // namespace guideway

@@ -1,0 +1,41 @@
+// Languages that an expression pool contains but whose automata are implemented by a higher layer: JSON arrays and objects as
+// values (grammar layer). A state is a number, and an expression of the pool (Op::value) names it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "guideway/base/byte_set.h"
+#include "guideway/regex/expr.h"
+
+namespace guideway {
+
+class ExternalLanguage {
+public:
+    ExternalLanguage() = default;
+    ExternalLanguage(const ExternalLanguage&) = delete;
+    ExternalLanguage& operator=(const ExternalLanguage&) = delete;
+    virtual ~ExternalLanguage() = default;
+
+    virtual bool accepting(std::uint32_t state) const = 0;
+    // Whether all texts of the state are encodings of one value.
+    virtual bool single(std::uint32_t state) const = 0;
+    // A lower bound of the number of different values, from the start; kInfinite: infinitely many.
+    virtual std::uint32_t at_least(std::uint32_t state) const = 0;
+    // After how many bytes it is certain that a text is none of some given values: this many beyond the longest of them, as
+    // they were written. Of a given value: its length.
+    virtual std::uint32_t reach(std::uint32_t state) const = 0;
+    // Bytes of the completion that `best_byte` begins.
+    virtual std::uint32_t shortest(std::uint32_t state) = 0;
+    virtual int best_byte(std::uint32_t state) = 0;
+    // The derivative.
+    virtual ExprId next(std::uint32_t state, std::uint8_t byte) = 0;
+    // A superset of the bytes that can come next.
+    virtual ByteSet begins(std::uint32_t state) = 0;
+    // All derivatives.
+    virtual void derive(std::uint32_t state, std::array<ExprId, 256>& out) = 0;
+    virtual std::size_t bytes() const = 0;
+};
+
+}  // namespace guideway

@@ -1,0 +1,135 @@
+// Work is counted: hostile input ends, and whatever was cut off anywhere has changed nothing and goes on when asked again.
+#include <chrono>
+#include <random>
+
+#include "check.hpp"
+#include "guideway/base/error.h"
+#include "guideway/matcher/batch.h"
+#include "guideway/matcher/matcher.h"
+#include "programs.h"
+
+using namespace guideway;
+
+namespace {
+
+using Row = std::vector<std::uint32_t>;
+
+std::size_t cuts = 0;
+
+std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes = 64 << 20) {
+    VocabularyLimits limits;
+    limits.memo_bytes = memo_bytes;
+    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+}
+
+// Asks with ever more allowed, until it is enough.
+template <class F>
+auto persist(Store& store, F&& call) {
+    for (std::uint64_t allowed = 16;; allowed += 1 + allowed / 8) {
+        store.pool.work().allow(allowed);
+        try {
+            return call();
+        } catch (const Error& error) {
+            CHECK(error.kind == ErrorKind::limit);
+            if (error.kind != ErrorKind::limit) throw;
+            ++cuts;
+        }
+    }
+}
+
+void walk(const programs::Words& program, unsigned seed) {
+    const auto whole = Automaton::compile(vocabulary(), program);
+    const auto small = vocabulary(seed % 2 ? 64 << 20 : 0);
+    Store& store = *small->store();
+    const auto automaton = persist(store, [&] { return Automaton::compile(small, program); });
+    Matcher expected(whole), matcher = persist(store, [&] { return Matcher(automaton); });
+    std::mt19937 random(seed);
+    Row row(whole->vocabulary().words()), other(row.size());
+    for (int step = 0; step < 12 && !expected.is_finished(); ++step) {
+        expected.fill_mask(row);
+        persist(store, [&] { matcher.fill_mask(other); });
+        CHECK(row == other);
+        CHECK(persist(store, [&] { return matcher.forced_bytes(); }) == expected.forced_bytes());
+        CHECK(persist(store, [&] { return matcher.tokens_to_finish(); }) == expected.tokens_to_finish());
+        CHECK(expected.fill_mask_within(row, 12) == persist(store, [&] { return matcher.fill_mask_within(other, 12); }));
+        CHECK(row == other);
+        expected.fill_mask(row);
+        std::vector<std::uint32_t> legal;
+        for (std::uint32_t t = 0; t < whole->vocabulary().size(); ++t)
+            if (row[t / 32] >> t % 32 & 1) legal.push_back(t);
+        const std::uint32_t chosen = legal[random() % legal.size()];
+        expected.advance(chosen);
+        if (step % 2) persist(store, [&] { matcher.advance(chosen); });
+        else persist(store, [&] { matcher.advance_and_fill(chosen, other); });
+        CHECK(matcher.position() == expected.position());
+    }
+}
+
+// ~((~([bc]{0,75}){2,5}){0,35}), found by fuzz_regex: states by the million, each a sum of thousands.
+void counts_under_complements() {
+    programs::Writer w;
+    const std::uint32_t letters = w.repeat(w.chars({'b', 'c'}), 0, 75);
+    w.node({0, w.without(w.repeat(w.repeat(w.without(letters), 2, 5), 0, 35))});
+    const auto begin = std::chrono::steady_clock::now();
+    bool refused = false;
+    try {
+        Matcher matcher(Automaton::compile(vocabulary(), w.program(0)));
+        Row row(matcher.automaton().vocabulary().words());
+        matcher.fill_mask(row);
+    } catch (const Error& error) { refused = error.kind == ErrorKind::limit && error.node == 0; }
+    CHECK(refused);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(2));  // a second; under sanitizers more
+}
+
+// A batch of which a row cannot be filled stands where it stood.
+void batches() {
+    const auto small = vocabulary();
+    const auto automaton = Automaton::compile(small, programs::counted(4));
+    small->store()->runs.clear();  // what compiling found out ahead
+    Matcher one(automaton), two(automaton);
+    const std::vector<std::int64_t> tokens{1 + '"', 1 + '"'};
+    Row rows(2 * automaton->vocabulary().words());
+    std::vector<Matcher*> both{&one, &two};
+    bool cut = false;
+    persist(*small->store(), [&] {
+        try {
+            advance_and_fill(both, tokens, rows, automaton->vocabulary().words(), 1);
+        } catch (const Error&) {
+            cut = true;
+            CHECK(one.position() == 0 && two.position() == 0);
+            throw;
+        }
+    });
+    CHECK(cut && one.position() == 1 && two.position() == 1);
+}
+
+void allowances() {
+    Work work(100);
+    bool cut = false;
+    work.within(30, [&] { work.spend(30); });
+    CHECK(work.left() == 70);
+    try {
+        work.within(30, [&] {
+            work.spend(10);
+            work.spend(21);
+        });
+    } catch (const Error&) { cut = true; }
+    CHECK(cut && work.left() == 60);
+    work.within(1000, [&] { work.spend(60); });
+    CHECK(work.left() == 0);
+}
+
+}  // namespace
+
+int main() {
+    for (unsigned seed = 0; seed < 4; ++seed) {
+        for (const programs::Words& program : programs::all()) walk(program, seed);
+        for (bool ordered : {false, true}) walk(programs::tree(ordered, true), seed);
+        for (unsigned kind = 0; kind < programs::kCounted; ++kind) walk(programs::counted(kind), seed);
+    }
+    CHECK(cuts > 1000);
+    counts_under_complements();
+    batches();
+    allowances();
+    return check::report();
+}

@@ -1,0 +1,158 @@
+// Fronts and the pieces of memory that tables stand in.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "check.hpp"
+#include "guideway/base/page_arena.h"
+#include "guideway/grammar/state_sets.h"
+#include "guideway/matcher/history.h"
+
+using namespace guideway;
+
+namespace {
+
+// Whether what is taken is nobody else's, whatever was given back before.
+bool keeps_apart(unsigned seed) {
+    std::mt19937 chance(seed);
+    struct Taken {
+        unsigned char* at;
+        std::size_t bytes;
+        unsigned char mark;
+    };
+    std::vector<Taken> taken;
+    const std::size_t sizes[] = {1, 100, 1023, 1024, 1100, 7168, 32768, 262144, 262145, 3000000};
+    bool whole = true;
+    auto give = [&](std::size_t i) {
+        const Taken gone = taken[i];
+        for (std::size_t k = 0; k < gone.bytes; ++k) whole &= gone.at[k] == gone.mark;
+        give_piece(gone.at, gone.bytes);
+        taken[i] = taken.back();
+        taken.pop_back();
+    };
+    for (int turn = 0; turn < 600; ++turn) {
+        if (!taken.empty() && chance() % 5 < 2) give(chance() % taken.size());
+        const std::size_t bytes = turn % 3 ? sizes[chance() % (turn % 50 ? 8 : 10)] : 1000 + chance() % 60000;
+        auto* const at = static_cast<unsigned char*>(take_piece(bytes));
+        taken.push_back({at, bytes, static_cast<unsigned char>(chance())});
+        std::memset(at, taken.back().mark, bytes);
+    }
+    while (!taken.empty()) give(taken.size() - 1);
+    return whole;
+}
+
+void check_piece_arrays() {
+    Piece<std::uint32_t> none, some(300);
+    CHECK(!none && none.empty() && some && some.size() == 300);
+    bool zero = true;
+    for (const std::uint32_t one : some) zero &= one == 0;
+    CHECK(zero);
+    some[7] = 7;
+    none = std::move(some);
+    CHECK(none[7] == 7 && none.size() == 300);
+    const std::vector<std::uint32_t> given{1, 2, 3};
+    CHECK(std::ranges::equal(Piece<std::uint32_t>(std::span(given)), given));
+    PieceVector<std::uint32_t> grown;
+    for (std::uint32_t i = 0; i < 100000; ++i) grown.push_back(i);
+    CHECK(grown[99999] == 99999 && grown[17] == 17);
+}
+
+// Equal sets are one front, which stays where it is, also where what finds it was forgotten; a token's front is the right
+// one or none.
+void check_fronts() {
+    std::mt19937 chance(5);
+    FrontTables tables;
+    Fronts fronts(tables);
+    std::vector<Configs> given;
+    std::vector<const Front*> made;
+    for (std::uint32_t i = 0; i < 3000; ++i) {
+        Configs configs;
+        for (std::uint32_t k = i == 100 ? 3000 : i % 5; k-- > 0;) configs.push_back({k, i, 0, 1});
+        given.push_back(configs);
+        made.push_back(&fronts.keep(configs));
+        if (i % 700 == 0) tables = {};
+    }
+    bool same = true;
+    std::size_t configurations = 0;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        if (i % 1000 == 500) tables = {};
+        same &= &fronts.keep(given[i]) == made[i] && std::ranges::equal(made[i]->configs(), given[i]);
+        configurations += given[i].size();
+    }
+    CHECK(same && fronts.learned() == configurations);
+    CHECK(made[0] == made[5] && made[1] != made[6]);  // both are empty
+    CHECK(!fronts.behind(*made[0], 0));
+    const auto led_to = [&](const Front& front, std::uint32_t token) { return made[(front.id * 7 + token * 13) % made.size()]; };
+    std::size_t noted = 0, kept = 0;
+    bool right = true;
+    for (int turn = 0; turn < 100000; ++turn) {
+        const Front& front = *made[chance() % made.size()];
+        const auto token = static_cast<std::uint32_t>(chance() % 20);
+        if (const Front* known = fronts.behind(front, token)) {
+            right &= known == led_to(front, token);
+            ++kept;
+        } else {
+            fronts.note(front, token, *led_to(front, token));
+            ++noted;
+        }
+    }
+    CHECK(right && noted > 10000 && kept > 10000);
+
+    tables = {};
+    std::size_t left = 0;
+    for (std::uint32_t token = 0; token < 1000; ++token) fronts.note(*made[1], token, *made[2]);
+    for (std::uint32_t token = 0; token < 1000; ++token) left += fronts.behind(*made[1], token) != nullptr;
+    CHECK(left > 900 && tables.steps.size() <= 4096);
+}
+
+void check_history() {
+    std::mt19937 chance(9);
+    FrontTables tables;
+    Fronts fronts(tables);
+    std::vector<const Front*> all;
+    for (std::uint32_t i = 0; i < 50; ++i) all.push_back(&fronts.keep(Configs{{i, 0, 0, 0}}));
+    std::vector<History> histories{History(*all[0])};
+    std::vector<std::vector<const Front*>> twins{{all[0]}};
+    bool same = true;
+    for (int turn = 0; turn < 20000; ++turn) {
+        const std::size_t i = chance() % histories.size();
+        const auto what = chance() % 40;
+        if (what == 0 && histories.size() < 20) {
+            histories.push_back(histories[i]);
+            twins.push_back(std::vector(twins[i]));
+        } else if (what < 4) {
+            const std::size_t position = chance() % twins[i].size();
+            histories[i].back_to(position);
+            twins[i].resize(position + 1);
+        } else {
+            const Front* front = all[chance() % all.size()];
+            histories[i].push(*front, front->id);
+            twins[i].push_back(front);
+        }
+        const auto tokens = histories[i].tokens();
+        same &= tokens.size() + 1 == twins[i].size();
+        for (std::size_t at = 0; same && at < tokens.size(); ++at) same = tokens[at] == twins[i][at + 1]->id;
+        same &= &histories[i].now() == twins[i].back() && histories[i].position() + 1 == twins[i].size();
+    }
+    CHECK(same);
+}
+
+}  // namespace
+
+int main() {
+    CHECK(keeps_apart(0));
+    bool apart[3];
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 3; ++i) threads.emplace_back([&apart, i] { apart[i] = keeps_apart(i + 1); });
+    for (std::thread& one : threads) one.join();
+    CHECK(apart[0] && apart[1] && apart[2]);
+    check_piece_arrays();
+    check_fronts();
+    check_history();
+    return check::report();
+}

@@ -1,0 +1,126 @@
+// Sets of texts and differences from them, against the same languages put together from sets of bytes.
+#include <random>
+#include <string>
+
+#include "check.hpp"
+#include "guideway/regex/encoding.h"
+#include "guideway/regex/expr.h"
+#include "guideway/regex/string_trie.h"
+
+using namespace guideway;
+
+namespace {
+
+constexpr char32_t kCharacters[] = {'a', 'b', '"', '\\', '/', '\n', 1, 0x7f, 0xe9, 0xea, 0x20ac, 0xd7ff, 0xe000, 0x1f600, 0x1f601, 0x10ffff};
+
+std::u32string some_text(std::mt19937& random) {
+    std::u32string made(random() % 4, U' ');
+    for (char32_t& c : made) c = kCharacters[random() % std::size(kCharacters)];
+    if (random() % 3 == 0)  // one that shares a long way with others, and may leave it
+        for (std::size_t n = random() % 9; n-- > 0;) made.push_back(random() % 8 ? U'a' : U'b');
+    return made;
+}
+
+// Character by character, as products of sets of bytes.
+ExprId plainly(ExprPool& pool, const std::u32string& text, Spelling spelling, ExprId end) {
+    ExprId made = end;
+    for (std::size_t i = text.size(); i-- > 0;) made = pool.cat(pool.speller().characters({{text[i], text[i]}}, spelling), made);
+    return made;
+}
+
+// Down the same random bytes: the same bytes go on, the same texts are over, the same is left.
+void compare(ExprPool& pool, ExprId words, ExprId plain, std::mt19937& random) {
+    for (int walk = 0; walk < 30; ++walk) {
+        ExprId a = words, b = plain;
+        for (int step = 0; step < 40 && CHECK((a == kNone) == (b == kNone)) && a != kNone; ++step) {
+            const ByteSet live = pool.live(b);
+            CHECK(pool.live(a) == live);
+            CHECK(pool.nullable(a) == pool.nullable(b));
+            CHECK(pool.shortest(a) == pool.shortest(b));
+            for (unsigned x = 0; x < 256; x += 1 + static_cast<unsigned>(random() % 8))
+                CHECK(pool.takes(a, static_cast<std::uint8_t>(x)) == live.contains(static_cast<std::uint8_t>(x)));
+            if (live.empty()) break;
+            int byte = live.from(static_cast<unsigned>(random() % 256));
+            if (byte < 0) byte = live.from(0);
+            a = pool.next(a, static_cast<std::uint8_t>(byte));
+            b = pool.next(b, static_cast<std::uint8_t>(byte));
+        }
+    }
+}
+
+void test_random_sets(Spelling spelling, unsigned seed) {
+    std::mt19937 random(seed);
+    ExprPool pool;
+    const ExprId quote = pool.set(ByteSet::range(0x02, 0x02));
+    std::vector<std::u32string> texts;
+    std::vector<ExprId> plain;
+    std::uint32_t grown = Words::kNowhere;
+    for (std::size_t n = random() % 8; n-- > 0;) {
+        texts.push_back(some_text(random));
+        plain.push_back(plainly(pool, texts.back(), spelling, quote));
+        grown = pool.words().plus(grown, texts.back(), quote, spelling);
+    }
+    std::vector<Words::Text> all_texts;
+    for (const std::u32string& text : texts) all_texts.push_back({text, quote});
+    CHECK(pool.words().make(all_texts, spelling) == grown);  // in whichever order they came
+    const ExprId words = pool.speller().literals(texts, spelling, quote), together = pool.alt(plain);
+    compare(pool, words, together, random);
+    compare(pool, pool.word(grown), together, random);
+
+    // Its texts, in one order whichever way they are met.
+    if (grown != Words::kNowhere) {
+        const Words& all_words = pool.words();
+        const auto listed = all_words.texts(grown);
+        CHECK(listed.size() == all_words.count(grown));
+        std::size_t ends = 0;
+        all_words.each_end(grown, [&](ExprId end) { CHECK(end == listed[ends++].end); });
+        CHECK(ends == listed.size());
+        all_words.each_child(grown, 0, [&](std::uint32_t child, std::uint32_t) {
+            const std::uint32_t first = all_words.texts_before(grown, child);
+            const auto below = all_words.texts(child);
+            for (std::size_t i = 0; i < below.size(); ++i) CHECK(listed[first + i].characters.substr(1) == below[i].characters);
+        });
+        if (listed.size() == 1) CHECK(all_words.only_text(grown).characters == listed[0].characters && all_words.only_text(grown).end == listed[0].end);
+    }
+
+    // The universe without them. The plain one is an intersection: a complement of what is not seen to be finite.
+    const ExprId all = pool.cat(pool.speller().universe(spelling), quote);
+    const ExprId endless = pool.alt({together, pool.cat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});
+    compare(pool, pool.except(all, words), pool.both({all, pool.negate(endless)}), random);
+    // Of few texts nothing may be left.
+    CHECK(!pool.alive(pool.except(words, pool.word(grown))));
+}
+
+// Ways longer than a chain can be, which part and end in the middle.
+void test_long_ways() {
+    ExprPool pool;
+    const ExprId quote = pool.set(ByteSet::range('"', '"'));
+    const std::u32string way(3000, U'a'), parting = std::u32string(1500, U'a') + std::u32string(1200, U'b'), early(700, U'a');
+    Words& words = pool.words();
+    std::uint32_t grown = Words::kNowhere;
+    for (const std::u32string& text : {way, parting, early}) grown = words.plus(grown, text, quote, Spelling::escaped_any);
+    const std::uint32_t made = words.make({{way, quote}, {parting, quote}, {early, quote}}, Spelling::escaped_any);
+    for (const std::uint32_t node : {grown, made}) {
+        CHECK(words.count(node) == 3);
+        CHECK(words.characters(node) == 3000 + 2700 + 700 + 3);
+        CHECK(words.shortest(node, 0) == 701);
+        const auto listed = words.texts(node);
+        CHECK(listed.size() == 3 && listed[0].characters == early && listed[1].characters == way && listed[2].characters == parting);
+        Words::Step at{node, 0};
+        for (std::size_t i = 0; i < 2700; ++i) {
+            CHECK((words.end(at.node) != kNone) == (i == 700));
+            CHECK(words.count(at.node) == (i <= 700 ? 3u : i <= 1500 ? 2u : 1u));
+            at = words.next(at.node, 0, static_cast<std::uint8_t>(parting[i]));
+        }
+        CHECK(words.is_end(at.node) && words.end(at.node) == quote);
+    }
+}
+
+}  // namespace
+
+int main() {
+    test_long_ways();
+    for (unsigned seed = 0; seed < 60; ++seed)
+        for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) test_random_sets(spelling, seed);
+    return check::report();
+}
