@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from guideway.errors import GuidewayError as GuidewayError
     from guideway.generation import (
+        Chat as Chat,
         GenerationRequest as GenerationRequest,
         Model as Model,
         acomplete as acomplete,
@@ -77,7 +78,7 @@ _HOMES = {
     ),
     "errors": "GuidewayError",
     "generation": (
-        "GenerationRequest Model acomplete aextract agenerate astream astream_values "
+        "Chat GenerationRequest Model acomplete aextract agenerate astream astream_values "
         "complete extract generate resume score stream stream_values"
     ),
     "loading": "load",

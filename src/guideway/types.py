@@ -13,6 +13,7 @@ from guideway.constraints import Constraint, PythonType, Reply, ToolCall
 from guideway.constraints.captures import Capture, Captures
 from guideway.engines.base import Cache, EngineLogits, Logits, MultiStepEngine, StepEngine
 from guideway.generation import (
+    ChatStream,
     Generation,
     GenerationRequest,
     GenerationState,
@@ -41,6 +42,7 @@ __all__ = [
     "Capture",
     "Captures",
     "Change",
+    "ChatStream",
     "Constraint",
     "Counts",
     "Divergence",

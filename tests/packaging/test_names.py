@@ -19,7 +19,7 @@ NAMES = {
     *("GenerationRequest", "Sampler"),
     *("Constraint", "JsonSchema", "Regex", "Format", "Choice", "Lark", "Gbnf", "Ebnf"),
     *("Tag", "Tags", "Reasoning", "Tool", "ToolCalls"),
-    *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Model", "Pool"),
+    *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Model", "Pool", "Chat"),
     *("GuidewayError", "__version__"),
 }
 MODULES = {

@@ -6,6 +6,7 @@ async_api.py               the same, awaited; async_loop.py: the thread in which
 options.py                 their keyword arguments
 protocol.py                `GeneratingModel`: models that generate by themselves, such as those served by an API
 chat_prompts.py            prompts from messages: the chat template, and the tools of the constraint
+chat.py                    `Chat`: a conversation; chat_steps.py: replies and calls of functions in a turn
 plan.py                    one call: requests checked and compiled, prompts fed, rows
 scheduler.py               the generation loop: rows, rounds, limits
 deferral.py                worker threads for rows whose constraint needs too much work in a round
@@ -37,6 +38,7 @@ from guideway.generation.api import (
 )
 from guideway.generation.async_api import acomplete, aextract, agenerate, astream, astream_values
 from guideway.generation.beam import beam_search
+from guideway.generation.chat import Chat, ChatStream
 from guideway.generation.extraction import EXTRACTION_OPTIONS, ExtractionOptions, extraction
 from guideway.generation.model import Model
 from guideway.generation.options import MAX_TOKENS, OPTIONS, Options
@@ -53,6 +55,8 @@ __all__ = [
     "EXTRACTION_OPTIONS",
     "MAX_TOKENS",
     "OPTIONS",
+    "Chat",
+    "ChatStream",
     "ExtractionOptions",
     "ExtractionPrompt",
     "Generation",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     T = TypeVar("T", default=str)
     """The value type of the output; str without a constraint."""
 
-__all__ = ["acomplete", "aextract", "agenerate", "astream", "astream_values"]
+__all__ = ["acomplete", "aextract", "agenerate", "astream", "astream_values", "results_of", "rounds_of"]
 
 
 # fmt: off
@@ -106,7 +106,7 @@ async def agenerate(
         TypeError: As in `generate`.
         ValueError: As in `generate`.
     """
-    return only_values(await _results(await background.run(Job, local(model), prompt, output, n, options)))
+    return only_values(await results_of(await background.run(Job, local(model), prompt, output, n, options)))
 
 
 # fmt: off
@@ -184,7 +184,7 @@ async def acomplete(
         TypeError: As in `complete`.
         ValueError: As in `complete`.
     """
-    return await _results(await background.run(Job, local(model), prompt, output, n, options))
+    return await results_of(await background.run(Job, local(model), prompt, output, n, options))
 
 
 # fmt: off
@@ -236,7 +236,7 @@ async def aextract(model: AnyModel, text: str | list[str], output: object, **opt
         TypeError: As in `extract`.
         ValueError: As in `extract`.
     """
-    return only_values(await _results(await background.run(extraction_job, local(model), text, output, options)))
+    return only_values(await results_of(await background.run(extraction_job, local(model), text, output, options)))
 
 
 # fmt: off
@@ -274,7 +274,7 @@ async def astream(
     """
     job = await background.run(Job, local(model), prompt, output, n, options)
     single = not job.many and n is None
-    async for piece in _rounds(job, lambda moved: pieces_of(job, moved)):
+    async for piece in rounds_of(job, lambda moved: pieces_of(job, moved)):
         yield piece.text if single else piece
 
 
@@ -311,19 +311,19 @@ async def astream_values(
     if job.many:
         raise TypeError("a stream of values takes one prompt, not a list")
     growth = values_of(job)
-    async for value in _rounds(job, lambda moved: growth.push(pieces_of(job, moved))):
+    async for value in rounds_of(job, lambda moved: growth.push(pieces_of(job, moved))):
         yield value
     yield growth.whole()
 
 
-async def _results(job: Job) -> Any:
+async def results_of(job: Job) -> Any:
     """The results of a call that runs in the model's shared loop."""
-    async for _ in _rounds(job, job.finish_all):
+    async for _ in rounds_of(job, job.finish_all):
         pass
     return job.shaped()
 
 
-async def _rounds(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> AsyncIterator[Any]:
+async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> AsyncIterator[Any]:
     """Yield the items that `read` returns for each round, in the model's loop. Leaving early removes the rows."""
     here = asyncio.get_running_loop()
     queue: asyncio.Queue[list[Any] | BaseException | None] = asyncio.Queue()

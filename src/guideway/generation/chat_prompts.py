@@ -53,6 +53,8 @@ def prompt_text(
     messages: Sequence[Mapping[str, Any]],
     source: Constraint[Any] | None = None,
     options: Mapping[str, Any] | None = None,
+    *,
+    warn: bool = True,
 ) -> str:
     """Return the text of messages.
 
@@ -63,6 +65,7 @@ def prompt_text(
         messages: The messages.
         source: The constraint of the reply.
         options: Other arguments of `Tokenizer.render_chat`.
+        warn: Warn if the template takes no tools.
 
     Raises:
         ChatTemplateError: As in `Tokenizer.render_chat`.
@@ -77,12 +80,13 @@ def prompt_text(
         if calls.choice != "auto":
             given.setdefault("tool_choice", calls.choice)
         return tokenizer.render_chat(messages, tools=tools, **given)
-    warnings.warn(
-        "the chat template takes no tools, so they are described in the system message; the model may not have been"
-        " trained to call tools",
-        UserWarning,
-        stacklevel=2,
-    )
+    if warn:
+        warnings.warn(
+            "the chat template takes no tools, so they are described in the system message; the model may not have"
+            " been trained to call tools",
+            UserWarning,
+            stacklevel=2,
+        )
     try:
         return tokenizer.render_chat(messages_as_text(messages, calls.tools, calls.family), **given)
     except ChatTemplateError:

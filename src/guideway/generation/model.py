@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guideway.generation import api, async_api, resumption, scoring
+from guideway.generation import api, async_api, chat, resumption, scoring
 from guideway.sessions import ModelBase
 
 __all__ = ["Model"]
@@ -35,3 +35,4 @@ class Model(ModelBase):
     astream_values = async_api.astream_values
     resume = resumption.resume
     score = scoring.score
+    chat = chat.chat

@@ -116,19 +116,19 @@ class Plan:
                 )
             self.automaton = compile(self.source, model.vocabulary)
 
-    def prompted(self, prompt: Prompt) -> Prompted:
-        """Return a session with the prompt fed, and with room for an answer."""
+    def prompted(self, prompt: Prompt, session: Session | None = None) -> Prompted:
+        """Return a session with the prompt fed, and with room for an answer.
+
+        `session`: one that has the prompt already.
+        """
         kept = (
             LOGITS_BYTES if self.settings.limits.bad_words else 0
         )  # rows are rewound for banned strings, and rarely otherwise
-        session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler, logits_bytes=kept)
-        if isinstance(prompt, str) or _is_ids(prompt):
-            session.feed(prompt)
-        elif not all(isinstance(one, Mapping) for one in prompt):
-            raise TypeError(f"{_PROMPTS}; got a list that is neither of ids nor of messages")
+        if session is not None:
+            session.seed, session.sampler = self.settings.seed, self.settings.sampler
         else:
-            text = prompt_text(self.model.tokenizer, prompt, self.source, self.settings.template_options)
-            session.feed(self.model.tokenizer.encode(text))
+            session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler, logits_bytes=kept)
+            self._feed(session, prompt)
         if not len(session):
             raise EmptySequenceError("the prompt is empty and the tokenizer has no BOS token, so there are no logits")
         healed = _healed(session) if self.settings.token_healing else ""
@@ -146,6 +146,15 @@ class Plan:
                     " after the prompt"
                 )
         return Prompted(session, automaton, healed)
+
+    def _feed(self, session: Session, prompt: Prompt) -> None:
+        if isinstance(prompt, str) or _is_ids(prompt):
+            session.feed(prompt)
+        elif not all(isinstance(one, Mapping) for one in prompt):
+            raise TypeError(f"{_PROMPTS}; got a list that is neither of ids nor of messages")
+        else:
+            text = prompt_text(self.model.tokenizer, prompt, self.source, self.settings.template_options)
+            session.feed(self.model.tokenizer.encode(text))
 
     def behind(self, healed: str) -> Automaton | None:
         """Return the automaton of an output that begins with the end of the prompt."""
@@ -311,11 +320,22 @@ def _check_ids(settings: GenerationSettings, size: int) -> None:
 class Job:
     """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their shape.
 
+    With `session`, there is one prompt, and the session has it already.
+
     The error of one of many prompts names the prompt. With `return_exceptions` the exception replaces the result, and
     the other prompts continue.
     """
 
-    def __init__(self, model: ModelBase, prompt: Any, output: object, n: int | None, options: Options) -> None:
+    def __init__(
+        self,
+        model: ModelBase,
+        prompt: Any,
+        output: object,
+        n: int | None,
+        options: Options,
+        *,
+        session: Session | None = None,
+    ) -> None:
         check_names(options)
         self.model = model
         self.n = None if n is None else integer("n", n, 1)
@@ -335,7 +355,7 @@ class Job:
             plan = prompted = None
             try:
                 plan = _plan_of(model, one, output, options, n is not None, shared)
-                prompted = plan.prompted(one.prompt if isinstance(one, GenerationRequest) else one)
+                prompted = plan.prompted(one.prompt if isinstance(one, GenerationRequest) else one, session)
             except Exception as error:
                 self._failed(error, number)
             self.plans.append(plan)

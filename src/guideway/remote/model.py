@@ -14,6 +14,7 @@ from guideway import constraints
 from guideway.arguments import integer
 from guideway.constraints import Constraint, JsonSchema, PythonType
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
+from guideway.generation.chat import chat
 from guideway.generation.extraction import Extraction, texts_of
 from guideway.generation.options import BATCH, check_names, of_request
 from guideway.generation.partial_values import Progress
@@ -234,6 +235,9 @@ class RemoteModel(GeneratingModel):
         """As `guideway.generation.stream_extract`."""
         prompt, source, others = _extraction(text, output, options)
         return self.stream_values(prompt, source, **others)
+
+    chat = chat
+    """As `guideway.Chat` with this model."""
 
     def score(self, prompt: Any, options: Any, *, end: bool = False, batch_size: int = BATCH) -> Any:
         """As `guideway.score`, where the endpoint gives log-probabilities. `Score.tokens` is empty.

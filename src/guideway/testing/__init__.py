@@ -5,6 +5,7 @@ processors.py  `processor_contract`: the same for logits processors
 checking.py   `check`: whether your tokenizer, constraint and engine agree
 respelling.py  how a JSON value is written under a constraint
 constant.py   a model that gives the same logits after every text
+scripted.py   a model that writes given texts
 toy.py        an exactly reproducible engine, with or without rollback
 tiny_models.py  random models of every architecture, as folders of the Hub
 faults.py     an engine that fails on request
@@ -19,6 +20,7 @@ from guideway.testing.engines import step_engine_contract
 from guideway.testing.faults import FailingEngine
 from guideway.testing.processors import processor_contract
 from guideway.testing.provider import Answer, Provider, ProviderRequest
+from guideway.testing.scripted import ScriptedEngine, ScriptedModel
 from guideway.testing.tiny_models import ARCHITECTURES, tiny_model
 from guideway.testing.toy import ToyEngine
 
@@ -32,6 +34,8 @@ __all__ = [
     "Finding",
     "Provider",
     "ProviderRequest",
+    "ScriptedEngine",
+    "ScriptedModel",
     "ToyEngine",
     "check",
     "processor_contract",

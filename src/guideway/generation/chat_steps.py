@@ -1,0 +1,323 @@
+"""The steps of a conversation: replies of the model, and calls of Python functions.
+
+A turn is a generator of steps. `drive` and `adrive` run it; `pieces` and `apieces` also yield the text of replies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from typing import Any, Protocol, TypeVar, cast
+
+from guideway import background
+from guideway.constraints import ToolCalls
+from guideway.constraints.tools import ToolCall
+from guideway.generation.async_api import results_of, rounds_of
+from guideway.generation.options import Options
+from guideway.generation.plan import Job
+from guideway.generation.protocol import GeneratingModel
+from guideway.generation.results import Generation
+from guideway.generation.streams import moving, pieces_of, run, values_of
+from guideway.sessions import ModelBase, Session
+
+__all__ = [
+    "CallTool",
+    "ModelReply",
+    "RemoteReply",
+    "Step",
+    "Steps",
+    "adrive",
+    "apieces",
+    "drive",
+    "pieces",
+    "tool_result",
+]
+
+T = TypeVar("T")
+
+MAX_ERROR = 2000
+"""The maximum number of characters of an exception in a tool result."""
+
+
+class Step(Protocol):
+    """One step: a reply, or the call of a function. `shown`: whether its text is a part of the stream."""
+
+    shown: bool
+
+    def run(self) -> Any: ...
+
+    async def arun(self) -> Any: ...
+
+    def stream(self, values: bool) -> Iterator[Any]: ...
+
+    def astream(self, values: bool) -> AsyncIterator[Any]: ...
+
+    @property
+    def result(self) -> Any: ...
+
+
+Steps = Generator[Step, Any, T]
+
+
+class ModelReply:
+    """A reply of a model that this library runs, after the tokens of a session."""
+
+    def __init__(
+        self, model: ModelBase, session: Session, output: object, options: Mapping[str, Any], *, shown: bool = True
+    ) -> None:
+        self._arguments = model, session, output, dict(options)
+        self.shown = shown
+        self._job: Job | None = None
+
+    def _made(self) -> Job:
+        model, session, output, options = self._arguments
+        self._job = Job(model, "", output, None, cast(Options, options), session=session)
+        return self._job
+
+    def run(self) -> Generation[Any]:
+        found: Generation[Any] = run(self._made())
+        return found
+
+    async def arun(self) -> Generation[Any]:
+        found: Generation[Any] = await results_of(await background.run(self._made))
+        return found
+
+    def stream(self, values: bool) -> Iterator[Any]:
+        job = self._made()
+        growth = values_of(job) if values else None
+        for moved in moving(job):
+            chunks = pieces_of(job, moved)
+            yield from (chunk.text for chunk in chunks) if growth is None else growth.push(chunks)
+        if growth is not None:
+            yield growth.whole()
+
+    async def astream(self, values: bool) -> AsyncIterator[Any]:
+        job = await background.run(self._made)
+        growth = values_of(job) if values else None
+        read: Callable[..., Any] = (
+            (lambda moved: [chunk.text for chunk in pieces_of(job, moved)])
+            if growth is None
+            else (lambda moved: growth.push(pieces_of(job, moved)))
+        )
+        async for item in rounds_of(job, read):
+            yield item
+        if growth is not None:
+            yield growth.whole()
+
+    @property
+    def result(self) -> Generation[Any]:
+        if self._job is None:
+            raise RuntimeError("the step was not run")
+        found: Generation[Any] = self._job.shaped()
+        return found
+
+
+class RemoteReply:
+    """A reply of a model that generates by itself."""
+
+    shown = True
+
+    def __init__(self, model: GeneratingModel, messages: list[dict[str, Any]], output: object, options: Any) -> None:
+        self._model, self._arguments, self._options = model, (messages, output), dict(options)
+        self._result: Any = None
+
+    def run(self) -> Any:
+        self._result = self._model.complete(*self._arguments, **self._options)
+        return self._result
+
+    async def arun(self) -> Any:
+        self._result = await self._model.acomplete(*self._arguments, **self._options)
+        return self._result
+
+    def stream(self, values: bool) -> Iterator[Any]:
+        if values:
+            raise TypeError("a chat with a model served by an API streams text, not values")
+        stream: Any = self._model.stream(*self._arguments, **self._options)
+        yield from stream
+        self._result = stream.results
+
+    async def astream(self, values: bool) -> AsyncIterator[Any]:
+        if values:
+            raise TypeError("a chat with a model served by an API streams text, not values")
+        found = await self.arun()  # its stream does not give the result
+        yield found.text
+
+    @property
+    def result(self) -> Any:
+        return self._result
+
+
+class CallTool:
+    """The call of the function of a tool. The result is the content of the message for the model."""
+
+    shown = False
+
+    def __init__(self, tools: ToolCalls, call: ToolCall, *, raises: bool, special: tuple[str, ...]) -> None:
+        self._function = next((one.function for one in tools.tools if one.name == call.name), None)
+        self._call, self._raises, self._special = call, raises, special
+        self._content = ""
+
+    def run(self) -> str:
+        try:
+            value = self._called()
+            if inspect.isawaitable(value):
+                if inspect.iscoroutine(value):
+                    value.close()
+                raise TypeError(f"the function of the tool {self._call.name!r} is async: use Chat.arun")
+        except Exception as error:
+            return self._failed(error)
+        return self._finished(value)
+
+    async def arun(self) -> str:
+        try:
+            if inspect.iscoroutinefunction(self._function):
+                value = await self._called()
+            else:
+                value = await asyncio.to_thread(self._called)
+                value = await value if inspect.isawaitable(value) else value
+        except Exception as error:
+            return self._failed(error)
+        return self._finished(value)
+
+    def _called(self) -> Any:
+        if self._function is None:
+            raise ValueError(f"the tool {self._call.name!r} has no function")
+        arguments = self._call.arguments
+        return self._function(**arguments) if isinstance(arguments, dict) else self._function(arguments)
+
+    def _failed(self, error: Exception) -> str:
+        if self._raises:
+            raise error
+        try:
+            text = f"{type(error).__name__}: {error}"
+        except Exception:  # of a __str__ of the user
+            text = type(error).__name__
+        return self._finished(f"Error: {text[:MAX_ERROR]}")
+
+    def _finished(self, value: object) -> str:
+        self._content = tool_result(value, self._special)
+        return self._content
+
+    def stream(self, values: bool) -> Iterator[Any]:
+        self.run()
+        return iter(())
+
+    async def astream(self, values: bool) -> AsyncIterator[Any]:
+        await self.arun()
+        nothing: tuple[Any, ...] = ()
+        for one in nothing:
+            yield one
+
+    @property
+    def result(self) -> str:
+        return self._content
+
+
+def tool_result(value: object, special: tuple[str, ...] = ()) -> str:
+    """Return the result of a function as the text of a message.
+
+    A str is unchanged; other values are JSON, or their `str`. In the names of special tokens, a zero-width space
+    follows the first character, so that a result cannot end its message or begin another one.
+
+    Args:
+        value: The value.
+        special: Names of special tokens.
+    """
+    text = value if isinstance(value, str) else _as_json(value)
+    text = text.encode("utf-8", "replace").decode()  # lone surrogates
+    for name in special:
+        if name in text:
+            text = text.replace(name, f"{name[:1]}\u200b{name[1:]}")
+    return text
+
+
+def _as_json(value: object) -> str:
+    from pydantic_core import to_jsonable_python
+
+    try:
+        return json.dumps(to_jsonable_python(value, by_alias=True), ensure_ascii=False, allow_nan=False)
+    except Exception:  # of any object of the user
+        return str(value)
+
+
+# Running the steps of a turn.
+
+
+def drive(steps: Steps[T]) -> T:
+    """Run the steps. Returns the value of the turn."""
+    sent: Any = None
+    while True:
+        try:
+            step = steps.send(sent)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        sent = _caught(steps, step.run)
+
+
+def _caught(steps: Steps[Any], work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except BaseException:
+        steps.close()
+        raise
+
+
+async def adrive(steps: Steps[T]) -> T:
+    """The async variant of `drive`."""
+    sent: Any = None
+    while True:
+        try:
+            step = steps.send(sent)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        try:
+            sent = await step.arun()
+        except BaseException:
+            steps.close()
+            raise
+
+
+def pieces(steps: Steps[T], *, values: bool = False) -> Generator[Any, None, T]:
+    """Run the steps, and yield the text of their replies, or their growing values. Returns the value of the turn."""
+    sent: Any = None
+    try:
+        while True:
+            try:
+                step = steps.send(sent)
+            except StopIteration as end:
+                value: T = end.value
+                return value
+            if step.shown:
+                yield from step.stream(values)
+                sent = step.result
+            else:
+                sent = step.run()
+    finally:
+        steps.close()
+
+
+async def apieces(
+    steps: Steps[T], *, values: bool = False, ended: Callable[[T], None] | None = None
+) -> AsyncIterator[Any]:
+    """The async variant of `pieces`. `ended` gets the value of the turn."""
+    sent: Any = None
+    try:
+        while True:
+            try:
+                step = steps.send(sent)
+            except StopIteration as end:
+                if ended is not None:
+                    ended(end.value)
+                return
+            if step.shown:
+                async for item in step.astream(values):
+                    yield item
+                sent = step.result
+            else:
+                sent = await step.arun()
+    finally:
+        steps.close()
