@@ -118,6 +118,13 @@ def lower_level(model: gw.Model, constraint: gw.Constraint[str]) -> None:
     print(ids, change, made, divergence, counts, start.nbytes, needed, any_left, fit, adaptive)
 
 
+def conversation(model: gw.Model) -> None:
+    chat: gw.Chat = model.chat(system="Be brief.", tools=[])
+    person: Person = chat.ask("Who was Ada Lovelace?", Person)
+    stream: types.ChatStream[str] = chat.fork().stream("And then?")
+    print(person, "".join(stream), stream.value, chat.messages, chat.counts.run)
+
+
 def several_models(pool: gw.Pool) -> None:
     with pool.lease("small", timeout=5.0) as model:
         number: int = model.generate("A number:", int)

@@ -46,7 +46,7 @@ _THINK = ("<think>", "</think>")
 
 
 @dataclass
-class _State:
+class _ChatState:
     """The messages, the session after the last reply, and the results of the last turn."""
 
     messages: list[dict[str, Any]]
@@ -54,8 +54,8 @@ class _State:
     generations: list[Generation[Any]] = field(default_factory=list)
     calls: int = 0
 
-    def copy(self) -> _State:
-        return _State(list(self.messages), self.session, [], self.calls)
+    def copy(self) -> _ChatState:
+        return _ChatState(list(self.messages), self.session, [], self.calls)
 
 
 class ChatStream(Iterator[T]):
@@ -141,7 +141,7 @@ class Chat:
             self._calls = self._calls.for_tokenizer(model.tokenizer)
         self._by_choice: dict[tuple[str, bool], ToolCalls] = {(self._calls.choice, True): self._calls}
         start = [{"role": "system", "content": system}] if system is not None else []
-        self._state = _State([*start, *_checked_messages(messages)])
+        self._state = _ChatState([*start, *_checked_messages(messages)])
         self._lock = threading.Lock()
         self._warns = True
 
@@ -330,7 +330,7 @@ class Chat:
     # -- steps
 
     @contextmanager
-    def _changing(self) -> Iterator[_State]:
+    def _changing(self) -> Iterator[_ChatState]:
         """Give a copy of the state, which replaces the state if nothing is raised."""
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
@@ -343,16 +343,16 @@ class Chat:
         finally:
             self._lock.release()
 
-    def _asked(self, state: _State, text: Content, output: object, options: Any) -> Steps[Any]:
+    def _asked(self, state: _ChatState, text: Content, output: object, options: Any) -> Steps[Any]:
         _add_user(state, text)
         return (yield from self._replied(state, output, options))
 
-    def _replied(self, state: _State, output: object, options: Any) -> Steps[Any]:
+    def _replied(self, state: _ChatState, output: object, options: Any) -> Steps[Any]:
         source = self._with_choice(self._calls.choice) if output is None and self.tools else None
         found = yield from self._answer(state, output if source is None else source, options)
         return found
 
-    def _rounds(self, state: _State, text: Content, output: object, most: int, options: Any) -> Steps[Any]:
+    def _rounds(self, state: _ChatState, text: Content, output: object, most: int, options: Any) -> Steps[Any]:
         integer("max_rounds", most, 0)
         if missing := [tool.name for tool in self.tools if tool.function is None]:
             raise ValueError(f"run needs the functions of all tools; {missing[0]!r} has none: pass Tool(…, function=…)")
@@ -376,7 +376,7 @@ class Chat:
         found = yield from self._answer(state, output, options)
         return found
 
-    def _answer(self, state: _State, output: object, options: Mapping[str, Any]) -> Steps[Any]:
+    def _answer(self, state: _ChatState, output: object, options: Mapping[str, Any]) -> Steps[Any]:
         """Generate one reply and append its message. Returns its value."""
         given = {**self._options, **_checked_options(options)}
         most = _reasoning_limit(given.pop("max_reasoning_tokens", self._most_reasoning), self.model)
@@ -401,7 +401,7 @@ class Chat:
 
     def _taken(
         self,
-        state: _State,
+        state: _ChatState,
         found: Generation[Any],
         source: Constraint[Any] | None,
         output: object,
@@ -445,7 +445,7 @@ class Chat:
         value: str = found.value[0]
         return value
 
-    def _remote_answer(self, state: _State, output: object, options: dict[str, Any]) -> Steps[Any]:
+    def _remote_answer(self, state: _ChatState, output: object, options: dict[str, Any]) -> Steps[Any]:
         model = self.model
         if not isinstance(model, GeneratingModel):
             raise TypeError("the model runs here")
@@ -501,7 +501,7 @@ class Chat:
             return Reply(text)
         return Reply(text[at + len(end) :].lstrip("\n"), (), text[start + len(begin) : at])
 
-    def _with_ids(self, state: _State, reply: Reply, reasoning: str) -> Reply:
+    def _with_ids(self, state: _ChatState, reply: Reply, reasoning: str) -> Reply:
         """Return a reply whose calls all have an id: nine letters and digits, as Mistral's templates require."""
         calls: list[ToolCall] = []
         for call in reply.calls:
@@ -587,7 +587,7 @@ def _common_beginning(tokens: list[int], ids: list[int], piece: Callable[[int], 
     return found
 
 
-def _add_user(state: _State, text: Content) -> None:
+def _add_user(state: _ChatState, text: Content) -> None:
     if not isinstance(text, (str, list)):
         raise TypeError(f"text must be a str or a list of parts, got {type(text).__name__}")
     state.messages.append({"role": "user", "content": text})

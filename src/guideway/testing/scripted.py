@@ -18,7 +18,7 @@ __all__ = ["ScriptedEngine", "ScriptedModel"]
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Progress:
     """After each token: the number of the text that was begun last (-1: none), and how many of its bytes were written."""
 
     texts: tuple[int, ...] = ()
@@ -30,9 +30,9 @@ class _Place:
     def length(self) -> int:
         return len(self.texts)
 
-    def truncated(self, length: int) -> _Place:
+    def truncated(self, length: int) -> _Progress:
         check_truncation(self, length)
-        return _Place(self.texts[:length], self.offsets[:length])
+        return _Progress(self.texts[:length], self.offsets[:length])
 
 
 class ScriptedEngine:
@@ -69,24 +69,24 @@ class ScriptedEngine:
         made: list[Cache] = []
         logits = np.zeros((len(rows), self.vocab_size), dtype=np.float32)
         for number, (row, cache) in enumerate(zip(rows, caches, strict=True)):
-            place = self._after(cache if isinstance(cache, _Place) else _Place(), row)
+            place = self._after(cache if isinstance(cache, _Progress) else _Progress(), row)
             made.append(place)
             self._fill(logits[number], place.texts[-1], place.offsets[-1])
         return logits, made
 
-    def _after(self, place: _Place, row: Sequence[int]) -> _Place:
+    def _after(self, place: _Progress, row: Sequence[int]) -> _Progress:
         """Return the place after the tokens of a row."""
         text, offset = (place.texts[-1], place.offsets[-1]) if place.texts else (-1, 0)
         for number, start in ((text, offset), (text + 1, 0)):
             offsets = self._continued(number, start, row)
             if offsets is not None and (number == text or offset == len(self._text(text))):
-                return _Place((*place.texts, *[number] * len(row)), (*place.offsets, *offsets))
+                return _Progress((*place.texts, *[number] * len(row)), (*place.offsets, *offsets))
         # The row is a prompt. Forced tokens of the reply may follow it.
         for start in range(1, len(row) + 1):
             offsets = self._continued(text + 1, 0, row[start:])
             if offsets is not None:
                 before = (*place.texts, *[text] * (start - 1)), (*place.offsets, *[offset] * (start - 1))
-                return _Place((*before[0], *[text + 1] * (1 + len(offsets))), (*before[1], 0, *offsets))
+                return _Progress((*before[0], *[text + 1] * (1 + len(offsets))), (*before[1], 0, *offsets))
         raise EngineError("a row has no tokens")
 
     def _continued(self, number: int, offset: int, row: Sequence[int]) -> list[int] | None:
@@ -114,14 +114,14 @@ class ScriptedEngine:
                 logits[token_id] = 10.0 + len(piece)
 
     def export(self, cache: Cache) -> Arrays:
-        if not isinstance(cache, _Place):
+        if not isinstance(cache, _Progress):
             raise EngineError(f"the cache of a scripted engine is needed, got {type(cache).__name__}")
         return {"texts": np.array(cache.texts, np.int64), "offsets": np.array(cache.offsets, np.int64)}
 
     def restore(self, arrays: Arrays) -> Cache:
         if set(arrays) != {"texts", "offsets"} or arrays["texts"].shape != arrays["offsets"].shape:
             raise EngineError(f"a cache here is two arrays, got {', '.join(arrays)}")
-        return _Place(tuple(map(int, arrays["texts"])), tuple(map(int, arrays["offsets"])))
+        return _Progress(tuple(map(int, arrays["texts"])), tuple(map(int, arrays["offsets"])))
 
     def close(self) -> None:
         self._closed = True
