@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ def probe(
     base_url: Annotated[str | None, typer.Option("--base-url", help="The URL of the endpoint.")] = None,
     dialect: Annotated[str | None, typer.Option("--dialect", help="What it is expected to be, such as vllm.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
+    save: Annotated[Path | None, typer.Option(help="Write the result to this file, for plans.")] = None,
 ) -> None:
     """Measure with some ten tiny requests what an endpoint enforces. The key comes from the environment.
 
@@ -36,6 +38,8 @@ def probe(
     with load_any_model(f"{kind}:{name}", base_url, dialect) as loaded:
         remote: Any = loaded
         found = probed(remote)
+    if save is not None:
+        found.save(save)
     typer.echo(json.dumps(found.to_json(), ensure_ascii=False) if as_json else str(found))
     expected = {one.route for one in found.verdicts} & set(remote.capabilities.routes)
     if any(not found.enforced(route) for route in expected):

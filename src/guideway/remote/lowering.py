@@ -81,6 +81,7 @@ class SchemaSubset:
         tuples: `prefixItems` is supported.
         min_items: The largest `minItems`; None: any.
         enum_scalars: Enumerations may have scalars of every type; otherwise only strings.
+        enum_values: The largest number of values of an enumeration; a larger one is sent as its types. None: any.
     """
 
     keywords: frozenset[str] = frozenset()
@@ -94,6 +95,7 @@ class SchemaSubset:
     tuples: bool = False
     min_items: int | None = None
     enum_scalars: bool = True
+    enum_values: int | None = None
 
 
 @dataclass(frozen=True)
@@ -594,13 +596,23 @@ class _SchemaRewriter:
         simple = all(value is None or isinstance(value, (str, bool, int, float)) for value in unique)
         if not simple or not (self._subset.enum_scalars or all(isinstance(value, str) for value in unique)):
             texts = [write_json(value) for value in unique]
+            if self._subset.enum_values is not None and len(texts) > self._subset.enum_values:
+                return self._text(place)
             self._note(place, keyword, "provider", "sent as JSON texts in strings")
             return {"type": "string", "enum": texts}, _JsonText()
-        self._note(place, keyword, "provider")
+        most = self._subset.enum_values
+        is_large = most is not None and len(unique) > most
+        if is_large:
+            self._note(place, keyword, "provider_superset", f"{len(unique):,} values are more than the endpoint takes")
+        else:
+            self._note(place, keyword, "provider")
         groups: dict[str, list[Any]] = {}
         for value in unique:
             groups.setdefault(_type_of(value), []).append(value)
-        sent = [{"type": kind, "enum": group} if kind != "null" else {"type": "null"} for kind, group in groups.items()]
+        sent = [
+            {"type": kind} if kind == "null" or is_large else {"type": kind, "enum": group}
+            for kind, group in groups.items()
+        ]
         if len(sent) > 1:
             return self._described(schema, {"anyOf": sent}), _SAME
         return self._described(schema, sent[0]), _SAME

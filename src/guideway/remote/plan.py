@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from guideway import constraints
@@ -36,7 +36,8 @@ class RemotePlan:
 
     Attributes:
         dialect: The name of the endpoint's capabilities.
-        route: "json_schema", "custom_tool", "json_object", "prompt", or a route of one server such as "llama_grammar".
+        route: "json_schema", "strict_tool", "custom_tool", "json_object", "prompt", or a route of one server such as
+            "llama_grammar".
         sent: The members of the request that carry the constraint, exactly as they are sent.
         parts: What happens to each keyword: `Note` with place, keyword, holder and detail.
         guarantee: "exact": the endpoint allows exactly these texts. "checked": it allows all of them; the rest is checked
@@ -333,23 +334,23 @@ def _routed(
         sent = _GRAMMAR_FORM[route][1](text)
         guarantee = "checked" if loosened else "exact"
         return plan(sent, note, guarantee, AnswerReader(constraint, None, own, False), limits=sizes)
-    if route in ("vllm_regex", "sglang_regex"):
-        if json_schema is not None and "$ref" in json_schema._text:
-            return None
-        text = constraint.to_regex("rust" if route == "vllm_regex" else "python")
-        body = {"structured_outputs": {"regex": text}} if route == "vllm_regex" else {"regex": text}
-        return plan({"extra_body": body}, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
+    if route in _REGEX_FORM:
+        if json_schema is not None and (route == "tgi_regex" or "$ref" in json_schema._text):
+            return None  # its engine makes an expression from a schema itself
+        text = constraint.to_regex(_REGEX_FORM[route][0])
+        sent = _REGEX_FORM[route][1](text)
+        return plan(sent, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
     if route == "vllm_choice":
         if not isinstance(constraint, Choice):
             return None
         sent = {"extra_body": {"structured_outputs": {"choice": list(constraint.texts)}}}
         return plan(sent, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
-    if route != "json_schema":
+    if route not in _SCHEMA_FORM:
         raise UnsupportedError(f"unknown route {route!r}")
     document = _document(constraint, json_schema)
     if document is None:
         return None
-    lowered = lower(document, given.subset)
+    lowered = _lowered(document, given)
     sizes = _measured(given, lowered)
     _check_limits(given, sizes, "the schema", lowered)
     plain = lowered.codec.plain and json_schema is not None
@@ -359,7 +360,7 @@ def _routed(
     guarantee = "narrowed" if "provider_subset" in holders else "exact" if holders <= {"provider"} else "checked"
     inverse = "" if plain else "; ".join(dict.fromkeys(one.detail for one in lowered.notes if one.detail)) or "decoded"
     return plan(
-        _schema_fragment(given, lowered.schema), lowered.notes, guarantee, reader, inverse=inverse, limits=sizes
+        _SCHEMA_FORM[route](given, lowered.schema), lowered.notes, guarantee, reader, inverse=inverse, limits=sizes
     )
 
 
@@ -409,6 +410,29 @@ def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
     return export(True), True
 
 
+def _tool_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
+    description = "Writes the answer."
+    inner = {"name": "answer", "description": description, "parameters": schema, "strict": True}
+    return {
+        "tools": [{"type": "function", "function": inner}],
+        "tool_choice": {"type": "function", "function": {"name": "answer"}},
+    }
+
+
+_SCHEMA_FORM: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]] = {
+    "json_schema": _schema_fragment,
+    "strict_tool": _tool_fragment,
+    "tgi_json": lambda _, schema: {"response_format": {"type": "json", "value": schema}},
+}
+"""The fragment of a request with a JSON Schema, by route."""
+
+_REGEX_FORM: dict[str, tuple[Literal["rust", "python"], Callable[[str], dict[str, Any]]]] = {
+    "vllm_regex": ("rust", lambda text: {"extra_body": {"structured_outputs": {"regex": text}}}),
+    "sglang_regex": ("python", lambda text: {"extra_body": {"regex": text}}),
+    "tgi_regex": ("rust", lambda text: {"response_format": {"type": "regex", "value": text}}),
+}
+"""The dialect of a regular expression, and the fragment of a request with it, by route."""
+
 _GRAMMAR_FORM: dict[str, tuple[str, Any]] = {
     "llama_grammar": ("gbnf", lambda text: {"extra_body": {"grammar": text}}),
     "vllm_grammar": ("gbnf", lambda text: {"extra_body": {"structured_outputs": {"grammar": text}}}),
@@ -442,6 +466,37 @@ def _in_words(constraint: Constraint[Any], json_schema: JsonSchema | None) -> st
 
 
 # -- sizes
+
+
+def _lowered(document: Any, given: Capabilities) -> SentSchema:
+    """Return the schema that is sent. If it has more enumerated values or characters than the endpoint takes, large
+    enumerations are sent as their types, the largest first.
+    """
+    lowered = lower(document, given.subset)
+    limits = {name: given.limits[name] for name in ("enum_values", "characters") if name in given.limits}
+    sizes = sorted(_enum_sizes(lowered.schema)) if limits else []
+    while sizes and any(_sizes(lowered.schema)[name] > most for name, most in limits.items()):
+        before = len(sizes)
+        while sizes and sum(sizes) > limits.get("enum_values", 0):
+            sizes.pop()
+        if len(sizes) == before:  # the characters are too many
+            del sizes[before // 2 :]
+        lowered = lower(document, replace(given.subset, enum_values=sizes[-1] if sizes else 0))
+    return lowered
+
+
+def _enum_sizes(schema: Any) -> list[int]:
+    """Return the numbers of values of the enumerations in a schema that is sent."""
+    found, todo = [], [schema]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("enum"), list):
+                found.append(len(one["enum"]))
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
+    return found
 
 
 def _measured(given: Capabilities, lowered: SentSchema) -> dict[str, tuple[int, int]]:

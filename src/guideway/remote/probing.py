@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from guideway.constraints import Choice, Constraint, JsonSchema, Regex
-from guideway.errors import GuidewayError, InvalidTextError, RemoteError
+from guideway.errors import GuidewayError, InvalidFileError, InvalidTextError, RemoteError
+from guideway.jsontext.decoder import loads
 from guideway.remote.adapters import Request
 from guideway.remote.capabilities import Capabilities, Evidence
 from guideway.remote.check import StreamCheck, automaton_of
@@ -91,6 +94,44 @@ class Probe:
             "verdicts": verdicts,
             "usage": usage,
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Probe:
+        """Return the probe of JSON values that `to_json` returned.
+
+        Raises:
+            InvalidFileError: It is not a probe.
+        """
+        try:
+            verdicts = tuple(Verdict(*one) for one in data["verdicts"])
+            numbers = {name: data["usage"][name] for name in ("requests", "input", "output")}
+            made = cls(data["base_url"], data["model"], data["date"], verdicts, Usage(**numbers))
+        except (KeyError, TypeError) as error:
+            raise InvalidFileError(f"this is no stored probe: {error}") from None
+        texts = [made.base_url, made.model, made.date, *(text for one in verdicts for text in asdict(one).values())]
+        if not all(isinstance(text, str) for text in texts) or not all(type(one) is int for one in numbers.values()):
+            raise InvalidFileError("this is no stored probe: a member has a wrong type")
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the probe to a file, for `guideway.remote(probe=...)`."""
+        try:
+            Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n", "utf-8")
+        except OSError as error:
+            raise InvalidFileError(f"cannot write {path}: {error.strerror or error}") from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Probe:
+        """Return the probe in a file. Raises `InvalidFileError`."""
+        try:
+            data = loads(Path(path).read_text("utf-8"))
+        except OSError as error:
+            raise InvalidFileError(f"cannot read {path}: {error.strerror or error}") from error
+        except ValueError as error:
+            raise InvalidFileError(f"{path} is not JSON: {error}") from error
+        if not isinstance(data, Mapping):
+            raise InvalidFileError(f"{path} is no stored probe")
+        return cls.from_json(data)
 
     def __str__(self) -> str:
         rows = [("route", "case", "verdict", "answer")]

@@ -140,13 +140,19 @@ class ProviderRequest:
         if structured.get("choice"):
             return Choice(structured["choice"])
         if pattern := (structured.get("regex") or body.get("regex")):
-            return Regex(pattern.replace("\\x{", "\\u{"), dialect="ecma") if "\\x{" in pattern else Regex(pattern)
+            return _rust_pattern(pattern)
+        if form.get("type") == "regex":
+            return _rust_pattern(form["value"])
         for tool in body.get("tools") or ():
+            if tool.get("type") == "function":
+                return JsonSchema(tool.get("function", tool)["parameters"])
             inner = tool.get("custom", tool)
             grammar = (inner.get("format") or {}).get("grammar") or inner.get("format")
             if grammar and grammar.get("syntax") == "lark":
                 return Lark(grammar["definition"])
-        schema = (form.get("json_schema") or {}).get("schema")
+        schema = (form.get("json_schema") or {}).get("schema") or (
+            form["value"] if form.get("type") == "json" else None
+        )
         schema = schema or (form.get("json_schema") or {}).get("schema_definition")
         schema = schema or ((body.get("text") or {}).get("format") or {}).get("schema")
         schema = schema or ((body.get("output_config") or {}).get("format") or {}).get("schema")
@@ -154,12 +160,21 @@ class ProviderRequest:
         schema = schema or config.get("responseJsonSchema") or config.get("response_json_schema")
         return None if schema is None else JsonSchema(schema)
 
+    def tool(self) -> str:
+        """Return the kind of the tool that the request demands: "function" or "custom"; "" if it demands none."""
+        choice = self.body.get("tool_choice")
+        return str(choice.get("type", "")) if isinstance(choice, Mapping) else ""
+
     def prefill(self) -> str:
         """Return the text that the answer continues; "" if there is none."""
         if not self.body.get("continue_final_message"):
             last = (self.body.get("messages") or [{}])[-1]
             return _content(last.get("content")) if last.get("prefix") else ""
         return self.messages()[-1][1]
+
+
+def _rust_pattern(pattern: str) -> Regex:
+    return Regex(pattern.replace("\\x{", "\\u{"), dialect="ecma") if "\\x{" in pattern else Regex(pattern)
 
 
 def _content(content: Any) -> str:
@@ -307,7 +322,7 @@ class Provider:
             await writer.drain()
             return True
         writer.write(_head(answer, {"content-type": "text/event-stream", "transfer-encoding": "chunked"}))
-        events, final = _events(request.form, answer, pieces)
+        events, final = _events(request.form, answer, pieces, request.tool())
         text_events = [event for event in events if event[0]]
         endless = itertools.chain(events, itertools.cycle(text_events)) if answer.endless else [*events, *final]
         for number, (is_text, data) in enumerate(endless):
@@ -459,12 +474,20 @@ def _whole(form: str, answer: Answer) -> dict[str, Any]:
 Events = list[tuple[bool, bytes]]
 
 
-def _events(form: str, answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
-    """Return the events of a stream, each with whether it is text, and the events after the text."""
-    return {"chat": _chat, "responses": _responses, "anthropic": _anthropic, "google": _google}[form](answer, pieces)
+def _events(form: str, answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Events]:
+    """Return the events of a stream, each with whether it is text, and the events after the text.
+
+    `tool`: the kind of the tool whose input the text is; "": it is the answer.
+    """
+    if form in ("chat", "responses"):
+        return (_chat if form == "chat" else _responses)(answer, pieces, tool)
+    return (_anthropic if form == "anthropic" else _google)(answer, pieces)
 
 
-def _chat(answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
+_TOOL_MEMBERS = {"function": ("function", "arguments"), "custom": ("custom", "input")}
+
+
+def _chat(answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Events]:
     def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
         base = {"id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
@@ -474,7 +497,13 @@ def _chat(answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
     if answer.reasoning:
         events.append((False, chunk({"reasoning_content": answer.reasoning})))
     member = "refusal" if answer.finish == "refusal" else "content"
-    events += [(True, chunk({member: piece})) for piece in pieces]
+    if tool in _TOOL_MEMBERS and member == "content":
+        name, text = _TOOL_MEMBERS[tool]
+        call = {"index": 0, "id": "call_1", "type": tool, name: {"name": "answer", text: ""}}
+        events.append((False, chunk({"tool_calls": [call]})))
+        events += [(True, chunk({"tool_calls": [{"index": 0, name: {text: piece}}]})) for piece in pieces]
+    else:
+        events += [(True, chunk({member: piece})) for piece in pieces]
     final: Events = []
     if answer.finish:
         final.append((False, chunk({}, _FINISH["chat"][answer.finish])))
@@ -485,16 +514,19 @@ def _chat(answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
     return events, final
 
 
-def _responses(answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
+def _responses(answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Events]:
     number = iter(range(10**9))
 
     def event(kind: str, **members: Any) -> bytes:
         return _sse({"type": kind, "sequence_number": next(number), **members}, kind)
 
-    where = {"item_id": "m", "output_index": 0, "content_index": 0}
+    where: dict[str, Any] = {"item_id": "m", "output_index": 0, "content_index": 0}
     events = [(False, event("response.created", response=_response(answer, "", "in_progress")))]
     kind = "response.refusal.delta" if answer.finish == "refusal" else "response.output_text.delta"
     more: dict[str, Any] = {} if answer.finish == "refusal" else {"logprobs": []}
+    if tool in _TOOL_MEMBERS and answer.finish != "refusal":
+        kind = f"response.{'function_call_arguments' if tool == 'function' else 'custom_tool_call_input'}.delta"
+        more, where = {}, {"item_id": "m", "output_index": 0}
     events += [(True, event(kind, delta=piece, **more, **where)) for piece in pieces]
     final: Events = []
     if answer.finish:

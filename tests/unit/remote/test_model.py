@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -25,6 +26,7 @@ from guideway.errors import (
     AuthenticationError,
     ConnectionLostError,
     GuidewayError,
+    InvalidFileError,
     InvalidTextError,
     LimitExceededError,
     ModelNotFoundError,
@@ -64,6 +66,10 @@ class Event(BaseModel):
     title: str
     seats: int
     note: str | None = None
+
+
+class Named(BaseModel):
+    title: str
 
 
 TEXT = '{"title": "Talk", "seats": 3, "note": null}'
@@ -575,6 +581,45 @@ def test_load(monkeypatch: pytest.MonkeyPatch) -> None:
         gw.load("tiny", base_url="http://x")
     with pytest.raises(ValueError, match="no effect"):
         gw.load("openai:m", device="cuda")
+
+
+@pytest.mark.parametrize("kind", ["chat", "responses"])
+@pytest.mark.parametrize("route", ["strict_tool", "custom_tool"])
+def test_answers_as_the_input_of_a_tool(kind: str, route: str) -> None:
+    given = gw.remote.capabilities("openai").override(routes=(route,))
+    with served(HONEST if route == "strict_tool" else Answer('{"title": "Talk"}')) as provider:
+        model = model_of(kind, provider.url, dialect=given)
+        assert isinstance(model.generate("an event", Named), Named)
+        assert provider.requests[-1].tool() == ("function" if route == "strict_tool" else "custom")
+        provider.script = Answer('{"title": 3}')
+        with pytest.raises(InvalidTextError):
+            model_of(kind, provider.url, dialect=given, attempts=1).generate("an event", Named)
+
+
+def test_tgi() -> None:
+    with served() as provider:
+        model = model_of("chat", provider.url, dialect="tgi")
+        assert isinstance(model.generate("an event", Event), Event)
+        assert set(model.generate("letters", gw.Regex("[ab]{3}"))) <= set("ab")
+
+
+def test_a_probe_is_stored(tmp_path: Path) -> None:
+    with served() as provider:
+        found = probe(model_of("chat", provider.url, dialect="vllm"))
+        found.save(tmp_path / "probe.json")
+        assert gw.remote.Probe.load(tmp_path / "probe.json") == found
+        given = found.capabilities(gw.remote.capabilities("vllm"))
+        plan = gw.plan(model_of("chat", provider.url, dialect=given), Event)
+        assert plan.evidence[-1].kind == "probe"
+    for text in ("", "[]", "{}", "{" * 10_000, '{"base_url": 1}', json.dumps({**found.to_json(), "verdicts": [[1]]})):
+        (tmp_path / "probe.json").write_text(text, "utf-8")
+        with pytest.raises(InvalidFileError):
+            gw.remote.Probe.load(tmp_path / "probe.json")
+    for path in (tmp_path, tmp_path / "missing" / "probe.json"):
+        with pytest.raises(InvalidFileError):
+            found.save(path)
+        with pytest.raises(InvalidFileError):
+            gw.remote.Probe.load(path)
 
 
 def test_the_probe_tells_what_the_endpoint_does() -> None:

@@ -78,6 +78,43 @@ def test_published_limits_are_measured() -> None:
     )
 
 
+def test_enumerations_beyond_the_limit_are_checked_here() -> None:
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "country": {"enum": [f"country {number}" for number in range(1500)]},
+            "mood": {"enum": ["fine", "tired"]},
+        },
+        "required": ["country", "mood"],
+        "additionalProperties": False,
+    }
+    plan = gw.plan("azure", schema)
+    sent = plan.sent["response_format"]["json_schema"]["schema"]["properties"]
+    assert sent["country"] == {"type": "string"}
+    assert sent["mood"]["enum"] == ["fine", "tired"]
+    assert (plan.route, plan.guarantee) == ("json_schema", "checked")
+    assert plan.limits["enum_values"] == (2, 1000)
+    notes = {(one.place, one.keyword): one for one in plan.parts}
+    assert notes["/properties/country", "enum"].holder == "provider_superset"
+    assert notes["/properties/country", "enum"].detail.startswith("1,500 values")
+    long = {"type": "object", "properties": {"a": {"enum": ["x" * 70_000 + str(number) for number in range(3)]}}}
+    assert gw.plan("azure", long).limits["characters"][0] < 100
+    mixed = {"enum": [*range(1200), "a", None]}
+    sent = gw.plan("azure", mixed).sent["response_format"]["json_schema"]["schema"]["properties"]["value"]
+    assert {one["type"] for one in sent["anyOf"]} == {"integer", "string", "null"}
+    assert gw.plan("openai", schema, require="exact").route == "custom_tool"
+
+
+def test_routes_of_tools_and_of_tgi() -> None:
+    given = capabilities("openai").override(routes=("strict_tool",))
+    plan = gw.plan(given, Event)
+    assert plan.sent["tools"][0]["function"]["strict"] is True
+    assert plan.sent["tool_choice"] == {"type": "function", "function": {"name": "answer"}}
+    assert gw.plan("deepseek", Event).route == "strict_tool"
+    assert gw.plan("tgi", gw.Regex("[ab]+")).sent == {"response_format": {"type": "regex", "value": "[a-b]+"}}
+    assert gw.plan("tgi", Event).sent["response_format"]["type"] == "json"
+
+
 def test_overridden_capabilities() -> None:
     own = capabilities("openai").override(name="own", routes=("prompt",))
     assert gw.plan(own, Event).route == "prompt"

@@ -133,7 +133,7 @@ class ResponsesAdapter(OpenAIAdapter):
         if "tools" in given:
             made["tools"] = [_flat(tool) for tool in given.pop("tools")]
             given.pop("tool_choice", None)
-            made["tool_choice"] = {"type": "custom", "name": made["tools"][0]["name"]}
+            made["tool_choice"] = {name: made["tools"][0][name] for name in ("type", "name")}
         made |= given
         for name in ("temperature", "top_p"):
             if getattr(request, name) is not None:
@@ -144,7 +144,7 @@ class ResponsesAdapter(OpenAIAdapter):
         """Yield the events of a Responses event."""
         kind, delta = str(get(chunk, "type") or ""), get(chunk, "delta")
         delta = delta if isinstance(delta, str) else ""
-        if kind in ("response.output_text.delta", "response.custom_tool_call_input.delta"):
+        if kind in _TEXT_DELTAS:
             yield Event("text", delta)
         elif kind == "response.refusal.delta":
             yield Event("refusal", delta)
@@ -169,8 +169,17 @@ class ResponsesAdapter(OpenAIAdapter):
             yield Event("id", identity)
 
 
+_TEXT_DELTAS = (
+    "response.output_text.delta",
+    "response.custom_tool_call_input.delta",
+    "response.function_call_arguments.delta",
+)
+
+
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a custom tool as the Responses API writes it."""
+    """Return a tool as the Responses API writes it."""
+    if tool["type"] == "function":
+        return {"type": "function", **tool["function"]}
     inner = tool["custom"]
     form = {"type": "grammar", **inner["format"]["grammar"]}
     return {"type": "custom", "name": inner["name"], "description": inner["description"], "format": form}
