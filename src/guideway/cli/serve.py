@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from guideway.cli.inputs import read_file
+from guideway.cli.inputs import UsageError, read_file
 from guideway.cli.options import MODELS, ContextOption, DeviceOption, DtypeOption
 from guideway.errors import MissingDependencyError
+from guideway.pool import ModelSpec, Pool
 
 __all__ = ["serve"]
 
@@ -31,6 +31,12 @@ def serve(
     device: DeviceOption = None,
     dtype: DtypeOption = None,
     context_size: ContextOption = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help='The memory for all models, such as "24GB". Models are then loaded when they are requested.'),
+    ] = None,
+    keep: Annotated[float, typer.Option(min=0, help="With --memory: seconds until an idle model is unloaded.")] = 600,
+    pin: Annotated[list[str] | None, typer.Option(help="With --memory: a model that is never unloaded.")] = None,
     max_num_seqs: Annotated[int, typer.Option(min=1, help="The maximum number of sequences that run together.")] = 64,
     max_queue: Annotated[int, typer.Option(min=1, help="The maximum number of requests that run or wait.")] = 1024,
     drain_seconds: Annotated[float, typer.Option(min=0, help="The time for requests in flight after SIGTERM.")] = 30,
@@ -53,9 +59,20 @@ def serve(
     given = {"device": device, "dtype": dtype, "context_size": context_size}
     options = {name: value for name, value in given.items() if value is not None}
     sources = server.parse_models(model)
-    loaders = {
-        name: partial(server.load_served, source, chat_template=template, **options) for name, source in sources.items()
+    pinned = set(pin or ())
+    if wrong := sorted(pinned - set(sources)):
+        raise UsageError(f"--pin {wrong[0]} names no model; there are {', '.join(sources)}")
+    specs = {
+        name: ModelSpec(
+            source, {"chat_template": template, **options}, server.load_served, pinned=name in pinned or memory is None
+        )
+        for name, source in sources.items()
     }
+    try:
+        pool = Pool(memory, specs, keep=keep)
+    except ValueError as error:
+        raise UsageError(str(error).replace("budget must", "--memory must")) from None
+    preload = list(sources) if memory is None else sorted(pinned)
     settings = server.ServerSettings(
         api_keys=keys,
         max_num_seqs=max_num_seqs,
@@ -64,4 +81,4 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         log_prompts=log_prompts,
     )
-    server.serve(server.FixedModels(loaders, sources), settings, host=host, port=port, quiet=quiet)
+    server.serve(server.PooledModels(pool, preload=preload), settings, host=host, port=port, quiet=quiet)

@@ -43,6 +43,7 @@ class ModelSpec:
     Attributes:
         source: A name for `guideway.load`, or a function without arguments that returns a new model.
         options: Options of `guideway.load`, such as `device` and `context_size`.
+        load: A function in place of `guideway.load`.
         bytes: The memory that it needs, such as "8GB". None: estimated from its files, then measured.
         pinned: Whether it stays loaded although other models need memory.
         keep: The seconds after which it is unloaded when nothing uses it. None: that of the pool.
@@ -50,6 +51,7 @@ class ModelSpec:
 
     source: str | Callable[[], AnyModel]
     options: Mapping[str, Any] = field(default_factory=dict)
+    load: Callable[..., AnyModel] = loading.load
     bytes: str | int | None = None
     pinned: bool = False
     keep: float | None = None
@@ -71,6 +73,7 @@ class ModelStatus:
         loads: The number of times it was loaded.
         idle_seconds: The time since its last lease; None: it is in use or not loaded.
         error: Why it could not be loaded the last time; "" if it could.
+        context_size: The maximum number of tokens of a session; None: not loaded, or served by an API.
     """
 
     name: str
@@ -84,6 +87,7 @@ class ModelStatus:
     loads: int
     idle_seconds: float | None
     error: str
+    context_size: int | None = None
 
 
 class Lease:
@@ -274,6 +278,8 @@ class Pool:
         entry, source = self._rules.entries[name], self._specs[name].source
         shown = source if isinstance(source, str) else getattr(source, "__name__", "function")
         idle = time.monotonic() - entry.last_used if entry.is_idle else None
+        model = self._models.get(name)
+        context = model.context_size if isinstance(model, ModelBase) and entry.phase == "ready" else None
         return ModelStatus(
             name,
             shown,
@@ -286,6 +292,7 @@ class Pool:
             entry.loads,
             idle,
             self._errors.get(name, ""),
+            context,
         )
 
     # -- requests
@@ -527,7 +534,7 @@ def _loaded(spec: ModelSpec) -> tuple[AnyModel, int | None]:
     if not isinstance(source, str):
         model = source()
     else:
-        model = loading.load(source, **spec.options)
+        model = spec.load(source, **spec.options)
     if not isinstance(model, (Model, RemoteModel)):
         raise EngineError(f"the function {source!r} must return a guideway.Model, got {model!r}")
     if spec.bytes is not None or not isinstance(model, ModelBase):

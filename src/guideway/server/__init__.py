@@ -4,6 +4,7 @@ serving.py     `serve`: runs the application with uvicorn
 app.py         `create_app`: the ASGI application and its routes
 settings.py    `ServerSettings`: limits and keys
 models.py      the models that a server offers
+pooled.py      the models of a pool, and the endpoints that show and unload them
 state.py       what the endpoints share: admission, keys, metrics
 generating.py  the endpoints that generate
 running.py     a request in the rounds of its model
@@ -19,12 +20,14 @@ from __future__ import annotations
 
 from guideway.server.app import create_app
 from guideway.server.models import FixedModels, ModelCard, ServedModels, load_served, parse_models
+from guideway.server.pooled import PooledModels
 from guideway.server.serving import serve
 from guideway.server.settings import ServerSettings, read_keys
 
 __all__ = [
     "FixedModels",
     "ModelCard",
+    "PooledModels",
     "ServedModels",
     "ServerSettings",
     "create_app",

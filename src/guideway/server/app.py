@@ -20,6 +20,7 @@ import guideway
 from guideway.server.errors import HttpError, error_response
 from guideway.server.generating import GenerationEndpoint
 from guideway.server.models import ModelCard, ServedModels, known_name
+from guideway.server.pooled import pool_models, unload_model
 from guideway.server.settings import ServerSettings
 from guideway.server.state import ServerState
 
@@ -57,6 +58,8 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         Route("/metrics", _endpoint(state, _metrics), methods=["GET"]),
         Route("/v1/models", _endpoint(state, _models, needs_key=True), methods=["GET"]),
         Route("/v1/models/{name:path}", _endpoint(state, _model, needs_key=True), methods=["GET"]),
+        Route("/guideway/models", _endpoint(state, pool_models, needs_key=True), methods=["GET"]),
+        Route("/guideway/models/{name:path}/unload", _endpoint(state, unload_model, needs_key=True), methods=["POST"]),
         *(
             Route(url, GenerationEndpoint(state, url), methods=["POST"])
             for url in ("/v1/chat/completions", "/v1/completions")

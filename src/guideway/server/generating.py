@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -103,7 +104,8 @@ class GenerationEndpoint:
             with state.admitted(state.key_of(Headers(scope=scope).get("authorization"))) as admission:
                 body = await read_json(scope, receive, state.settings)
                 name = model_name(body)
-                async with state.models.lease(name) as model:
+                async with AsyncExitStack() as held:
+                    model = await unless_left(receive, held.enter_async_context(state.models.lease(name)))
                     shown = name or state.models.cards()[0].name
                     making = background.run(prepare, found, model, shown, self._url, body, state.settings)
                     job = await unless_left(receive, making)

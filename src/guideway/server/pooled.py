@@ -1,0 +1,94 @@
+"""`PooledModels`: the models of a pool, for a server; and the endpoints that show and unload them."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from guideway.errors import LeaseTimeoutError, ModelTooLargeError
+from guideway.pool import ModelStatus, Pool
+from guideway.server.errors import HttpError
+from guideway.server.models import ModelCard, known_name
+from guideway.server.state import ServerState
+
+__all__ = ["PooledModels", "pool_models", "unload_model"]
+
+
+class PooledModels:
+    """The models of a pool. A request loads its model, if it is not loaded.
+
+    Args:
+        pool: The pool. The server closes it.
+        preload: The models that are loaded at the start.
+        lease_seconds: The time that a request waits for its model.
+        close_seconds: The time that leases have after the server stopped.
+    """
+
+    def __init__(
+        self, pool: Pool, *, preload: Sequence[str] = (), lease_seconds: float = 600.0, close_seconds: float = 10.0
+    ) -> None:
+        if not pool.names:
+            raise ValueError("a server needs at least one model")
+        self.pool = pool
+        self._preload = list(preload)
+        self._lease_seconds, self._close_seconds = lease_seconds, close_seconds
+        self._created = int(time.time())
+
+    async def start(self) -> None:
+        """Load the models that are to be ready before the first request."""
+        for name in self._preload:
+            async with self.pool.lease(name):
+                pass
+
+    async def stop(self) -> None:
+        """Close the pool."""
+        await self.pool.aclose(self._close_seconds)
+
+    def cards(self) -> list[ModelCard]:
+        """Return the card of each model."""
+        return [self._card(status) for status in self.pool.status()]
+
+    def _card(self, status: ModelStatus) -> ModelCard:
+        details: dict[str, Any] = {"bytes": status.bytes, "pinned": status.pinned}
+        return ModelCard(status.name, status.state, status.source, status.context_size, self._created, details)
+
+    @asynccontextmanager
+    async def lease(self, name: str | None) -> AsyncIterator[Any]:
+        """Wait for the model of a name, and give it."""
+        found = known_name(name, self.pool.names)
+        held = self.pool.lease(found, timeout=self._lease_seconds)
+        try:
+            model = await held.aacquire()
+        except LeaseTimeoutError as error:
+            raise HttpError(
+                503, str(error), kind="server_error", code="model_busy", headers={"Retry-After": "5"}
+            ) from None
+        except ModelTooLargeError as error:
+            raise HttpError(503, str(error), kind="server_error", code="model_too_large") from None
+        try:
+            yield model
+        finally:
+            held.release()
+
+
+async def pool_models(state: ServerState, request: Request) -> Response:
+    """Answer with the state of each model of the pool."""
+    statuses = state.models.pool.status() if isinstance(state.models, PooledModels) else []
+    data = [dataclasses.asdict(one) for one in statuses]
+    budget = state.models.pool.budget if isinstance(state.models, PooledModels) else None
+    return JSONResponse({"object": "list", "budget": budget, "data": data})
+
+
+async def unload_model(state: ServerState, request: Request) -> Response:
+    """Unload a model as soon as its requests have ended. The next request loads it again."""
+    if not isinstance(state.models, PooledModels):
+        raise HttpError(400, "the models of this server stay loaded", code="not_in_a_pool")
+    pool = state.models.pool
+    name = known_name(request.path_params["name"], pool.names)
+    return JSONResponse(dataclasses.asdict(pool.unload(name)))
