@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,7 +17,18 @@ __all__ = ["serve"]
 
 
 def serve(
-    model: Annotated[list[str], typer.Option(help=f"{MODELS}; or NAME=MODEL. Give it for each model.")],
+    model: Annotated[list[str] | None, typer.Option(help=f"{MODELS}; or NAME=MODEL. Give it for each model.")] = None,
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='The URL of an endpoint with the API of OpenAI, or a model of an API such as "openai:NAME". Its answers'
+            " are checked while they arrive. The key is OPENAI_API_KEY."
+        ),
+    ] = None,
+    dialect: Annotated[str | None, typer.Option(help="What the endpoint of --upstream enforces, such as vllm.")] = None,
+    formatter: Annotated[
+        str | None, typer.Option(help="With --upstream: a model that writes answers again that do not fit.")
+    ] = None,
     host: Annotated[
         str, typer.Option(help="The address to listen on. Others than loopback need API keys.")
     ] = "127.0.0.1",
@@ -58,7 +69,9 @@ def serve(
     template = None if chat_template is None else read_file(chat_template)
     given = {"device": device, "dtype": dtype, "context_size": context_size}
     options = {name: value for name, value in given.items() if value is not None}
-    sources = server.parse_models(model)
+    if not model and not upstream:
+        raise UsageError("give --model or --upstream")
+    sources = server.parse_models(model or ())
     pinned = set(pin or ())
     if wrong := sorted(pinned - set(sources)):
         raise UsageError(f"--pin {wrong[0]} names no model; there are {', '.join(sources)}")
@@ -81,4 +94,10 @@ def serve(
         cors_origins=tuple(cors_origin or ()),
         log_prompts=log_prompts,
     )
-    server.serve(server.PooledModels(pool, preload=preload), settings, host=host, port=port, quiet=quiet)
+    parts: list[server.ServedModels] = [server.PooledModels(pool, preload=preload)] if sources else []
+    remote_options: dict[str, Any] = {} if dialect is None else {"dialect": dialect}
+    if formatter is not None:
+        remote_options["formatter"] = server.load_served(formatter)
+    parts += [server.upstream_models(one, remote_options) for one in upstream or ()]
+    models = parts[0] if len(parts) == 1 else server.JoinedModels(*parts)
+    server.serve(models, settings, host=host, port=port, quiet=quiet)

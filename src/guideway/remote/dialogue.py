@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 from guideway.constraints import Constraint
 from guideway.errors import (
+    BudgetTooSmallError,
     ConnectionLostError,
+    ContextOverflowError,
     GuidewayError,
     InvalidTextError,
     LimitExceededError,
@@ -28,6 +30,12 @@ from guideway.remote.repair import repaired
 from guideway.remote.usage import Prices, Usage
 
 __all__ = ["Attempt", "Dialogue", "FailureSettings"]
+
+_DRAFT_SIZES = (4000, 1000, 250)
+"""Numbers of characters of the prompt and of the draft that a formatter gets; the first that its context holds."""
+
+MAX_DRAFT = 1 << 18
+"""Maximum number of bytes of an answer that does not fit, up to which the rest is read for a repair."""
 
 MAX_ANSWER = 16 * 1024 * 1024
 """Maximum number of bytes of an answer that is read."""
@@ -231,7 +239,7 @@ class Dialogue:
         fits = self._check.feed(data)
         if self._visible is not None:
             self._visible.feed(data[:fits])
-        if fits < len(data) and not self._reads_on():
+        if fits < len(data) and (not self._reads_on() or len(self._data) > MAX_DRAFT):
             self._usage = replace(self._usage, aborted=1)
             return True
         return False
@@ -240,6 +248,11 @@ class Dialogue:
         self._usage = replace(self._usage, aborted=1)
         self._error = LimitExceededError(problem)
         return True
+
+    @property
+    def has_formatter(self) -> bool:
+        """Whether a local model writes drafts again that do not fit."""
+        return self._settings.formatter is not None
 
     @property
     def reasoning(self) -> str:
@@ -469,11 +482,19 @@ class Dialogue:
         from guideway.generation import complete
 
         asked = str(self._base.messages[-1]["content"])[-MAX_QUOTED:]
-        prompt = f"{asked}\nDraft: {text[:MAX_QUOTED]}\nAnswer:\n"
-        try:
-            made = complete(self._settings.formatter, prompt, self.constraint, max_tokens=self._base.max_tokens)
-        except GuidewayError as problem:
-            self.attempts.append(Attempt("formatter", "", Usage(), str(problem)))
+        made, failure = None, ""
+        for size in _DRAFT_SIZES:
+            prompt = f"{asked[-size:]}\nDraft: {text[:size]}\nAnswer:\n"
+            try:
+                made = complete(self._settings.formatter, prompt, self.constraint, max_tokens=self._base.max_tokens)
+                break
+            except (ContextOverflowError, BudgetTooSmallError) as problem:
+                failure = str(problem)  # the context of a small model: quote less
+            except GuidewayError as problem:
+                failure = str(problem)
+                break
+        if made is None:
+            self.attempts.append(Attempt("formatter", "", Usage(), failure))
             return False
         self.attempts.append(Attempt("formatter", made.text[:MAX_QUOTED], Usage()))
         self.result = Result(made.value, made.text, "stop", ("formatter",), self.reasoning)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
@@ -147,6 +148,15 @@ class RemoteModel(GeneratingModel):
             scrubbed=self._adapter.scrubbed,
         )
 
+    def check(self, prompt: Any, output: object = None, **options: Any) -> None:
+        """Raise the errors of a call that are found before a request. The constraint is planned and compiled."""
+        self._dialogue(prompt, output, options, None, False)
+
+    @property
+    def has_formatter(self) -> bool:
+        """Whether a local model writes drafts again that do not fit."""
+        return self._settings.formatter is not None
+
     def _result(self, dialogue: Dialogue, started: float) -> RemoteGeneration[Any]:
         self.usage += dialogue.usage
         found: Result = dialogue.outcome()
@@ -260,14 +270,11 @@ class RemoteModel(GeneratingModel):
     # -- asynchronous calls
 
     async def _aone(self, prompt: Any, output: object, options: Any, sample: int | None) -> RemoteGeneration[Any]:
-        dialogue, started = self._dialogue(prompt, output, options, sample, False), time.monotonic()
-        pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider)
-        try:
-            async for _ in pieces:
-                pass
-        finally:
-            await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
-        return self._result(dialogue, started)
+        async with aclosing(self.astream_result(prompt, output, sample=sample, shown=False, **options)) as parts:
+            async for part in parts:
+                if not isinstance(part, str):
+                    return part
+        raise RuntimeError("the stream ended without a result")
 
     async def acomplete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
         """As `guideway.acomplete`."""
@@ -308,14 +315,34 @@ class RemoteModel(GeneratingModel):
         """As `guideway.astream`. Several sequences are streamed one after another."""
         jobs, many, _, _ = _jobs(prompt, n, options)
         for number, (given, sample) in enumerate(jobs):
-            dialogue, started = self._dialogue(given, output, options, sample, True), time.monotonic()
-            pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=True)
-            try:
-                async for text in pieces:
-                    yield text if not many and n is None else TextChunk(number // (n or 1), number % (n or 1), text)
-            finally:
-                await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
-            self._result(dialogue, started)
+            async with aclosing(self.astream_result(given, output, sample=sample, **options)) as parts:
+                async for text in parts:
+                    if isinstance(text, str):
+                        yield text if not many and n is None else TextChunk(number // (n or 1), number % (n or 1), text)
+
+    async def astream_result(
+        self, prompt: Any, output: object = None, *, sample: int | None = None, shown: bool = True, **options: Any
+    ) -> AsyncGenerator[str | RemoteGeneration[Any], None]:
+        """Stream one text, and then its result.
+
+        Args:
+            prompt: As in `acomplete`, one prompt.
+            output: As in `acomplete`.
+            sample: The number of the text among several of one prompt, which is added to the seed.
+            shown: Whether the text is yielded while it arrives. A text that was yielded cannot be repaired.
+            **options: As in `acomplete`.
+
+        Yields:
+            Text that is valid so far, if `shown`; at the end the `RemoteGeneration`.
+        """
+        dialogue, started = self._dialogue(prompt, output, options, sample, shown), time.monotonic()
+        pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=shown)
+        try:
+            async for text in pieces:
+                yield text
+        finally:
+            await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
+        yield self._result(dialogue, started)
 
     async def astream_values(self, prompt: Any, output: object, **options: Any) -> AsyncIterator[PartialValue[Any]]:
         """As `guideway.astream_values`."""

@@ -190,7 +190,7 @@ async def _aone(
     except Exception as problem:
         error = adapter.unreadable(problem, provider) if opened else adapter.error(problem, provider)
         _paused(limit, error, problem)
-        dialogue.ended(error)
+        await _judged(dialogue, error)
         return
     finally:
         if stream is not None:
@@ -201,7 +201,15 @@ async def _aone(
                     adapter.close(stream)
             except Exception:  # an error of closing does not hide the outcome
                 pass
-    dialogue.ended()
+    await _judged(dialogue)
+
+
+async def _judged(dialogue: Dialogue, error: Exception | None = None) -> None:
+    """End a request. A formatter runs a model, so it runs in a thread."""
+    if dialogue.has_formatter:
+        await asyncio.to_thread(dialogue.ended, error)
+    else:
+        dialogue.ended(error)
 
 
 async def _threaded(chunks: Iterator[Any]) -> AsyncIterator[Any]:

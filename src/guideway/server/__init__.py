@@ -12,6 +12,7 @@ chunks.py      the chunks of streams
 reply_stream.py  reasoning, text and calls of a reply while it is generated
 sse.py         server-sent events, and clients that leave
 bodies.py      reads bodies within limits
+gateway.py     requests for models that another endpoint serves
 errors.py      errors as responses
 metrics.py     metrics in the text format of Prometheus
 """
@@ -19,6 +20,7 @@ metrics.py     metrics in the text format of Prometheus
 from __future__ import annotations
 
 from guideway.server.app import create_app
+from guideway.server.gateway import JoinedModels, UpstreamModels, upstream_models
 from guideway.server.models import FixedModels, ModelCard, ServedModels, load_served, parse_models
 from guideway.server.pooled import PooledModels
 from guideway.server.serving import serve
@@ -26,13 +28,16 @@ from guideway.server.settings import ServerSettings, read_keys
 
 __all__ = [
     "FixedModels",
+    "JoinedModels",
     "ModelCard",
     "PooledModels",
     "ServedModels",
     "ServerSettings",
+    "UpstreamModels",
     "create_app",
     "load_served",
     "parse_models",
     "read_keys",
     "serve",
+    "upstream_models",
 ]

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from guideway import background
-from guideway.batch.answers import answer_body
+from guideway.batch.answers import answer_body, usage_object
 from guideway.batch.bodies import read_body
 from guideway.batch.jobs import job_of
 from guideway.batch.requests import BatchRequest
@@ -22,9 +22,11 @@ from guideway.constraints.tools import Family
 from guideway.errors import InvalidRequestError
 from guideway.generation import Generation, Model
 from guideway.generation.plan import Job
+from guideway.remote import RemoteModel
 from guideway.server.bodies import read_json
 from guideway.server.chunks import ChatChunks, CompletionChunks, event
 from guideway.server.errors import error_response, status_and_object
+from guideway.server.gateway import UpstreamJob, UpstreamRequest, upstream_job
 from guideway.server.running import ServedRequest
 from guideway.server.sse import ClientLeft, EventStream, unless_left
 from guideway.server.state import LOG, ServerState
@@ -42,7 +44,9 @@ class Prepared:
     family: Family | None = None
 
 
-def prepare(found: Prepared, model: Model, name: str, url: str, body: Mapping[str, Any], settings: Any) -> Job:
+def prepare(
+    found: Prepared, model: Model | RemoteModel, name: str, url: str, body: Mapping[str, Any], settings: Any
+) -> Job | UpstreamJob:
     """Read a body and make its job: compile the constraint, encode the prompt. For a background thread.
 
     Args:
@@ -63,13 +67,17 @@ def prepare(found: Prepared, model: Model, name: str, url: str, body: Mapping[st
     request = read_body(url, uuid.uuid4().hex, body)
     found.request = request = replace(request, details={**request.details, "model": name})
     options = {**settings.options, "batch_size": settings.max_num_seqs}
+    if isinstance(model, RemoteModel):
+        return upstream_job(model, request, options)
     made = job_of(model, request, options, return_exceptions=False)
     found.family = made.family
     return made.job
 
 
-def tokens_of(job: Job) -> int:
-    """Return the maximum number of tokens that a job may need."""
+def tokens_of(job: Job | UpstreamJob) -> int:
+    """Return the maximum number of tokens that a job may need here."""
+    if isinstance(job, UpstreamJob):
+        return 0
     samples = job.n or 1
     total = 0
     for session, plan in zip(job.sessions, job.plans, strict=False):
@@ -123,12 +131,16 @@ class GenerationEndpoint:
             self._record(found, status, time.perf_counter() - begun)
 
     async def _generate(
-        self, model: Model, found: Prepared, job: Job, scope: Scope, receive: Receive, send: Send
+        self, model: Any, found: Prepared, job: Job | UpstreamJob, scope: Scope, receive: Receive, send: Send
     ) -> None:
         request = found.request
         assert request is not None  # noqa: S101  # `prepare` has set it
         streams = bool(request.details.get("stream"))
-        running = ServedRequest(job, streams=streams)
+        running: ServedRequest | UpstreamRequest
+        if isinstance(job, UpstreamJob):
+            running = UpstreamRequest(job, streams=streams)
+        else:
+            running = ServedRequest(job, streams=streams)
         try:
             if not streams:
                 results = await unless_left(receive, running.results())
@@ -151,7 +163,7 @@ class GenerationEndpoint:
             running.cancel()
 
     async def _events(
-        self, model: Model, request: BatchRequest, running: ServedRequest, family: Family | None
+        self, model: Model, request: BatchRequest, running: ServedRequest | UpstreamRequest, family: Family | None
     ) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream. An error after the first event is an event."""
         chunks = _CHUNKS[self._url](model, request, family)
@@ -173,11 +185,13 @@ class GenerationEndpoint:
         self._observe(request, results, running)
         yield chunks.closing(results)
 
-    def _observe(self, request: BatchRequest, results: list[list[Generation[Any]]], running: ServedRequest) -> None:
+    def _observe(
+        self, request: BatchRequest, results: list[list[Generation[Any]]], running: ServedRequest | UpstreamRequest
+    ) -> None:
         """Add a request that succeeded to the metrics."""
         metrics, model = self._state.metrics, str(request.details["model"])
         texts = [one for group in results for one in group]
-        count = sum(len(one.tokens) for one in texts)
+        count = usage_object(results, ("prompt", "completion"))["completion"]
         prompt = sum(group[0].prompt_tokens for group in results)
         metrics.count("prompt_tokens_total", prompt, model=model)
         metrics.count("generation_tokens_total", count, model=model)

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from guideway.errors import LeaseTimeoutError, ModelTooLargeError
 from guideway.pool import ModelStatus, Pool
 from guideway.server.errors import HttpError
-from guideway.server.models import ModelCard, known_name
+from guideway.server.models import ModelCard, ServedModels, known_name
 from guideway.server.state import ServerState
 
 __all__ = ["PooledModels", "pool_models", "unload_model"]
@@ -79,16 +79,19 @@ class PooledModels:
 
 async def pool_models(state: ServerState, request: Request) -> Response:
     """Answer with the state of each model of the pool."""
-    statuses = state.models.pool.status() if isinstance(state.models, PooledModels) else []
-    data = [dataclasses.asdict(one) for one in statuses]
-    budget = state.models.pool.budget if isinstance(state.models, PooledModels) else None
-    return JSONResponse({"object": "list", "budget": budget, "data": data})
+    pool = _pool_of(state.models)
+    data = [] if pool is None else [dataclasses.asdict(one) for one in pool.status()]
+    return JSONResponse({"object": "list", "budget": None if pool is None else pool.budget, "data": data})
 
 
 async def unload_model(state: ServerState, request: Request) -> Response:
     """Unload a model as soon as its requests have ended. The next request loads it again."""
-    if not isinstance(state.models, PooledModels):
+    pool = _pool_of(state.models)
+    if pool is None:
         raise HttpError(400, "the models of this server stay loaded", code="not_in_a_pool")
-    pool = state.models.pool
-    name = known_name(request.path_params["name"], pool.names)
-    return JSONResponse(dataclasses.asdict(pool.unload(name)))
+    return JSONResponse(dataclasses.asdict(pool.unload(known_name(request.path_params["name"], pool.names))))
+
+
+def _pool_of(models: ServedModels) -> Pool | None:
+    parts = (models, *getattr(models, "parts", ()))
+    return next((one.pool for one in parts if isinstance(one, PooledModels)), None)
