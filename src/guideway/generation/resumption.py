@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from guideway.arguments import integer
 from guideway.errors import ContextOverflowError
-from guideway.generation.options import Options, with_options
-from guideway.generation.plan import Plan
+from guideway.generation.options import BATCH, Options, check_names, with_options
+from guideway.generation.plan import Job, Plan
 from guideway.generation.results import Generation, GenerationState
 from guideway.generation.scheduler import Row, decode
 from guideway.sessions import ModelBase, Session
@@ -16,7 +18,7 @@ from guideway.sessions.prefix_cache import common_length
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-__all__ = ["resume"]
+__all__ = ["ResumedJob", "resume"]
 
 
 @with_options()
@@ -37,7 +39,36 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
     """
     if not isinstance(state, GenerationState):
         raise TypeError(f"state must be a GenerationState (Generation.state or Stream.states), got {state!r}")
-    plan = Plan(model, state.source, {"seed": state.seed, **options})
+    plan, row = _resumed(model, state, {"seed": state.seed, **options})
+    decode([row])
+    return plan.result(row)
+
+
+class ResumedJob(Job):
+    """The job of one text that is continued from a state, for the loop of a model. See `resume`."""
+
+    def __init__(self, model: ModelBase, state: GenerationState, options: Options) -> None:
+        check_names(options)
+        self.model, self.n, self.many, self.progress = model, None, False, False
+        self.width = integer("batch_size", options.get("batch_size", BATCH), 1)
+        self.positions = range(1)
+        self._keep_errors = False
+        self.results = [[None]]
+        plan, self._row = _resumed(model, state, {"seed": state.seed, **options})
+        self.plans = [plan]
+        self.place = {self._row: (0, 0)}
+
+    @property
+    def sessions(self) -> list[Session]:
+        return [self._row.session]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the row."""
+        yield self._row
+
+
+def _resumed(model: ModelBase, state: GenerationState, options: Options) -> tuple[Plan, Row]:
+    plan = Plan(model, state.source, options)
     session = _session(model, state, plan)
     begun = len(state.tokens)
     room = session.context_size - len(session)
@@ -53,8 +84,7 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
         free_after=state.source is None,
         earlier=state.divergence,
     )
-    decode([row])
-    return plan.result(row)
+    return plan, row
 
 
 def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:

@@ -13,6 +13,9 @@ reply_stream.py  reasoning, text and calls of a reply while it is generated
 sse.py         server-sent events, and clients that leave
 bodies.py      reads bodies within limits
 gateway.py     requests for models that another endpoint serves
+explaining.py  what a constraint enforces, or what is wrong with it
+stepping.py    texts with a report of each token, which continue after given tokens
+playground.py  the page at `/`
 errors.py      errors as responses
 metrics.py     metrics in the text format of Prometheus
 """

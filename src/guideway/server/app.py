@@ -18,11 +18,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import guideway
 from guideway.server.errors import HttpError, error_response
+from guideway.server.explaining import explain
 from guideway.server.generating import GenerationEndpoint
 from guideway.server.models import ModelCard, ServedModels, known_name
+from guideway.server.playground import playground
 from guideway.server.pooled import pool_models, unload_model
 from guideway.server.settings import ServerSettings
 from guideway.server.state import ServerState
+from guideway.server.stepping import TokenEvents, alternatives, prepare_tokens
 
 __all__ = ["create_app"]
 
@@ -58,6 +61,14 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         Route("/metrics", _endpoint(state, _metrics), methods=["GET"]),
         Route("/v1/models", _endpoint(state, _models, needs_key=True), methods=["GET"]),
         Route("/v1/models/{name:path}", _endpoint(state, _model, needs_key=True), methods=["GET"]),
+        Route("/", _endpoint(state, playground), methods=["GET"]),
+        Route("/guideway/alternatives", _endpoint(state, alternatives), methods=["POST"]),
+        Route("/guideway/explain", _endpoint(state, explain, needs_key=True), methods=["POST"]),
+        Route(
+            "/guideway/tokens",
+            GenerationEndpoint(state, "/guideway/tokens", preparing=prepare_tokens, chunks=TokenEvents),
+            methods=["POST"],
+        ),
         Route("/guideway/models", _endpoint(state, pool_models, needs_key=True), methods=["GET"]),
         Route("/guideway/models/{name:path}/unload", _endpoint(state, unload_model, needs_key=True), methods=["POST"]),
         *(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -92,10 +92,20 @@ class GenerationEndpoint:
     Args:
         state: The state of the server.
         url: The endpoint, a key of `guideway.batch.bodies.ENDPOINTS`.
+        preparing: Reads a body and makes its job; see `prepare`.
+        chunks: The class of the chunks of streams; None: that of the endpoint.
     """
 
-    def __init__(self, state: ServerState, url: str) -> None:
+    def __init__(
+        self,
+        state: ServerState,
+        url: str,
+        *,
+        preparing: Callable[..., Job | UpstreamJob] = prepare,
+        chunks: Callable[..., Any] | None = None,
+    ) -> None:
         self._state, self._url = state, url
+        self._prepare, self._chunks = preparing, chunks or _CHUNKS[url]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -115,7 +125,7 @@ class GenerationEndpoint:
                 async with AsyncExitStack() as held:
                     model = await unless_left(receive, held.enter_async_context(state.models.lease(name)))
                     shown = name or state.models.cards()[0].name
-                    making = background.run(prepare, found, model, shown, self._url, body, state.settings)
+                    making = background.run(self._prepare, found, model, shown, self._url, body, state.settings)
                     job = await unless_left(receive, making)
                     state.metrics.observe("request_prepare_seconds", time.perf_counter() - begun, model=shown)
                     admission.reserve(tokens_of(job))
@@ -166,7 +176,7 @@ class GenerationEndpoint:
         self, model: Model, request: BatchRequest, running: ServedRequest | UpstreamRequest, family: Family | None
     ) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream. An error after the first event is an event."""
-        chunks = _CHUNKS[self._url](model, request, family)
+        chunks = self._chunks(model, request, family)
         begun = False
         try:
             async for parts in running.parts():

@@ -120,7 +120,7 @@ class ServedRequest:
                 self.job.finish(row)
                 found = self.job.results[number][sample]
                 result = found if isinstance(found, Generation) else None
-            if text or result is not None:
+            if text or steps or result is not None:
                 self._parts.append(Part(index, text, steps, result))
         if self._parts:
             self._signal()

@@ -1,0 +1,150 @@
+"""`/guideway/explain`: what the constraint of a request enforces, or what is wrong with it, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from guideway import background
+from guideway.batch.bodies import read_body
+from guideway.constraints import JsonSchema, of
+from guideway.constraints.json_schema import explain_schema
+from guideway.errors import ConstraintError, InvalidRequestError, UnsatisfiableError
+from guideway.frontends.json_schema.report import draw_examples
+from guideway.server.bodies import read_json
+from guideway.server.errors import status_and_object
+from guideway.server.state import ServerState
+
+__all__ = ["explain"]
+
+_CHAT = "/v1/chat/completions"
+_EXAMPLES = 3
+_POSITION = re.compile(r"at (?:line (\d{1,9}), column (\d{1,9})|position (\d{1,9})):\n")
+
+
+async def explain(state: ServerState, request: Request) -> Response:
+    """Answer with the status of each keyword and with texts that fit, or with an error and its place.
+
+    The body has the fields of a chat completion that set the constraint: `response_format`, `structured_outputs`, `tools`.
+    """
+    body = await read_json(request.scope, request.receive, state.settings)
+    status, found = await background.run(_explained, body)
+    return JSONResponse(found, status)
+
+
+def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    whole = {"messages": [{"role": "user", "content": ""}], **body}
+    try:
+        request = read_body(_CHAT, "explain", whole)
+    except InvalidRequestError as error:
+        return _refused(error, body)
+    if tools := request.details.get("tools"):
+        return 200, {
+            "keywords": _keywords_of_tools(tools),
+            "examples": [],
+            "summary": f"valid: {_count(tools, 'tool')}",
+        }
+    if request.output is None:
+        return 200, {"keywords": [], "examples": [], "summary": "valid: any text"}
+    constraint = of(request.output)
+    if isinstance(constraint, JsonSchema):
+        found = explain_schema(constraint.schema, examples=_EXAMPLES)
+        rows = [_row("", one) for one in found.keyword_report]
+        if found.conflict is not None:
+            return _refused(UnsatisfiableError(f"no text can fit: {found.conflict}", found.place), body)
+        enforced = sum(one["status"].startswith("enforced") for one in rows)
+        return 200, {
+            "keywords": rows,
+            "examples": found.examples,
+            "summary": f"valid: {enforced} of {_count(rows, 'keyword')} enforced, none ignored",
+        }
+    try:
+        examples = draw_examples(constraint.grammar(), _EXAMPLES)
+    except ConstraintError as error:
+        return _refused(error, body)
+    kind = "regular" if constraint.regular() is not None else "context-free"
+    return 200, {"keywords": [], "examples": examples, "summary": f"valid: a {kind} language"}
+
+
+def _refused(error: Exception, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    """Return the error object with the place in the constraint, and the keywords of a schema that is refused."""
+    status, found = status_and_object(error)
+    cause = error.__cause__ if isinstance(error.__cause__, ConstraintError) else error
+    place = cause.place if isinstance(cause, ConstraintError) else None
+    if place is not None and place and not place.startswith("/"):
+        place = None
+    if place is not None and isinstance(body.get("tools"), list):
+        place = _place_in_tools(body["tools"], place)
+    offset = None
+    if place is None and (match := _POSITION.search(str(cause))):
+        offset = _offset(_text_of(body), *(None if one is None else int(one) for one in match.groups()))
+    found |= {"place": place, "offset": offset, "explanation": _partial(body)}
+    return status, {"error": found}
+
+
+def _partial(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keywords of a schema that is well formed, but refused or not satisfiable."""
+    schema = _schema_of(body)
+    if not isinstance(schema, (Mapping, bool)):
+        return {}
+    try:
+        found = explain_schema(schema, examples=0)
+    except (ConstraintError, TypeError, ValueError):
+        return {}
+    return {"keywords": [_row("", one) for one in found.keyword_report], "examples": []}
+
+
+def _schema_of(body: Mapping[str, Any]) -> Any:
+    form = body.get("response_format")
+    inner = form.get("json_schema") if isinstance(form, Mapping) else None
+    return inner.get("schema") if isinstance(inner, Mapping) else None
+
+
+def _text_of(body: Mapping[str, Any]) -> str:
+    given = body.get("structured_outputs")
+    texts = [one for one in given.values() if isinstance(one, str)] if isinstance(given, Mapping) else []
+    return texts[0] if texts else ""
+
+
+def _offset(text: str, line: int | None, column: int | None, position: int | None) -> int:
+    """Return the offset of a place, in UTF-16 code units, as the script of the page counts."""
+    if position is None:
+        lines = text.split("\n")
+        position = sum(len(one) + 1 for one in lines[: (line or 1) - 1]) + (column or 1) - 1
+    return len(text[:position].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _place_in_tools(tools: list[Any], place: str) -> str | None:
+    """Return the place in the list of tools of an error in the parameters of one of them."""
+    for number, tool in enumerate(tools):
+        inner = tool.get("function") if isinstance(tool, Mapping) else None
+        parameters = inner.get("parameters") if isinstance(inner, Mapping) else None
+        try:
+            if parameters is not None:
+                JsonSchema(parameters).grammar()
+        except (ConstraintError, TypeError, ValueError):
+            return f"/{number}/function/parameters{place}"
+    return None
+
+
+def _keywords_of_tools(tools: list[Any]) -> list[dict[str, str]]:
+    rows = []
+    for number, tool in enumerate(tools):
+        parameters = (tool.get("function") or {}).get("parameters")
+        if isinstance(parameters, Mapping):
+            report = explain_schema(parameters, examples=0).keyword_report
+            rows += [_row(f"/{number}/function/parameters", one) for one in report]
+    return rows
+
+
+def _row(prefix: str, one: tuple[str, str, str]) -> dict[str, str]:
+    place, keyword, status = one
+    return {"place": prefix + place, "keyword": keyword, "status": status}
+
+
+def _count(things: list[Any], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
