@@ -23,6 +23,7 @@ __all__ = ["explain"]
 
 _CHAT = "/v1/chat/completions"
 _EXAMPLES = 3
+_POINTER = re.compile(r"(?<= )/[^\s,]*")
 _POSITION = re.compile(r"at (?:line (\d{1,9}), column (\d{1,9})|position (\d{1,9})):\n")
 
 
@@ -42,7 +43,7 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         request = read_body(_CHAT, "explain", whole)
     except InvalidRequestError as error:
         return _refused(error, body)
-    if tools := request.details.get("tools"):
+    if tools := body.get("tools"):
         return 200, {
             "keywords": _keywords_of_tools(tools),
             "examples": [],
@@ -77,7 +78,12 @@ def _refused(error: Exception, body: Mapping[str, Any]) -> tuple[int, dict[str, 
     place = cause.place if isinstance(cause, ConstraintError) else None
     if place is not None and place and not place.startswith("/"):
         place = None
-    if place is not None and isinstance(body.get("tools"), list):
+    if place is None and isinstance(error, UnsatisfiableError) and (pointers := _POINTER.findall(str(error))):
+        place = pointers[0]
+    param = getattr(error, "param", None) or ""
+    if param.startswith("tools["):
+        place = "/" + "/".join(re.findall(r"[^.\[\]]+", param)[1:])
+    elif place is not None and isinstance(body.get("tools"), list):
         place = _place_in_tools(body["tools"], place)
     offset = None
     if place is None and (match := _POSITION.search(str(cause))):
@@ -121,8 +127,7 @@ def _offset(text: str, line: int | None, column: int | None, position: int | Non
 def _place_in_tools(tools: list[Any], place: str) -> str | None:
     """Return the place in the list of tools of an error in the parameters of one of them."""
     for number, tool in enumerate(tools):
-        inner = tool.get("function") if isinstance(tool, Mapping) else None
-        parameters = inner.get("parameters") if isinstance(inner, Mapping) else None
+        parameters = _parameters_of(tool)
         try:
             if parameters is not None:
                 JsonSchema(parameters).grammar()
@@ -134,11 +139,16 @@ def _place_in_tools(tools: list[Any], place: str) -> str | None:
 def _keywords_of_tools(tools: list[Any]) -> list[dict[str, str]]:
     rows = []
     for number, tool in enumerate(tools):
-        parameters = (tool.get("function") or {}).get("parameters")
+        parameters = _parameters_of(tool)
         if isinstance(parameters, Mapping):
             report = explain_schema(parameters, examples=0).keyword_report
             rows += [_row(f"/{number}/function/parameters", one) for one in report]
     return rows
+
+
+def _parameters_of(tool: Any) -> Any:
+    inner = tool.get("function") if isinstance(tool, Mapping) else None
+    return inner.get("parameters") if isinstance(inner, Mapping) else None
 
 
 def _row(prefix: str, one: tuple[str, str, str]) -> dict[str, str]:

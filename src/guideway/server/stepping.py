@@ -118,7 +118,7 @@ def _text(model: Model, token_id: int) -> str:
     table = model.vocabulary
     data = table.bytes_of([token_id])
     if not data:
-        return "⏹" if token_id in table.eos_ids else f"⟨{token_id}⟩"
+        return "⟨end⟩" if token_id in table.eos_ids else f"⟨{token_id}⟩"
     try:
         return data.decode()
     except UnicodeDecodeError:
