@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster site verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser site verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -43,6 +43,8 @@ test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft 
 	$(BIN)/python -m pytest tests/unit/batch
 	$(BIN)/python -m tests.campaigns.batch_kills
 	$(BIN)/python benchmarks/bench_cluster.py
+test-browser: .venv/.browser       ## the playground in headless Chromium (installs Selenium; needs chromium and chromedriver)
+	$(BIN)/python -m pytest tests/browser
 verdicts: .venv/.test              ## official JSON Schema suite and real-world schemas, each instance in four spellings
 	$(BIN)/python -m tests.suites.verdicts
 hard: .venv/.test              ## hard MaskBench files in one process, in two orders: verdicts, CPU time of compiles and steps
@@ -151,5 +153,7 @@ clean:                             ## remove build outputs and environments
 	CMAKE_ARGS=-DGGML_NATIVE=OFF $(PIP) --group engines && touch $@
 .venv/.site: .venv/.test
 	$(PIP) --group site && touch $@
+.venv/.browser: .venv/.test
+	$(PIP) --group browser && touch $@
 .venv/.cluster: .venv/.test
 	$(PIP) --group cluster && touch $@

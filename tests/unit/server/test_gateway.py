@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 import guideway as gw
 from guideway.generation import Model
@@ -21,8 +21,8 @@ SAY: list[Any] = [{"role": "user", "content": "Ada Lovelace, 36, lives in London
 
 
 class Person(BaseModel):
-    name: str
-    age: int
+    name: str = Field(max_length=12)
+    age: int = Field(le=120)
 
 
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "person", "schema": Person.model_json_schema()}}
