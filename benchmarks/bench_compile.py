@@ -117,7 +117,7 @@ def compiling(report: Report, tokens: tuple[bytes, ...], count: int) -> None:
         try:
             with disk.disabled():
                 first = timed(partial(gw.compile, json.loads(text), vocabulary))
-            source = gw.JsonSchema(case.schema)
+            source = gw.JsonSchema(case.schema, unknown_keywords="ignore")
             gw.compile(source, vocabulary)
         except gw.GuidewayError:
             continue

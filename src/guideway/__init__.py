@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         from_wire as from_wire,
         to_wire as to_wire,
     )
-    from guideway.errors import GuidewayError as GuidewayError
+    from guideway.errors import GuidewayError as GuidewayError, SchemaWarning as SchemaWarning
     from guideway.generation import (
         Chat as Chat,
         GenerationRequest as GenerationRequest,
@@ -76,7 +76,7 @@ _HOMES = {
     "constraints": (
         "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls from_wire to_wire"
     ),
-    "errors": "GuidewayError",
+    "errors": "GuidewayError SchemaWarning",
     "generation": (
         "Chat GenerationRequest Model acomplete aextract agenerate astream astream_values "
         "complete extract generate resume score stream stream_values"

@@ -37,6 +37,8 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
             ├── OverloadedError     the endpoint has no capacity                         (RuntimeError)
             ├── ConnectionLostError no connection, or it ended before the answer         (ConnectionError)
             └── RefusalError        the model refused to answer                          (RuntimeError)
+
+`SchemaWarning` is a warning: a schema has keywords that probably do not do what its author expects.
 """
 
 from __future__ import annotations
@@ -74,6 +76,7 @@ __all__ = [
     "RefusalError",
     "RejectedTokenError",
     "RemoteError",
+    "SchemaWarning",
     "SnapshotError",
     "TruncatedError",
     "UnsatisfiableError",
@@ -106,6 +109,10 @@ class ConstraintError(GuidewayError):
         if self.place is None or "\n" not in self.place or self.place in message:
             return message
         return f"{message}, at {self.place}"
+
+
+class SchemaWarning(UserWarning):
+    """A schema has misspelt keywords, unknown formats, or keywords that have no effect in its draft."""
 
 
 class InvalidConstraintError(ConstraintError, ValueError):

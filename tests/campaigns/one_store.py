@@ -94,7 +94,7 @@ def of_schema(rng: random.Random, schema: Any, values: Sequence[Any], texts: Seq
     profile = how(rng)
     some = [json.dumps(v, ensure_ascii=False) if rng.random() < 0.8 else respelled(rng, v) for v in values]
     name = f"JsonSchema({json.dumps(schema, ensure_ascii=False)}, **{profile})"
-    return Drawn(name, gw.JsonSchema(schema, **profile), (*some, *texts))
+    return Drawn(name, gw.JsonSchema(schema, **profile, unknown_keywords="ignore"), (*some, *texts))
 
 
 class Maker:
@@ -246,7 +246,7 @@ class Maker:
         name, schema, values = self.rng.choice(published())
         some = self.rng.sample(values, min(2, len(values)))
         texts = [json.dumps(value, ensure_ascii=False)[:1000] for value in some]
-        return Drawn(name, gw.JsonSchema(schema, profile="exact"), tuple(texts))
+        return Drawn(name, gw.JsonSchema(schema, profile="exact", unknown_keywords="ignore"), tuple(texts))
 
     FAMILIES: ClassVar = {
         strings: 50,

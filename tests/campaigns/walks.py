@@ -98,7 +98,7 @@ def accepts(automaton: gw.Automaton, text: str) -> bool:
 def compiled(schema: Any, profile: str, tally: Tally) -> gw.Automaton | None:
     """The automaton; None where the schema is refused, which is counted."""
     try:
-        return gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)  # type: ignore[arg-type]  # str
+        return gw.compile(gw.JsonSchema(schema, profile=profile, unknown_keywords="ignore"), VOCABULARY, cache=False)  # type: ignore[arg-type]  # str
     except gw.errors.ConstraintError as error:
         tally.counts[type(error).__name__] += 1
         if isinstance(error, gw.errors.InvalidConstraintError):  # the schemas drawn are good ones

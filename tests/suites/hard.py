@@ -154,7 +154,7 @@ class Walker:
         timing = Timing()
         start = time.process_time()
         try:
-            source = gw.JsonSchema(given["schema"], profile="exact")
+            source = gw.JsonSchema(given["schema"], profile="exact", unknown_keywords="ignore")
             automaton = gw.compile(source, self.vocabulary, cache=False)
         except gw.GuidewayError as problem:
             if count:

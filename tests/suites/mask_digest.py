@@ -57,7 +57,12 @@ def main() -> None:
         found = MaskDigest()
         for case in data.spread(data.cases(), schemas):
             texts = [data.text_of(instance) for instance, _ in case.instances]
-            found.add(lambda case=case, profile=profile: gw.JsonSchema(case.schema, profile=profile), texts)  # type: ignore[misc]  # mypy infers no type for the defaults
+            found.add(
+                lambda case=case, profile=profile: gw.JsonSchema(
+                    case.schema, profile=profile, unknown_keywords="ignore"
+                ),
+                texts,
+            )  # type: ignore[misc]  # mypy infers no type for the defaults
         print(f"schemas, {profile}: {found.masks} masks, {found.digest.hexdigest()}", flush=True)
     found = MaskDigest()
     for name, make in NOTATIONS.items():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
@@ -20,7 +22,7 @@ from guideway.cli.lines import open_streams
 from guideway.cli.probe import probe
 from guideway.cli.score import score
 from guideway.cli.serve import serve
-from guideway.errors import GuidewayError
+from guideway.errors import GuidewayError, SchemaWarning
 
 __all__ = ["app", "main"]
 
@@ -65,8 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     An error of the library, of a file, or of a rejected value is printed as one line on stderr, with status 2.
     """
     open_streams()
+    show = warnings.showwarning
     try:
+        warnings.showwarning = partial(_show_warning, show)
         app(args=None if arguments is None else list(arguments))
     except (GuidewayError, ValueError, OSError) as error:
         typer.echo(f"guideway: {error}", err=True)
         sys.exit(2)
+    finally:
+        warnings.showwarning = show
+
+
+def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *others: Any) -> None:
+    """Print a warning about a schema as one line on stderr. Show other warnings as usual."""
+    if issubclass(category, SchemaWarning):
+        typer.echo(f"guideway: warning: {message}", err=True)
+    else:
+        show(message, category, *others)

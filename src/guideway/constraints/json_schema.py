@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
+from types import FrameType
 from typing import Any
 
 from guideway.constraints.base import Constraint
@@ -16,11 +19,13 @@ from guideway.errors import (
     InvalidConstraintError,
     InvalidTextError,
     LimitExceededError,
+    SchemaWarning,
     UnsupportedError,
 )
 from guideway.frontends.json_schema.dnf import Expander
 from guideway.frontends.json_schema.fast_path import FastPath
-from guideway.frontends.json_schema.keywords import dialect_named
+from guideway.frontends.json_schema.keyword_warnings import KeywordFinding, UnknownKeywords, findings, in_one_text
+from guideway.frontends.json_schema.keywords import Dialect, dialect_named
 from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents, simple_dialect
 from guideway.frontends.json_schema.report import (
@@ -44,7 +49,7 @@ from guideway.frontends.json_schema.style import (
     make_style,
 )
 from guideway.frontends.json_schema.validate import Validator
-from guideway.grammar.nodes import Grammar
+from guideway.grammar.nodes import Grammar, Origin
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
 from guideway.jsontext.copying import copy_schema, copy_value
 from guideway.jsontext.decoder import loads, read_json
@@ -52,6 +57,8 @@ from guideway.jsontext.encoder import write_json
 from guideway.jsontext.numbers import read_float, read_int
 
 __all__ = ["JsonSchema", "explain_schema", "refuse_wrapper"]
+
+Unusual = list[tuple[dict[str, Any], Origin, Dialect]]
 
 
 def explain_schema(
@@ -88,7 +95,9 @@ def explain_schema(
     found = explain(Documents(document, given, supplied, named), style, examples)
     if found.conflict is None:
         return found
-    source = JsonSchema(schema, profile=profile, formats=formats, dialect=dialect, resources=resources)
+    source = JsonSchema(
+        schema, profile=profile, formats=formats, dialect=dialect, resources=resources, unknown_keywords="ignore"
+    )
     why = source.conflict(found.place)
     return found if why is None else replace(found, conflict=f"no value satisfies {why}")
 
@@ -136,6 +145,29 @@ def refuse_wrapper(document: Mapping[str, Any]) -> None:
             raise InvalidConstraintError(f'this is {what} with the keys {shown}, not a schema; pass its "{key}"', "")
 
 
+def _report(found: list[KeywordFinding], how: UnknownKeywords) -> None:
+    """Warn about keywords, or refuse them. A warning names the line of the caller outside of this library."""
+    text = in_one_text(found)
+    if how == "error":
+        raise InvalidConstraintError(text, found[0].place)
+    here = sys._getframe()
+    outside: FrameType | None = here
+    while outside is not None and str(outside.f_globals.get("__name__")).partition(".")[0] in _INNER_MODULES:
+        outside = outside.f_back
+    caller = outside or here
+    if len(_WARNED) > _MAX_WARNED:  # `warnings` adds an entry for each text
+        _WARNED.clear()
+    module = str(caller.f_globals.get("__name__"))
+    warnings.warn_explicit(text, SchemaWarning, caller.f_code.co_filename, caller.f_lineno, module, _WARNED)
+
+
+_WARNED: dict[str | tuple[str, type[Warning], int], int] = {}
+"""The registry of `warnings`, so that each text is shown once per line of code. It is bounded, unlike that of a module."""
+
+_MAX_WARNED = 1000
+_INNER_MODULES = ("guideway", "functools")  # between the caller and the lowering
+
+
 class JsonSchema(DeferredLowering, Constraint[Any]):
     """The JSON texts that a JSON Schema allows. The value is the JSON value.
 
@@ -158,9 +190,16 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             (unknown format names are refused).
         dialect: "draft-04" to "2020-12", for documents without `$schema`.
         resources: Documents by URI, for `$ref`. Nothing is fetched from the network.
+        max_integer_digits: The maximum number of digits before the point in plain numbers, unless a bound has more.
+            Default: 19 for integers, 16 for other numbers.
+        max_fraction_digits: The maximum number of digits after the point in plain numbers, unless a bound has more.
+            Default: 16. With a `multipleOf`, a number has only the digits that its multiples need.
+        unknown_keywords: "warn" (a `SchemaWarning` names misspelt keywords, unknown formats and keywords of other
+            drafts), "error" (these are refused, and so are all names that are no keywords, except annotations and names
+            that begin with "x-") or "ignore".
 
     Raises:
-        InvalidConstraintError: The schema is not valid.
+        InvalidConstraintError: The schema is not valid, or has keywords that `unknown_keywords` refuses.
         UnsupportedError: A keyword cannot be enforced exactly.
         LimitExceededError: The schema is too large.
     """
@@ -177,27 +216,47 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         formats: Formats = "known",
         dialect: str | None = None,
         resources: Mapping[str, object] | None = None,
+        max_integer_digits: int | None = None,
+        max_fraction_digits: int | None = None,
+        unknown_keywords: UnknownKeywords = "warn",
     ) -> None:
+        if unknown_keywords not in ("warn", "error", "ignore"):
+            raise InvalidConstraintError(
+                f"unknown_keywords={unknown_keywords!r}: expected one of 'warn', 'error', 'ignore'"
+            )
         self._document, self._named = _copied(schema)
         self._dialect = None if dialect is None else dialect_named(dialect)
         self._supplied = {} if resources is None else {uri: copy_value(one) for uri, one in resources.items()}
-        self._style = make_style(profile, key_order, whitespace, escapes, numbers, formats)
+        self._style = make_style(
+            profile, key_order, whitespace, escapes, numbers, formats, max_integer_digits, max_fraction_digits
+        )
+        self._unknown_keywords = unknown_keywords
         self._prepare()
 
     @cached_property
     def _grammar(self) -> Grammar:
-        return self._lowered(self._style)
+        grammar, unusual = self._lowered(self._style)
+        if unusual and self._unknown_keywords != "ignore":
+            found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
+            if found:
+                self._stable = None  # not stored on disk, so that each process warns
+                _report(found, self._unknown_keywords)
+        return grammar
 
-    def _lowered(self, style: Style) -> Grammar:
-        """Return the grammar in a style."""
+    def _lowered(self, style: Style) -> tuple[Grammar, Unusual]:
+        """Return the grammar in a style, and the schemas to check for misspelt keywords."""
         document = self._document
         plain = None if self._named else simple_dialect(document, self._dialect)
         if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
-            return Lowering(Expander(self._documents()), style).run()
-        return FastPath(document, style, plain, partial(self._rest, style)).run()
+            documents = self._documents()
+            return Lowering(Expander(documents), style).run(), documents.unusual
+        fast_path = FastPath(document, style, plain, partial(self._rest, style))
+        return fast_path.run(), fast_path.unusual
 
     def _rest(self, style: Style, fast_path: FastPath) -> Lowering:
-        return Lowering(Expander(self._documents()), style, fast_path)
+        documents = self._documents()
+        documents.unusual = fast_path.unusual
+        return Lowering(Expander(documents), style, fast_path)
 
     def _documents(self) -> Documents:
         return Documents(self._document, self._dialect, self._supplied, self._named)
@@ -300,14 +359,16 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     def _validator(self) -> Validator:
         exact = make_style("exact", None, None, None, None, self._style.formats)
         try:
-            return Validator(self._lowered(exact), True)
+            return Validator(self._lowered(exact)[0], True)
         except (LimitExceededError, UnsupportedError):  # the exact profile is too large or not supported
             return Validator(self._grammar, False)
 
     def _options(self) -> dict[str, Any]:
         """Return the arguments of the constructor, besides the schema, as JSON values."""
         style = self._style
+        limits = {"max_integer_digits": style.integer_digits, "max_fraction_digits": style.fraction_digits}
         return {
+            **{name: digits for name, digits in limits.items() if digits is not None},
             "profile": "generation" if style.closed else "exact",
             "key_order": style.key_order,
             "whitespace": style.whitespace,

@@ -77,6 +77,7 @@ class PythonType(Constraint[T_co]):
             whitespace=whitespace,
             escapes=escapes,
             formats="strict",
+            unknown_keywords="ignore",  # extra keys of a type's schema are metadata
         )
         self.schema: Any = self._json.schema
 

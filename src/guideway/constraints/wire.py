@@ -371,11 +371,12 @@ def _grammar(kind: Any, **kinds: Any) -> Callable[[_Parts, Any, dict[str, Any]],
 
 def _json(_: _Parts, spec: Any, options: dict[str, Any]) -> JsonSchema:
     names = ("profile", "key_order", "whitespace", "escapes", "numbers", "formats")
-    _known(options, **dict.fromkeys(names, str), dialect=_NAME, resources=dict)
+    digits = {"max_integer_digits": int, "max_fraction_digits": int}
+    _known(options, **dict.fromkeys(names, str), dialect=_NAME, resources=dict, **digits)
     resources = {uri: read_json(text) for uri, text in options.pop("resources", {}).items()}
     if not isinstance(spec, (str, Mapping, bool)):
         raise InvalidConstraintError(f"a schema must be JSON text or an object, got {type(spec).__name__}", "")
-    return JsonSchema(spec, **options, resources=resources)
+    return JsonSchema(spec, **options, resources=resources, unknown_keywords="ignore")  # the sender was warned
 
 
 def _tags(parts: _Parts, spec: Any, options: dict[str, Any]) -> Tags:
@@ -459,7 +460,7 @@ def _type_of(spec: Any, consent: Consent) -> Constraint[Any]:
     style = {name: spec[name] for name in ("key_order", "whitespace", "escapes")}
     if not isinstance(spec["schema"], str):
         raise InvalidConstraintError("the schema of a type must be JSON text", "")
-    plain = JsonSchema(spec["schema"], formats="strict", **style)
+    plain = JsonSchema(spec["schema"], formats="strict", **style, unknown_keywords="ignore")
     if spec["type"] is None or not may_import(spec["type"], consent):
         return plain
     made: PythonType[Any] = PythonType(rebuilt(spec["type"], consent), **style)

@@ -960,7 +960,8 @@ class _Check:
 
     def __call__(self, value: Any) -> bool:
         if self.constraint is None:
-            self.constraint = JsonSchema({**self.sent, "$defs": self.definitions}, profile="exact")
+            schema = {**self.sent, "$defs": self.definitions}
+            self.constraint = JsonSchema(schema, profile="exact", unknown_keywords="ignore")
         try:
             self.constraint.parse(write_json(value))
         except InvalidTextError:

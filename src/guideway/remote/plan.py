@@ -190,6 +190,7 @@ def _exact(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | N
             formats=options.get("formats", "annotate"),
             dialect=options.get("dialect"),
             resources=resources,
+            unknown_keywords="ignore",
         )
     except ConstraintError:
         return None

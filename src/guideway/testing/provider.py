@@ -158,7 +158,7 @@ class ProviderRequest:
         schema = schema or ((body.get("output_config") or {}).get("format") or {}).get("schema")
         config = body.get("generationConfig") or {}
         schema = schema or config.get("responseJsonSchema") or config.get("response_json_schema")
-        return None if schema is None else JsonSchema(schema)
+        return None if schema is None else JsonSchema(schema, unknown_keywords="ignore")
 
     def tool(self) -> str:
         """Return the kind of the tool that the request demands: "function" or "custom"; "" if it demands none."""

@@ -14,6 +14,7 @@ from guideway.constraints.tags import without
 from guideway.constraints.tools.families import Family
 from guideway.constraints.tools.tool import NAME, Tool
 from guideway.errors import UnsupportedError
+from guideway.frontends.json_schema.style import Formats
 from guideway.grammar.cfg import Concatenation, Embedded, Repetition, Term, Text
 from guideway.grammar.nodes import Grammar, Leaf, Object, Property, Punctuation, renumbered
 from guideway.grammar.regular import Literals, Regular, Union
@@ -48,7 +49,8 @@ def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
 def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
     definitions = (tool.object_schema or {}).get("$defs")
     made = dict(schema) if definitions is None else {**schema, "$defs": definitions}
-    return JsonSchema(made, formats="strict" if isinstance(tool.parameters, PythonType) else "known")
+    formats: Formats = "strict" if isinstance(tool.parameters, PythonType) else "known"
+    return JsonSchema(made, formats=formats, unknown_keywords="ignore")  # a part of a schema that was read before
 
 
 # Keys and values between tags: texts are written raw, other values as JSON.

@@ -118,7 +118,11 @@ class Tool:
     @cached_property
     def _any_spelling(self) -> Automaton | None:
         """Checks arguments in any JSON spelling; None if only the constraint itself can check them."""
-        return None if self.schema is None else byte_automaton(JsonSchema(self.schema, profile="exact").grammar())
+        return (
+            None
+            if self.schema is None
+            else byte_automaton(JsonSchema(self.schema, profile="exact", unknown_keywords="ignore").grammar())
+        )
 
     def read(self, arguments: object) -> Any:
         """Return the value of arguments that were parsed from JSON. Raises `InvalidTextError` if they do not match."""
@@ -143,7 +147,7 @@ class Tool:
         if problems:
             return "; ".join(problems)
         try:
-            JsonSchema(schema, profile="exact").parse(text)
+            JsonSchema(schema, profile="exact", unknown_keywords="ignore").parse(text)
         except InvalidTextError as problem:
             return str(problem)
         return text[:200]

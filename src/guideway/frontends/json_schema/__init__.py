@@ -17,5 +17,6 @@ shared_nodes.py  nodes that all grammars of one style share
 lower.py       alternatives -> nodes: arrays, objects, constants
 fast_path.py   simple schemas -> nodes, without the normal form
 validate.py    validation of an instance, with the location of a violation
+keyword_warnings.py  misspelt keywords, unknown formats, keywords of other drafts
 report.py      how each keyword is treated; examples; why a schema is unsatisfiable
 """

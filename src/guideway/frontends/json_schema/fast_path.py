@@ -148,6 +148,7 @@ class FastPath:
         numbers: Node numbers by the identity of schemas, which the document keeps alive.
         plain: Node numbers by analyses that are independent of their location.
         todo: The worklist: the node number, the schema or conjunction, and the keywords of the schema or the level.
+        unusual: The schemas to check for misspelt keywords (keyword_warnings.py).
     """
 
     def __init__(
@@ -161,6 +162,8 @@ class FastPath:
         self._keys: dict[str, Regular] = {}  # equal keys share one expression
         self._any = _NEVER
         self._dialect = dialect
+        self._plain_names = dialect.plain
+        self.unusual: list[tuple[dict[str, Any], Origin, Dialect]] = []
         self._make_general_path = general_path
         self._general_path: GeneralPath | None = None
         self._common = shared_nodes_of(style)
@@ -225,6 +228,8 @@ class FastPath:
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
         """The number of the node of a schema that is not only a reference and has no node yet."""
         names, grammar = _keywords_of(schema), self.grammar
+        if not self._plain_names.issuperset(schema):
+            self.unusual.append((schema, place, self._dialect))
         analysis = plain_analysis(schema, names, self._dialect) if len(names) < 2 else None
         if analysis is None:
             found = self.numbers[id(schema)] = len(grammar.nodes)
@@ -256,6 +261,8 @@ class FastPath:
             The number; -1 if the target has no value; None if the schema has other keywords.
         """
         found = self._target(schema)
+        if len(schema) > 1:
+            self.unusual.append((schema, place, self._dialect))
         if found is not None:
             return self.number_of(found, schema["$ref"][1:])
         return self.general_path.reference(schema, place)
@@ -346,6 +353,8 @@ class FastPath:
             if id(one) in seen and name == "anyOf":
                 continue
             seen.add(id(one))
+            if not self._plain_names.issuperset(one):
+                self.unusual.append((one, at, self._dialect))
             names = _keywords_of(one) if type(one) is dict else None
             kind = one.get("type", "string" if names == _ENUM and _are_texts(one["enum"]) else None) if names else None
             node = self._branch(at, one, kind, names) if names and type(kind) is str else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from guideway.errors import InvalidConstraintError
@@ -189,6 +189,11 @@ class Dialect:
     bool_limits: bool = False  # `exclusiveMinimum` is a boolean that modifies `minimum`
     digits_only: bool = False  # the text of an integer has neither fraction nor exponent
     contains_evaluates: bool = False  # items that match `contains` are evaluated for `unevaluatedItems`
+    plain: frozenset[str] = field(init=False, compare=False, repr=False)  # the names that no warning concerns
+
+    def __post_init__(self) -> None:
+        plain = (NOTES | KEYWORDS.keys()) - self.unknown - {"format", *(("$ref",) if self.ref_alone else ())}
+        object.__setattr__(self, "plain", frozenset(plain))
 
 
 _SINCE_2020 = frozenset({"prefixItems", "$dynamicRef"})
@@ -204,12 +209,12 @@ _OLD = _SINCE_2020 | _SINCE_2019
 
 _DRAFT_2020 = Dialect(
     "2020-12",
-    frozenset({"dependencies", "$recursiveRef", "additionalItems"}),
+    frozenset({"$recursiveRef", "additionalItems"}),
     anchors=True,
     dynamic_refs=True,
     contains_evaluates=True,
 )
-_DRAFT_2019 = Dialect("2019-09", _SINCE_2020 | {"dependencies"}, items_list=True, anchors=True)
+_DRAFT_2019 = Dialect("2019-09", _SINCE_2020, items_list=True, anchors=True)
 _DRAFT_7 = Dialect("draft-07", _OLD, ref_alone=True, items_list=True)
 _DRAFT_6 = Dialect("draft-06", _OLD | _SINCE_7, ref_alone=True, items_list=True)
 _DRAFT_4 = Dialect(

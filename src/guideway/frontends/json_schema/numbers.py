@@ -9,17 +9,22 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+from math import ceil, floor, gcd, lcm
+from typing import Any
 
 from guideway.caching import cached
 from guideway.frontends.json_schema.assertions import NumberAssertions
 from guideway.frontends.json_schema.style import Style
+from guideway.grammar.automata.minimize import minimal_automaton
 from guideway.grammar.nodes import Cell, Number
-from guideway.grammar.program import constant, shared
+from guideway.grammar.program import constant, recently_shared, shared
 from guideway.grammar.regular import (
     EMPTY,
     NEVER,
     Complement,
     Literals,
+    Ranges,
     Regular,
     both,
     cat,
@@ -31,13 +36,26 @@ from guideway.grammar.regular import (
 )
 from guideway.jsontext.encoder import write_number
 
-__all__ = ["INTEGER_DIGITS", "NUMBER_DIGITS", "Bounds", "any_number", "integers", "number", "numbers"]
+__all__ = [
+    "INTEGER_DIGITS",
+    "MAX_DIVISOR",
+    "NUMBER_DIGITS",
+    "Bounds",
+    "any_number",
+    "integers",
+    "multiples",
+    "number",
+    "numbers",
+]
 
 INTEGER_DIGITS = 19
 """The maximum number of digits of a generated integer, unless its bounds need more."""
 
 NUMBER_DIGITS = 16
 """The maximum number of digits of a generated number before and after the point, unless its bounds need more."""
+
+MAX_DIVISOR = 2000
+"""The maximum number of states of the automaton of a divisor. Multiples of other numbers are a `Number` node."""
 
 _DIGIT = chars("09")
 _NON_ZERO = chars("19")
@@ -72,8 +90,8 @@ def _split(value: Decimal) -> tuple[str, str]:
     return whole, part.rstrip("0")
 
 
-def integers(bounds: Bounds) -> Regular:
-    """The integers within the bounds."""
+def integers(bounds: Bounds, most_digits: int = INTEGER_DIGITS) -> Regular:
+    """The integers within the bounds. Unless the bounds need more, they have at most this number of digits."""
     low, high = bounds.low, bounds.high
     if low is not None:
         rounded = low.to_integral_value(ROUND_CEILING)
@@ -81,19 +99,93 @@ def integers(bounds: Bounds) -> Regular:
     if high is not None:
         rounded = high.to_integral_value(ROUND_FLOOR)
         high = Decimal(int(rounded) - (bounds.open_high and rounded == high))
-    return _signed(Bounds(low, high), INTEGER_DIGITS, 0)
+    return _signed(Bounds(low, high), most_digits, 0)
 
 
-def numbers(bounds: Bounds) -> Regular:
-    """The decimal numbers within the bounds."""
-    return _signed(bounds, NUMBER_DIGITS, NUMBER_DIGITS)
-
-
-def _signed(bounds: Bounds, whole_digits: int, part_digits: int) -> Regular:
-    whole, part = bounds.digits()
-    most_whole = max(whole_digits, whole)
+def numbers(bounds: Bounds, most_digits: int = NUMBER_DIGITS, most_part_digits: int = NUMBER_DIGITS) -> Regular:
+    """The decimal numbers within the bounds. The limits are those before and after the point."""
+    part = bounds.digits()[1]
     # one more digit, so that there is a number between adjacent bounds
-    most_part = part_digits and max(part_digits, part + 1)
+    return _signed(bounds, most_digits, max(most_part_digits, part + 1) if part or most_part_digits else 0)
+
+
+def multiples(
+    bounds: Bounds, divisors: tuple[int | Decimal, ...], most_digits: int, most_part_digits: int
+) -> Regular | None:
+    """The common multiples of some numbers within the bounds, with no more digits after the point than they need.
+
+    The limits of digits are extended if the bounds or the least multiple need more. None if the automaton that divides
+    would have too many states.
+    """
+    step = Fraction(divisors[0])
+    for divisor in map(Fraction, divisors[1:]):
+        step = Fraction(lcm(step.numerator, divisor.numerator), gcd(step.denominator, divisor.denominator))
+    part_digits, scaled = 0, step
+    while scaled.denominator > 1:
+        part_digits, scaled = part_digits + 1, scaled * 10
+        if part_digits > MAX_DIVISOR:
+            return None
+    whole = scaled.numerator
+    if whole * (part_digits + 1) > MAX_DIVISOR:
+        return None
+    low = high = None
+    if bounds.low is not None:
+        least = Fraction(bounds.low) / step
+        low = _shifted((ceil(least) + (bounds.open_low and least.denominator == 1)) * whole, part_digits)
+    if bounds.high is not None:
+        most = Fraction(bounds.high) / step
+        high = _shifted((floor(most) - (bounds.open_high and most.denominator == 1)) * whole, part_digits)
+    inner = Bounds(low, high)
+    most_digits = max(most_digits, len(str(ceil(step))))
+    found = _signed(inner, most_digits, max(min(part_digits, most_part_digits), inner.digits()[1]))
+    return found if whole == 1 or found is NEVER else both(found, _divisible(whole, part_digits))
+
+
+def _shifted(value: int, digits: int) -> Decimal:
+    """The value divided by a power of ten, exactly."""
+    return Decimal(f"{value}E-{digits}")
+
+
+@cached(64)
+def _divisible(divisor: int, part_digits: int) -> Regular:
+    """The texts of digits, with at most this number of digits after a point, that are multiples of a number.
+
+    The number is the divisor divided by 10 ** `part_digits`. A state is the remainder of the digits so far, and their
+    number after the point.
+    """
+    numbers_: dict[tuple[int, int], int] = {}
+    rows: list[dict[int, list[Ranges]]] = []
+    accepting: list[bool] = []
+
+    def state(remainder: int, after: int) -> int:
+        key = remainder, after
+        if key not in numbers_:
+            numbers_[key] = len(rows)
+            rows.append({})
+            accepting.append(after >= 0 and not remainder * 10 ** (part_digits - max(after, 0)) % divisor)
+            todo.append(key)
+        return numbers_[key]
+
+    todo: list[tuple[int, int]] = []
+    start = state(0, -2)  # -2: before the first digit; -1: after the point
+    while todo:
+        remainder, after = todo.pop()
+        row = rows[numbers_[remainder, after]]
+        if after == -2:
+            row.setdefault(start, []).append(((45, 45),))
+        for digit in range(10):
+            if after == part_digits and part_digits:
+                break
+            following = 1 if after == -1 else max(after, 0) + (after > 0)
+            row.setdefault(state((remainder * 10 + digit) % divisor, following), []).append(((48 + digit, 48 + digit),))
+        if after == 0 and part_digits:
+            row.setdefault(state(remainder, -1), []).append(((46, 46),))
+    return recently_shared(minimal_automaton(rows, accepting))
+
+
+def _signed(bounds: Bounds, most_whole: int, most_part: int) -> Regular:
+    whole, _ = bounds.digits()
+    most_whole = max(most_whole, whole)
     below = _magnitudes(bounds.flipped(), most_whole, most_part, zero=False)
     above = _magnitudes(bounds, most_whole, most_part, zero=True)
     parts = [above] if above is not NEVER else []
@@ -214,14 +306,25 @@ _DIGITS = re.compile(r"-?[0-9]+").fullmatch
 _FREE_BOUNDS = Bounds()
 
 
-@cached(2)
-def _free_digits(whole: bool) -> Regular:
-    return shared(integers(_FREE_BOUNDS) if whole else numbers(_FREE_BOUNDS))
+@cached(64)
+def _free_digits(whole: bool, most_digits: int | None, most_part_digits: int | None) -> Regular:
+    keep = shared if most_digits is None and most_part_digits is None else recently_shared
+    return keep(_plain(_FREE_BOUNDS, whole, most_digits, most_part_digits))
+
+
+def _plain(bounds: Bounds, whole: bool, most_digits: int | None, most_part_digits: int | None) -> Regular:
+    """The plain integers or numbers within the bounds."""
+    if whole:
+        return integers(bounds, most_digits or INTEGER_DIGITS)
+    most_part_digits = NUMBER_DIGITS if most_part_digits is None else most_part_digits
+    return numbers(bounds, most_digits or NUMBER_DIGITS, most_part_digits)
 
 
 def any_number(style: Style) -> Regular:
     """The language of all numbers."""
-    return _free_digits(whole=False) if style.plain_numbers else _ANY_NUMBER
+    if style.plain_numbers:
+        return _free_digits(False, style.integer_digits, style.fraction_digits)
+    return _ANY_NUMBER
 
 
 def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
@@ -242,12 +345,27 @@ def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
         enum = [int(one) for one in part.enum] if part.digits_only else part.enum
         texts = [write_number(value) for value in sorted(enum)]
         return Literals(tuple(text for text in texts if part.digits_only is not False or not _DIGITS(text)))
-    if special or part.multiple not in ((), (1,)):
-        return Number(_cells(part), "plain")
     bounds = Bounds(_decimal(part.low), _decimal(part.high), part.open_low, part.open_high)
+    if special or part.multiple not in ((), (1,)):
+        most_digits = style.integer_digits or (INTEGER_DIGITS if 1 in part.multiple else NUMBER_DIGITS)
+        most_part_digits = NUMBER_DIGITS if style.fraction_digits is None else style.fraction_digits
+        made = None if special else multiples(bounds, part.multiple, most_digits, most_part_digits)
+        return Number(_cells(_limited(part, most_digits)), "plain") if made is None else made
     if bounds == _FREE_BOUNDS:
-        return _free_digits(bool(part.multiple))
-    return integers(bounds) if part.multiple else numbers(bounds)
+        return _free_digits(bool(part.multiple), style.integer_digits, style.fraction_digits)
+    return _plain(bounds, bool(part.multiple), style.integer_digits, style.fraction_digits)
+
+
+def _limited(part: NumberAssertions, most_digits: int) -> NumberAssertions:
+    """The part with bounds, so that its numbers have at most this number of digits unless its own bounds need more."""
+    own = [abs(int(one)) for one in (part.low, part.high, *part.multiple) if one is not None]
+    most = 10 ** max([most_digits, *(len(str(one)) for one in own)])
+    changed: dict[str, Any] = {}
+    if part.low is None:
+        changed |= {"low": -most, "open_low": True}
+    if part.high is None:
+        changed |= {"high": most, "open_high": True}
+    return replace(part, **changed) if changed else part
 
 
 def _decimal(value: int | Decimal | None) -> Decimal | None:

@@ -604,6 +604,8 @@ class SchemaGraph:
                 raise InvalidConstraintError(
                     f"at {shown(where)}: this $ref leads back to itself, so it describes no value", where
                 )
+            if len(schema) > 1:
+                self.documents.unusual.append((schema, where, resource.dialect))
             if not chain:
                 self.resolved_references.append((where, "$ref"))
             found = self._targets.get(key)
@@ -715,6 +717,9 @@ class SchemaGraph:
     def analysis(self, place: SchemaNode) -> SchemaAnalysis:
         """The analysis of the schema at a place."""
         if place.analysis is None:
+            schema, dialect = place.schema, place.resource.dialect
+            if type(schema) is dict and not dialect.plain.issuperset(schema):
+                self.documents.unusual.append((schema, place.pointer, dialect))
             place.analysis = parse_schema(place, self.child, self._reference)
         return place.analysis
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
 from guideway.caching import cached
@@ -21,6 +22,7 @@ from guideway.frontends.json_schema.keywords import (
     Dialect,
     without_vocabularies,
 )
+from guideway.grammar.nodes import Origin
 from guideway.jsontext.decoder import read_json
 from guideway.jsontext.pointer import MISSING, child, pointer, shown, unescape
 
@@ -58,6 +60,7 @@ class Documents:
         self._default = dialect or DEFAULT_DIALECT
         self.resources: dict[str, Resource] = {}
         self.owners: dict[int, Resource] = {}  # by identity of the root schemas, which the resources keep alive
+        self.unusual: list[tuple[dict[str, Any], Origin, Dialect]] = []  # the schemas that keyword_warnings.py checks
         self.dynamic = False  # whether any schema is named for a dynamic reference
         self.main = self._enter("", document, "", nested_ids)
 

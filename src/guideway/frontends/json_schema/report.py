@@ -10,12 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from guideway.caching import cached
 from guideway.errors import UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.keyword_warnings import similar_keyword
 from guideway.frontends.json_schema.keywords import (
     ALL_TYPES,
     KEYWORDS,
@@ -98,9 +98,8 @@ def _note(name: str, dialect: Dialect) -> str:
         return f"annotation: no keyword of {dialect.name}"
     if name in NOTES or name in KEYWORDS:
         return "annotation"
-    known = {one.lower(): one for one in sorted(NOTES | KEYWORDS.keys())}
-    near = get_close_matches(name.lower(), known, 1, 0.8)
-    return f"annotation: unknown keyword, did you mean {known[near[0]]!r}?" if near else "annotation: unknown keyword"
+    near = similar_keyword(name)
+    return "annotation: unknown keyword" if near is None else f"annotation: unknown keyword, did you mean {near!r}?"
 
 
 _Removable = tuple[dict[str, Any], str, list[str], bool]

@@ -37,6 +37,19 @@ MAX_INDENTED = 8
 
 Formats = Literal["known", "annotate", "strict"]
 
+MAX_DIGITS = 1000
+"""The maximum of `integer_digits` and `fraction_digits`."""
+
+_DEFAULTS: tuple[None, None, None, None, Formats, None, None] = (
+    None,
+    None,
+    None,
+    None,
+    "known",
+    None,
+    None,
+)  # the arguments of `make_style` after the profile
+
 
 @dataclass(frozen=True, slots=True)
 class Style:
@@ -46,6 +59,9 @@ class Style:
         closed: An object whose schema has `properties` but not `additionalProperties` allows no other keys.
         plain_numbers: Numbers have no exponent, and `1.0` is not written for `1`. Otherwise every legal spelling is
             allowed.
+        integer_digits: The maximum number of digits before the point in plain numbers, unless their bounds need more.
+            None: that of numbers.py.
+        fraction_digits: The same for digits after the point.
     """
 
     key_order: KeyOrder
@@ -54,6 +70,8 @@ class Style:
     formats: Formats
     closed: bool
     plain_numbers: bool
+    integer_digits: int | None = None
+    fraction_digits: int | None = None
 
     @property
     def spelling(self) -> Spelling:
@@ -117,13 +135,15 @@ def make_style(
     escapes: Escapes | None,
     numbers: Numbers | None,
     formats: Formats,
+    integer_digits: int | None = None,
+    fraction_digits: int | None = None,
 ) -> Style:
     """The style of a profile and options.
 
     Raises `InvalidConstraintError` with the allowed values of an invalid option.
     """
-    knobs = (profile, key_order, whitespace, escapes, numbers, formats)
-    plain = key_order is None and whitespace is None and escapes is None and numbers is None and formats == "known"
+    knobs = (profile, key_order, whitespace, escapes, numbers, formats, integer_digits, fraction_digits)
+    plain = knobs[1:] == _DEFAULTS
     try:
         return (_PROFILES.get(profile) if plain else None) or _style(*knobs)
     except TypeError:  # an unhashable value: the uncached function raises the usual error
@@ -138,6 +158,8 @@ def _style(
     escapes: Escapes | None,
     numbers: Numbers | None,
     formats: Formats,
+    integer_digits: int | None,
+    fraction_digits: int | None,
 ) -> Style:
     for name, value, allowed in (
         ("profile", profile, Profile),
@@ -150,15 +172,30 @@ def _style(
         if value not in get_args(allowed) and not (value is None and name not in ("profile", "formats")):
             raise InvalidConstraintError(f"{name}={value!r}: expected one of {', '.join(map(repr, get_args(allowed)))}")
     exact = profile == "exact"
+    plain_numbers = (numbers or ("any" if exact else "plain")) == "plain"
+    for name, digits, least in (
+        ("max_integer_digits", integer_digits, 1),
+        ("max_fraction_digits", fraction_digits, 0),
+    ):
+        if digits is None:
+            continue
+        if type(digits) is not int or not least <= digits <= MAX_DIGITS:
+            raise InvalidConstraintError(f"{name}={digits!r}: expected an int from {least} to {MAX_DIGITS}")
+        if not plain_numbers:
+            raise InvalidConstraintError(
+                f"{name} limits plain numbers, and numbers='any' allows every spelling; add numbers='plain' or omit it"
+            )
     return Style(
         key_order=key_order or ("any" if exact else "schema"),
         whitespace=whitespace or ("any" if exact else "one-line"),
         escapes=escapes or ("any" if exact else "canonical"),
         formats=formats,
         closed=not exact,
-        plain_numbers=(numbers or ("any" if exact else "plain")) == "plain",
+        plain_numbers=plain_numbers,
+        integer_digits=integer_digits,
+        fraction_digits=fraction_digits,
     )
 
 
-_PROFILES: dict[str, Style] = {name: _style(name, None, None, None, None, "known") for name in get_args(Profile)}
+_PROFILES: dict[str, Style] = {name: _style(name, *_DEFAULTS) for name in get_args(Profile)}
 """The profiles with default options."""

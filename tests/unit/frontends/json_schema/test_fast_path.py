@@ -96,7 +96,7 @@ NAMED = ["2020-12", "2019-09", "draft-07", "draft-06", "draft-04"]
 
 
 def _lowered(schema: Any, profile: Profile, dialect: str | None = None) -> Grammar:
-    return JsonSchema(schema, profile=profile, dialect=dialect).grammar()
+    return JsonSchema(schema, profile=profile, dialect=dialect, unknown_keywords="ignore").grammar()
 
 
 Made = Grammar | type[ConstraintError]

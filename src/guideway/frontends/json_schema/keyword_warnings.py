@@ -1,0 +1,147 @@
+"""Keywords of a schema that probably do not do what its author expects.
+
+These are misspelt keywords, names of formats that are not known, keywords of other drafts, and keywords beside a `$ref`
+that disables them. While a schema is lowered, only the names of its keywords are compared with `Dialect.plain`; a schema
+with any other name is checked here afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import Any, Literal, NamedTuple
+
+from guideway.caching import cached
+from guideway.frontends.json_schema.keywords import DIALECTS, KEYWORDS, NOTES, Dialect
+from guideway.frontends.json_schema.strings import SPECIFIED_FORMATS, is_asserted
+from guideway.frontends.json_schema.style import Style
+from guideway.grammar.nodes import Origin, pointer_of
+from guideway.jsontext.pointer import pointer, shown
+
+__all__ = ["MAX_SHOWN", "KeywordFinding", "UnknownKeywords", "findings", "in_one_text", "similar_keyword"]
+
+UnknownKeywords = Literal["warn", "error", "ignore"]
+
+MAX_SHOWN = 8
+"""The maximum number of findings that a message lists."""
+
+_MOST_CHARACTERS = 60  # of a name in a message
+
+ANNOTATION_FORMATS = frozenset(
+    name
+    for line in (
+        "int8 int16 int32 int64 uint8 uint16 uint32 uint64 float double decimal decimal128 double-int",
+        "password path file-path directory-path binary byte base64url char commonmark html json json-string",
+        "http-date media-range sf-binary sf-boolean sf-decimal sf-integer sf-string sf-token",
+    )
+    for name in line.split()
+)
+"""Formats of OpenAPI and Pydantic that describe a value and assert nothing."""
+
+ANNOTATION_NAMES = frozenset(
+    {
+        *("nullable", "discriminator", "xml", "externalDocs", "example", "readonly", "writeonly", "enumNames"),
+        *("defaultSnippets", "markdownDescription", "deprecationMessage", "errorMessage", "optional", "options"),
+        *("comment", "comments", "note", "notes", "form", "$default"),
+    }
+)
+"""Annotations of OpenAPI, editors and form generators that are no keywords of JSON Schema."""
+
+_FORMAT_NAMES = {
+    "datetime": "date-time",
+    "timestamp": "date-time",
+    "iso8601": "date-time",
+    "url": "uri",
+    "link": "uri",
+    "guid": "uuid",
+    "ip": "ipv4",
+    "ip-address": "ipv4",
+    "host-name": "hostname",
+    "mail": "email",
+    "regexp": "regex",
+}
+_SIMILAR = 0.8
+"""The least similarity of a suggestion, as `difflib` counts it."""
+
+
+class KeywordFinding(NamedTuple):
+    """A keyword that probably does not do what its author expects."""
+
+    place: str
+    problem: str
+
+
+@cached(4096, characters=1 << 20, size=len)
+def similar_keyword(name: str) -> str | None:
+    """The keyword that an unknown name resembles. None for other names, and for names that are annotations on purpose."""
+    if name in ANNOTATION_NAMES or name.startswith(("x-", "_", "@")):
+        return None
+    known = {one.lower(): one for one in sorted(NOTES | KEYWORDS.keys())}
+    near = get_close_matches(name.lower(), known, 1, _SIMILAR)
+    return known[near[0]] if near else None
+
+
+def findings(
+    unusual: Iterable[tuple[dict[str, Any], Origin, Dialect]], style: Style, every_name: bool
+) -> Iterator[KeywordFinding]:
+    """Check schemas.
+
+    Args:
+        unusual: The schemas, each with its origin and its dialect.
+        style: The style in which they are lowered.
+        every_name: Also report unknown names that resemble no keyword, except annotations and names that begin with "x-".
+    """
+    seen: set[int] = set()
+    for schema, place, dialect in unusual:
+        if id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        disabled = dialect.ref_alone and "$ref" in schema
+        for name, value in schema.items():
+            problem = None
+            if disabled:
+                if name in KEYWORDS and name != "$ref":
+                    problem = f"{name!r} has no effect beside $ref in {dialect.name}"
+            elif name in dialect.unknown:
+                problem = _of_other_drafts(name, dialect)
+            elif name == "format":
+                problem = _format(value, style) if isinstance(value, str) else None
+            elif name not in dialect.plain:
+                problem = _unknown(name, every_name)
+            if problem is not None:
+                yield KeywordFinding(pointer(pointer_of(place) or "", name), problem)
+
+
+def _of_other_drafts(name: str, dialect: Dialect) -> str:
+    drafts = [one.name for one in dict.fromkeys(DIALECTS.values()) if name not in one.unknown]
+    hint = f'; it is a keyword of {", ".join(reversed(drafts))}, see "$schema"' if drafts else ""
+    return f"{name!r} is not a keyword of {dialect.name} and has no effect{hint}"
+
+
+def _format(name: str, style: Style) -> str | None:
+    if style.formats != "known" or name in ANNOTATION_FORMATS or is_asserted(name, style):
+        return None
+    near = [_FORMAT_NAMES.get(name.lower()), *get_close_matches(name.lower(), sorted(SPECIFIED_FORMATS), 1, _SIMILAR)]
+    hint = next((f", did you mean {one!r}?" for one in near if one is not None and is_asserted(one, style)), "")
+    return f"the format {_short(name)} is not known and has no effect{hint}"
+
+
+def _unknown(name: str, every_name: bool) -> str | None:
+    near = similar_keyword(name)
+    if near is not None:
+        return f"unknown keyword {_short(name)}, did you mean {near!r}?"
+    if every_name and name not in ANNOTATION_NAMES and not name.startswith("x-"):
+        return f"unknown keyword {_short(name)}"
+    return None
+
+
+def _short(name: str) -> str:
+    return repr(name if len(name) <= _MOST_CHARACTERS else name[:_MOST_CHARACTERS] + "…")
+
+
+def in_one_text(found: list[KeywordFinding]) -> str:
+    """The text of a warning or an error."""
+    lines = [f"at {shown(one.place)}: {one.problem}" for one in found[:MAX_SHOWN]]
+    if len(found) > MAX_SHOWN:
+        lines.append(f"and {len(found) - MAX_SHOWN:,} more")
+    return lines[0] if len(lines) == 1 else f"{len(found)} keywords:\n  " + "\n  ".join(lines)
