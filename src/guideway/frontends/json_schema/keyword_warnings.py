@@ -76,7 +76,7 @@ def similar_keyword(name: str) -> str | None:
     """The keyword that an unknown name resembles. None for other names, and for names that are annotations on purpose."""
     if name in ANNOTATION_NAMES or name.startswith(("x-", "_", "@")):
         return None
-    known = {one.lower(): one for one in sorted(NOTES | KEYWORDS.keys())}
+    known = {one.lower(): one for one in sorted((NOTES | KEYWORDS.keys()) - {"$schema"})}  # "schema" is not a slip
     near = get_close_matches(name.lower(), known, 1, _SIMILAR)
     return known[near[0]] if near else None
 
