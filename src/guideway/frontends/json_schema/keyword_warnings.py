@@ -1,6 +1,6 @@
 """Keywords of a schema that probably do not do what its author expects.
 
-These are misspelt keywords, names of formats that are not known, keywords of other drafts, and keywords beside a `$ref`
+These are misspelt keywords, names of formats that are not known, keywords of other drafts, and keywords next to a `$ref`
 that disables them. While a schema is lowered, only the names of its keywords are compared with `Dialect.plain`; a schema
 with any other name is checked here afterwards.
 """
@@ -101,7 +101,7 @@ def findings(
             problem = None
             if disabled:
                 if name in KEYWORDS and name != "$ref":
-                    problem = f"{name!r} has no effect beside $ref in {dialect.name}"
+                    problem = f"{name!r} has no effect next to $ref in {dialect.name}"
             elif name in dialect.unknown:
                 problem = _of_other_drafts(name, dialect)
             elif name == "format":

@@ -49,7 +49,7 @@ def warned(schema: Any, **options: Any) -> list[str]:
                 "properties": {"a": {"$ref": "#/definitions/b", "minLength": 4}},
                 "definitions": {"b": {}},
             },
-            "at '/properties/a/minLength': 'minLength' has no effect beside $ref in draft-07",
+            "at '/properties/a/minLength': 'minLength' has no effect next to $ref in draft-07",
         ),
     ],
 )
