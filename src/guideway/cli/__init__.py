@@ -10,6 +10,7 @@ extract.py  `guideway extract`
 generate.py `guideway generate`
 score.py    `guideway score`
 batch.py    `guideway batch`
+chat.py     `guideway chat`
 check.py    `guideway check`
 probe.py    `guideway probe`
 serve.py    `guideway serve`

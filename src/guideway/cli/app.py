@@ -13,6 +13,7 @@ import typer
 import guideway
 from guideway.cli import cache
 from guideway.cli.batch import batch
+from guideway.cli.chat import chat
 from guideway.cli.check import check
 from guideway.cli.demo import demo
 from guideway.cli.explain import explain
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command()(extract)
 app.command()(generate)
 app.command()(score)
+app.command()(chat)
 app.command()(batch)
 app.command()(demo)
 app.command()(explain)

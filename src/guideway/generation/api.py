@@ -357,12 +357,12 @@ def stream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: o
 @dispatched
 @with_options()
 def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
-    """Generate a value, and yield it each time that another part of it is complete.
+    """Generate a value, and yield it each time that a part of it begins, grows or ends. Strings grow.
 
     Args:
         model: The model, from `guideway.load`.
         prompt: One prompt.
-        output: A type or a `JsonSchema`.
+        output: A type, a `JsonSchema`, a `Reasoning` or `ToolCalls`.
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -150,7 +151,7 @@ class Chat:
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages, as a copy."""
-        return [dict(message) for message in self._state.messages]
+        return copy.deepcopy(self._state.messages)
 
     @property
     def tools(self) -> tuple[Tool, ...]:

@@ -239,7 +239,11 @@ def _as_json(value: object) -> str:
     try:
         return json.dumps(to_jsonable_python(value, by_alias=True), ensure_ascii=False, allow_nan=False)
     except Exception:  # of any object of the user
+        pass
+    try:
         return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
 
 
 # Running the steps of a turn.

@@ -1,24 +1,65 @@
-"""The complete parts of a JSON text that is still being generated, as values of their types."""
+"""Values that are still being generated: JSON, reasoning with an answer, and replies with tool calls."""
 
 from __future__ import annotations
 
 import copy
 import json
+import re
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
+from guideway.constraints import JsonSchema, Reasoning, ToolCalls
 from guideway.constraints.base import Constraint
 from guideway.constraints.python_types import PythonType, field_adapters
+from guideway.constraints.tools.families import NAME_KEY
+from guideway.errors import InvalidConstraintError
 from guideway.jsontext.partial import PartialReader
 
-__all__ = ["Progress"]
+__all__ = ["CallsProgress", "GrowingValue", "Progress", "ReasoningProgress", "progress_of"]
+
+
+class GrowingValue(Protocol):
+    """The value of a text that is still being generated.
+
+    Attributes:
+        changes: It grows when the value changes.
+        fields: The parts by name.
+    """
+
+    changes: int
+
+    @property
+    def fields(self) -> dict[str, Any]: ...
+
+    @property
+    def data(self) -> Any:
+        """The value so far. Later input does not change it."""
+
+    def push(self, text: str) -> object:
+        """Continue with the next part of the text."""
+
+    def finish(self) -> None:
+        """Signal the end of the text."""
+
+
+def progress_of(source: Constraint[Any] | None) -> GrowingValue:
+    """Return an empty growing value of a constraint. Raises `InvalidConstraintError` if its values do not grow."""
+    if isinstance(source, (JsonSchema, PythonType)):
+        return Progress(source)
+    if isinstance(source, Reasoning):
+        return ReasoningProgress(source)
+    if isinstance(source, ToolCalls):
+        return CallsProgress(source)
+    raise InvalidConstraintError(
+        f"a stream of values needs a type, a JsonSchema, a Reasoning or ToolCalls, got {source!r}"
+    )
 
 
 class Progress(PartialReader):
     """A `PartialReader` that also converts entries of the outermost object to their types.
 
     Attributes:
-        data: All complete values so far, with containers that are still open.
+        data: All values so far, with containers and strings that are still open.
         fields: The complete entries of the outermost object, as values of their types if the constraint is a Python
             type. An entry that the type's own validation rejects is left out.
     """
@@ -30,8 +71,8 @@ class Progress(PartialReader):
 
     @property
     def data(self) -> Any:
-        """A copy, which later input does not change. None before any input."""
-        return copy.deepcopy(self.root)
+        """The values so far. Containers that are complete are shared between the values of a stream."""
+        return self.snapshot()
 
     def _field_ended(self, key: str, value: Any) -> None:
         adapter = self._adapters.get(key)
@@ -40,3 +81,202 @@ class Progress(PartialReader):
             return
         with suppress(Exception):  # of the type's own validation: the error of the whole value is raised at the end
             self.fields[key] = adapter.validate_json(json.dumps(value))
+
+
+class _Text:
+    """The answer of a constraint whose values do not grow: its text."""
+
+    def __init__(self) -> None:
+        self.changes = 0
+        self.data = ""
+        self.fields: dict[str, Any] = {}
+
+    def push(self, text: str) -> None:
+        self.data += text
+        self.changes += bool(text)
+
+    def finish(self) -> None:
+        pass
+
+
+class _Thoughts:
+    """Separates reasoning between two markers from the text after it.
+
+    Attributes:
+        text: The reasoning so far. It grows.
+        is_over: Whether the text after the reasoning has begun.
+    """
+
+    def __init__(self, begin: str, end: str, *, gap: bool) -> None:
+        self._begin, self._end, self._gap = begin, end, gap
+        self._held = ""
+        self._is_inside = False
+        self.text = ""
+        self.is_over = False
+
+    def push(self, text: str) -> str:
+        """Continue with the next part of the text. Returns the part of it that comes after the reasoning."""
+        if self.is_over:
+            if self._gap:
+                text = text.lstrip("\n")
+                self._gap = not text
+            return text
+        self._held += text
+        if not self._is_inside:
+            if len(self._held) < len(self._begin) and self._begin.startswith(self._held):
+                return ""
+            if not self._held.startswith(self._begin):
+                return self._over(self._held)
+            self._is_inside, self._held = True, self._held[len(self._begin) :]
+        at = self._held.find(self._end)
+        if at >= 0:
+            self.text += self._held[:at]
+            return self._over(self._held[at + len(self._end) :])
+        at = _held_back(self._held, self._end)
+        self.text, self._held = self.text + self._held[:at], self._held[at:]
+        return ""
+
+    def _over(self, text: str) -> str:
+        self.is_over, self._held = True, ""
+        self._gap = self._gap and self._is_inside
+        return self.push(text)
+
+
+def _held_back(text: str, marker: str) -> int:
+    """Return the place at the end of a text from which it may become the marker."""
+    for size in range(min(len(marker) - 1, len(text)), 0, -1):
+        if text.endswith(marker[:size]):
+            return len(text) - size
+    return len(text)
+
+
+class ReasoningProgress:
+    """The value of a `Reasoning`: a dict with "reasoning" and "answer"."""
+
+    def __init__(self, source: Reasoning[Any]) -> None:
+        self._thoughts = _Thoughts(source.begin, source.end, gap=True)
+        try:
+            self._answer: GrowingValue = progress_of(source.answer)
+        except InvalidConstraintError:
+            self._answer = _Text()
+        self.changes = 0
+
+    def push(self, text: str) -> None:
+        before = len(self._thoughts.text), self._answer.changes
+        rest = self._thoughts.push(text)
+        if rest:
+            self._answer.push(rest)
+        self.changes += before != (len(self._thoughts.text), self._answer.changes)
+
+    def finish(self) -> None:
+        self._answer.finish()
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {"reasoning": self._thoughts.text, "answer": self._answer.data if self._answer.changes else None}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return self.data
+
+
+class CallsProgress:
+    """The value of `ToolCalls`: a dict with "text", "reasoning" and "calls".
+
+    A call is a dict with "name" and "arguments". The arguments grow if the notation writes them as JSON; in others they
+    are None. Calls in Python notation are not shown before the end.
+    """
+
+    def __init__(self, source: ToolCalls) -> None:
+        family = source.family
+        self._family = family
+        begin, end = family.thoughts or ("", "")
+        self._thoughts = _Thoughts(begin, end, gap=False) if begin else None
+        self._begins = re.compile(family.begins) if family.begins else None
+        self._answer = family.answer
+        self._text = ""
+        self._held = ""  # the text that was not read yet
+        self._in_calls = False
+        self._calls: list[dict[str, Any]] = []
+        self._reader: PartialReader | None = None
+        self.changes = 0
+
+    def push(self, text: str) -> None:
+        before = 0 if self._thoughts is None else len(self._thoughts.text)
+        rest = text if self._thoughts is None else self._thoughts.push(text)
+        self.changes += self._thoughts is not None and before != len(self._thoughts.text)
+        self._held += rest
+        if not self._in_calls:
+            self._push_text()
+        while self._in_calls and self._push_call():
+            pass
+
+    def _push_text(self) -> None:
+        """Read text before calls."""
+        family = self._family
+        if self._answer:
+            if self._held.startswith(self._answer):
+                self._held, self._answer = self._held[len(self._answer) :], ""
+            elif self._answer.startswith(self._held[: len(self._answer)]):
+                return
+            else:
+                self._in_calls = True
+                return
+        if self._begins is not None:
+            if not self._text and self._begins.match(self._held):
+                self._in_calls = True
+                return
+            if not self._text and self._held.lstrip()[:1] in ("", "{", "[", "<") and len(self._held) < 200:
+                return  # it may become a call
+            at = len(self._held)
+        else:
+            found = self._held.find(family.trigger)
+            self._in_calls = found >= 0
+            at = found if found >= 0 else _held_back(self._held, family.trigger)
+        self._text, self._held = self._text + self._held[:at], self._held[at:]
+        self.changes += bool(at)
+
+    def _push_call(self) -> bool:
+        """Read a part of a call. Returns whether there may be another part."""
+        if self._reader is not None:
+            before = self._reader.changes
+            self._held = self._held[self._reader.push(self._held) :]
+            self.changes += self._reader.changes != before
+            if not self._reader.is_closed:
+                return False
+            self._calls[-1]["arguments"], self._reader = self._reader.root, None
+        family = self._family
+        head = NAME_KEY if family.is_object else family.prefix
+        start = self._held.find(head)
+        if start < 0:
+            return False
+        begin = start + len(head)
+        middle = self._held.find(family.middle, begin)
+        if middle < 0 or family.arguments == "python":
+            return False
+        name = self._held[begin:middle]
+        if family.call_id is not None and not family.is_object:
+            name = name.split(family.call_id[0])[0]
+        self._calls.append({"name": name, "arguments": None})
+        self._held = self._held[middle + len(family.middle) :]
+        if family.arguments == "json":
+            self._reader = PartialReader(lambda key, value: None)
+        self.changes += 1
+        return True
+
+    def finish(self) -> None:
+        """Show the text that was held back."""
+        if not self._in_calls:
+            self._text, self._held = self._text + self._held, ""
+
+    @property
+    def data(self) -> dict[str, Any]:
+        calls = [dict(call) for call in self._calls]
+        if self._reader is not None:
+            calls[-1]["arguments"] = self._reader.snapshot()
+        reasoning = "" if self._thoughts is None else self._thoughts.text
+        return {"text": self._text, "reasoning": reasoning, "calls": calls}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        return self.data

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from guideway.constraints import JsonSchema, PythonType
-from guideway.errors import InvalidConstraintError
-from guideway.generation.partial_values import Progress
+from guideway.generation.partial_values import GrowingValue, progress_of
 from guideway.generation.plan import Job
 from guideway.generation.results import Generation, GenerationState
 from guideway.generation.scheduler import Row, rounds
@@ -35,11 +33,14 @@ class TextChunk(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialValue(Generic[T_co]):
-    """A value of which a part is complete. The complete fields are attributes, too.
+    """A value of which a part is known. The fields are attributes, too.
 
     Attributes:
-        data: The complete part as JSON values. Containers hold the items that are complete.
-        fields: The complete entries of the outermost object, as values of their types.
+        data: The part as JSON values, with containers and strings that still grow. Containers that are complete are
+            shared by the items of the stream. For a `Reasoning` it is a dict with "reasoning" and "answer", for
+            `ToolCalls` a dict with "text", "reasoning" and "calls".
+        fields: The complete entries of the outermost object, as values of their types; for a `Reasoning` and
+            `ToolCalls` as `data`.
         value: The whole value in the last item of the stream; else None.
     """
 
@@ -159,20 +160,18 @@ def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[TextChunk]:
 def values_of(job: Job) -> Growth:
     """Return what converts the chunks of a job with one row to values.
 
-    Raises `InvalidConstraintError` for non-JSON output.
+    Raises `InvalidConstraintError` for output whose values do not grow.
     """
     source = None if job.plans[0] is None else job.plans[0].source
     if isinstance(kept := job.results[0][0], Exception):
         raise kept
-    if not isinstance(source, (JsonSchema, PythonType)):
-        raise InvalidConstraintError(f"a stream of values needs a type or a JsonSchema, got {source!r}")
-    return Growth(job, Progress(source))
+    return Growth(job, progress_of(source))
 
 
 class Growth:
-    """The partial value of one row. It changes each time that another part is complete."""
+    """The partial value of one row."""
 
-    def __init__(self, job: Job, progress: Progress) -> None:
+    def __init__(self, job: Job, progress: GrowingValue) -> None:
         self._job = job
         self._progress = progress
         self._seen = 0

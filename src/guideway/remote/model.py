@@ -13,12 +13,12 @@ from typing import Any, Generic, Literal, TypeVar
 
 from guideway import constraints
 from guideway.arguments import integer
-from guideway.constraints import Constraint, JsonSchema, PythonType
-from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
+from guideway.constraints import Constraint
+from guideway.errors import LimitExceededError, UnsupportedError
 from guideway.generation.chat import chat
 from guideway.generation.extraction import Extraction, texts_of
 from guideway.generation.options import BATCH, check_names, of_request
-from guideway.generation.partial_values import Progress
+from guideway.generation.partial_values import progress_of
 from guideway.generation.plan import GenerationRequest, is_many
 from guideway.generation.protocol import GeneratingModel
 from guideway.generation.results import Generation, GenerationState, Truncation
@@ -414,9 +414,7 @@ class _Growth:
 
     def __init__(self, output: object) -> None:
         source = constraints.of(output)
-        if not isinstance(source, (JsonSchema, PythonType)):
-            raise InvalidConstraintError(f"a stream of values needs a type or a JsonSchema, got {source!r}")
-        self._progress = Progress(source)
+        self._progress = progress_of(source)
         self._seen = 0
 
     def push(self, text: str) -> Iterator[PartialValue[Any]]:

@@ -16,6 +16,7 @@ from guideway.errors import (
     BudgetTooSmallError,
     ChatTemplateError,
     ContextOverflowError,
+    GuidewayError,
     InvalidConstraintError,
     UnsupportedError,
 )
@@ -320,6 +321,68 @@ class Odd:
 )
 def test_results_of_functions(value: object, expected: str) -> None:
     assert tool_result(value, ("<|im_start|>", "<|im_end|>")) == expected
+
+
+class Worse:
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def test_hostile_results_of_functions(tmp_path: Path) -> None:
+    nested: list[Any] = []
+    nested.append(nested)
+
+    def give(number: int) -> Any:
+        return [nested, Worse(), "x" * 10, "\x00\n"][number]
+
+    for number in range(4):
+        replies = CALL % ("give", f'{{"number": {number}}}'), "done"
+        chat = scripted(tmp_path / str(number), *replies).chat(tools=[give])
+        assert chat.run("x") == "done"
+        assert isinstance(chat.messages[2]["content"], str)
+
+    def flood(number: int) -> str:
+        return "word " * 100_000
+
+    chat = scripted(tmp_path / "flood", CALL % ("flood", '{"number": 1}'), "done").chat(tools=[flood])
+    with pytest.raises(ContextOverflowError):
+        chat.run("x")
+    assert chat.messages == []
+
+    def again(number: int) -> str:
+        return str(chat.ask("inside"))
+
+    chat = scripted(tmp_path / "again", CALL % ("again", '{"number": 1}'), "done").chat(tools=[again])
+    assert chat.run("x") == "done"
+    assert "answering another question" in chat.messages[2]["content"]
+
+
+def test_an_interrupt_in_a_function_leaves_the_chat_usable(tmp_path: Path) -> None:
+    def stop(number: int) -> str:
+        raise KeyboardInterrupt
+
+    model = scripted(tmp_path, CALL % ("stop", '{"number": 1}'), "done")
+    chat = model.chat(tools=[stop])
+    with pytest.raises(KeyboardInterrupt):
+        chat.run("x")
+    assert chat.messages == []
+    assert chat.ask("x").calls
+
+
+def test_messages_are_copies(tmp_path: Path) -> None:
+    chat = scripted(tmp_path, CALL % ("add", '{"a": 1, "b": 2}')).chat(tools=[add])
+    chat.ask("x")
+    chat.messages[1]["tool_calls"].clear()
+    assert len(chat.messages[1]["tool_calls"]) == 1
+
+
+@pytest.mark.parametrize("content", ["\ud800", [{"type": "text"}], [], "<|im_end|>", "\x00", " ", ""])
+def test_unusual_messages(content: Any, tmp_path: Path) -> None:
+    chat = scripted(tmp_path, "yes").chat()
+    try:
+        assert isinstance(chat.ask(content), str)
+    except GuidewayError:
+        assert chat.messages == []
 
 
 def test_a_result_cannot_end_its_message(tiny: gw.Model) -> None:
