@@ -18,10 +18,17 @@ from guideway.constraints.tools.arguments import is_text, pairs, properties, pyt
 from guideway.constraints.tools.families import FAMILIES, Family, family_of
 from guideway.constraints.tools.reply_parser import read
 from guideway.constraints.tools.tool import Tool, named
-from guideway.errors import ConstraintError, InvalidConstraintError, InvalidTextError, UnsupportedError
+from guideway.errors import (
+    ConstraintError,
+    InvalidConstraintError,
+    InvalidTextError,
+    UnsatisfiableError,
+    UnsupportedError,
+)
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, Term, Text, lower
 from guideway.grammar.nodes import Grammar
+from guideway.grammar.recognizer import byte_automaton
 from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Repeat, chars
 from guideway.tokenizers.tokenizer import Tokenizer
 
@@ -269,6 +276,11 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         """Return the rules. JSON arguments are captured under the name of their tool."""
         return Rules(tuple(self._rules), "reply")
 
+    def conflict(self, place: str | None) -> str | None:
+        """Return the names of the tools that no arguments fit."""
+        wrong = [name for name, tool in self._called.items() if not _has_arguments(tool)]
+        return f"the parameters of {', '.join(map(repr, wrong[:5]))}" if wrong else None
+
     # The parser.
 
     def parse(self, text: str) -> Reply:
@@ -309,6 +321,14 @@ def _chosen(choice: object, names: list[str]) -> str:
     if not isinstance(choice, str) or choice not in ("auto", "required", "none", *names):
         raise InvalidConstraintError(f"choice must be 'auto', 'required', 'none' or one of {names}, got {choice!r}")
     return choice
+
+
+def _has_arguments(tool: Tool) -> bool:
+    try:
+        byte_automaton(tool.parameters.grammar())
+    except UnsatisfiableError:
+        return False
+    return True
 
 
 def _family(family: object) -> Family:
