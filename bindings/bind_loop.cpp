@@ -139,7 +139,7 @@ void bind_loop(nb::module_& m) {
              "call has not left the clock; nothing has changed.")
         .def("begin", [](PythonRows& self, const MaskRows& masks) {
                  const std::lock_guard alone(self.use);
-                 self.rows->wait();  // whoever writes to the masks of before
+                 self.rows->wait();  // a caller that writes to the earlier masks
                  self.masks = masks;
                  self.rows->begin(words(masks), masks.shape(1));
              },

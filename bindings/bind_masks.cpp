@@ -17,7 +17,7 @@ namespace {
 
 using Logits = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 
-// Row by row; the sequence may make its items as they are asked for, so they are held.
+// Row by row; the sequence may make its items as they are requested, so they are held.
 template <class M>
 std::vector<M*> pointers(const nb::sequence& matchers, std::vector<nb::object>& held) {
     std::vector<M*> made;

@@ -14,7 +14,7 @@ struct Limits {
     std::size_t values, depth, bits;  // bits: of an int
 };
 
-struct Open {  // a copy whose parts are still those of the original; borrowed from what it stands in
+struct Open {  // a copy whose parts are still those of the original; borrowed from what it is in
     PyObject* box;
     std::size_t depth;
 };
@@ -63,14 +63,14 @@ private:
         return true;
     }
 
-    // The same, or a copy of its own, whose parts are looked at later; nothing where it is not plain.
+    // The same, or a separate copy, whose parts are looked at later; nothing where it is not plain.
     nb::object copied(PyObject* value, std::size_t depth) {
         if (value == Py_None || PyBool_Check(value)) return nb::borrow(value);
         if (PyUnicode_CheckExact(value)) return PyUnicode_IS_ASCII(value) || is_text(value) ? nb::borrow(value) : nb::object();
         const bool is_dict = PyDict_CheckExact(value);
         if (is_dict || PyList_CheckExact(value)) {
             count_ += static_cast<std::size_t>(is_dict ? PyDict_GET_SIZE(value) : PyList_GET_SIZE(value));
-            if (count_ > limits_.values) return {};  // before it is copied: it may stand in many places
+            if (count_ > limits_.values) return {};  // before it is copied: it may be in many places
             nb::object made = nb::steal(is_dict ? PyDict_Copy(value) : PyList_GetSlice(value, 0, PyList_GET_SIZE(value)));
             if (!made.is_valid()) throw nb::python_error();
             todo_.push_back({made.ptr(), depth + 1});
@@ -102,7 +102,7 @@ private:
     bool named_ = false;
 };
 
-// Whether dicts, lists and tuples nest deeper than `depth`. Without recursion. What stands in several places is looked at
+// Whether dicts, lists and tuples nest deeper than `depth`. Without recursion. What is in several places is looked at
 // once for each of its depths.
 bool nests_deeper(nb::handle value, std::size_t depth) {
     std::vector<std::pair<PyObject*, std::size_t>> todo{{value.ptr(), 1}};

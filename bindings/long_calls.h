@@ -55,7 +55,7 @@ template <class M>
 class InUse {
 public:
     explicit InUse(const std::vector<M*>& matchers) : matchers_(matchers) {
-        for (std::size_t i = 0; i < matchers_.size();) {  // one that was waited for may have let others go on
+        for (std::size_t i = 0; i < matchers_.size();) {  // one that was waited for may have let others continue
             if (matchers_[i] && matchers_[i]->uses.count) {
                 wait_for_use(*matchers_[i]);
                 i = 0;

@@ -16,7 +16,7 @@
 
 namespace guideway {
 
-// Rows of `width` numbers that lie `stride` numbers apart. Good while the object lives, and nobody changes its shape.
+// Rows of `width` numbers that lie `stride` numbers apart. Good while the object lives, and no caller changes its shape.
 template <class T>
 struct Table {
     T* data;
@@ -28,10 +28,10 @@ struct Table {
 struct ExchangeApi {
     std::uint32_t major, minor;
     void *previous, *allocate, *from_object, *to_object;
-    int (*view)(void* object, nb::dlpack::dltensor* found);  // lends what is asked for; not 0: no, and an exception is set
+    int (*view)(void* object, nb::dlpack::dltensor* found);  // lends what is requested; not 0: no, and an exception is set
 };
 
-// Null for types that have none of their own: what derives from a tensor need not have memory. What was found last is kept,
+// Null for types that have none: what derives from a tensor need not have memory. What was found last is kept,
 // and the type with it: it is PyTorch's tensor, ever again.
 inline const ExchangeApi* exchange_api(PyTypeObject* type) {
     static PyTypeObject* known = nullptr;  // under the GIL
@@ -46,7 +46,7 @@ inline const ExchangeApi* exchange_api(PyTypeObject* type) {
     return found = api;
 }
 
-// Rows that share memory cannot be written one by one; and some tensors have none (their storage was taken, or they stand
+// Rows that share memory cannot be written one by one; and some tensors have none (their storage was taken, or they are
 // for what is still to be computed).
 template <class T>
 std::optional<Table<T>> apart(Table<T> found) {

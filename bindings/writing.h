@@ -1,5 +1,5 @@
 // A grammar's Python objects (`guideway.grammar`) as the words of a program (program.h in the kernel). Nothing is decided
-// here: it is the last step of a compile, and in Python its many small calls took most of one behind cold caches.
+// here: it is the last step of a compile, and in Python its many small calls took most of one after cold caches.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -100,7 +100,7 @@ void put_text(WordList& words, PyObject* text);  // its length, and its characte
 // A `Decimal`: sign, exponent, how many digits, and these.
 void put_decimal(WordList& words, PyObject* decimal);
 
-// Numbers expressions, children first, with a stack of its own: they may be nested to any depth.
+// Numbers expressions, children first, with an explicit stack: they may be nested to any depth.
 class ExpressionWriter {
 public:
     explicit ExpressionWriter(const nb::tuple& classes);
@@ -116,7 +116,7 @@ public:
     void share(nb::object expression);
 
 private:
-    struct Block {  // an expression and its parts, as if it came first; `references`: where numbers of parts stand
+    struct Block {  // an expression and its parts, as if it came first; `references`: where numbers of parts are
         nb::object expression;
         WordList words;
         std::vector<std::uint32_t> references;

@@ -1,4 +1,4 @@
-// Arrays of plain values one behind the other in a block of words, each with its length before it: what files are made
+// Arrays of plain values one after the other in a block of words, each with its length before it: what files are made
 // of. Reading checks every length against what is left.
 #pragma once
 
@@ -36,7 +36,7 @@ class FlatReader {
 public:
     explicit FlatReader(std::span<const std::uint64_t> words) : words_(words) {}
 
-    // The next array, where it stands. Throws Error(argument) if it does not end inside.
+    // The next array, where it is. Throws Error(argument) if it does not end inside.
     template <class T>
     std::span<const T> view() {
         static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 8);

@@ -1,4 +1,4 @@
-// Values by key, in open addressing: an entry costs no allocation of its own. Entries do not move while others are
+// Values by key, in open addressing: an entry costs no separate allocation. Entries do not move while others are
 // added; erasing goes by a predicate, over all of them.
 #pragma once
 

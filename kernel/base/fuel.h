@@ -1,7 +1,7 @@
-// How much one call into the kernel may do. Counted and not timed, so that the same calls come to the same end on every
-// machine: whatever may run for long spends what it does, and whoever is called from outside begins with a full allowance.
+// How much one call into the kernel may do. Counted and not timed, so that the same calls have the same result on every
+// machine: whatever may run for long spends what it does, and an external call begins with a full allowance.
 //
-// A unit is some ten nanoseconds of a plain core. What is spent before it is done may throw; so nobody is left with half a
+// A unit is some ten nanoseconds of a plain core. What is spent before it is done may throw; so nothing is left half made; a
 // thing, and what was found out so far stays.
 //
 // Work is spent in pieces. A watcher is called between two of them: a store's lock lets waiting threads in there

@@ -1,4 +1,4 @@
-// Ids by hash, for things that stand in a vector of their own: open addressing, no allocation per entry. What is in it
+// Ids by hash, for things that are in a separate vector: open addressing, no allocation per entry. What is in it
 // stays in it. A large table grows a little with each entry that is added, so that none of them waits for all others.
 #pragma once
 
@@ -72,7 +72,7 @@ private:
         }
     };
 
-    // What was moved stays where it was too, since others may stand behind it; of a table that is moved, a part goes at a time.
+    // What was moved stays where it was too, since others may be after it; of a table that is moved, a part goes at a time.
     void move_some(std::size_t most) {
         for (; most > 0 && moved_ < before_.size(); --most, ++moved_)
             if (const Slot* slot = before_.at(moved_); slot && slot->id != kMissing) now_.place(*slot);
@@ -81,7 +81,7 @@ private:
         moved_ = before_.size();
     }
 
-    // Entries come to all parts of a new table at once: that a table is doubled may not cost one of them all of it.
+    // New entries go to all parts of a new table: that a table is doubled may not cost one of them all of it.
     void prepare() {
         if (now_.size() < kPart) return;
         const std::size_t wanting = 2 * now_.size() / kPart - made_, left = 2 * now_.size() / 3 - count_;  // parts; entries until it grows
@@ -102,8 +102,8 @@ private:
     std::size_t moved_ = 0, made_ = 0, count_ = 0;  // moved_: slots of before_; made_: parts of next_
 };
 
-// Finds things that are numbered in order by what they are. It may be replaced by an empty one, but not between a look-up and
-// the `add` behind it: what is missing comes back into it with the next look-up.
+// An index over a vector of interned items. It may be dropped at any time except between find() and the matching add().
+// find() inserts the items again that it has not seen.
 class Index {
 public:
     // Among the first `count` things. hash_of(id): of one of them.
@@ -126,7 +126,7 @@ private:
     static constexpr std::size_t kLarge = std::size_t{1} << 14;
 
     IdTable ids_;
-    std::size_t known_ = 0;  // so many of them are in it
+    std::size_t known_ = 0;  // this many of them are in it
 };
 
 }  // namespace guideway

@@ -21,7 +21,7 @@ constexpr std::size_t kChunk = std::size_t{2} << 20, kLine = 64;
 constexpr std::size_t kSmallest = 1024, kLargest = kChunk / 8;  // of what comes out of chunks
 constexpr std::size_t kUnit = 256, kUnits = kChunk / kUnit;      // that chunks are dealt out in
 
-// Which piece was written beyond its end, or after it was given back, a sanitizer sees only of pieces of its own.
+// Which piece was written beyond its end, or after it was given back, a sanitizer sees only in separate allocations.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define GUIDEWAY_PLAIN_PIECES
@@ -69,18 +69,18 @@ private:
     std::array<std::uint64_t, kUnits / 64> words_{};
 };
 
-// Stands at its own beginning. All of it is stretches: pieces that somebody has, and between them what is free.
+// Lies at the beginning of its own memory. All of it is stretches: pieces that are in use, and between them what is free.
 struct Chunk {
     Marks begins, free;  // a stretch begins there, and is free
 };
 constexpr std::size_t kFirst = (sizeof(Chunk) + kUnit - 1) / kUnit;
 
-struct Free {  // stands in a stretch that nobody has
+struct Free {  // lies in a stretch that is free
     Free *next, **back;  // of its class; back: what points to it
     std::size_t units;
 };
 
-// Free stretches in lists by size, four classes to a doubling, each beside none that is free: as in Masmano et al., "TLSF: a
+// Free stretches in lists by size, four classes to a doubling, each next to none that is free: as in Masmano et al., "TLSF: a
 // new dynamic memory allocator for real-time systems" (2004). Lists of exact sizes left a seventh of all chunks idle.
 class Chunks {
 public:
@@ -91,7 +91,7 @@ public:
     }
 
     static Chunks& all() {
-        static auto* const made = new Chunks;  // never destroyed: whoever gives back last may be static too
+        static auto* const made = new Chunks;  // never destroyed: the last user may be static too
         return *made;
     }
 
@@ -163,7 +163,7 @@ private:
         *free->back = free->next;
         if (!lists_[class_of(free->units)]) filled_ &= ~(std::uint64_t{1} << class_of(free->units));
     }
-    // A free stretch becomes part of the one beside it; its units.
+    // A free stretch becomes part of the one next to it; its units.
     std::size_t join(Chunk& chunk, std::size_t at) noexcept {
         auto* const free = reinterpret_cast<Free*>(reinterpret_cast<char*>(&chunk) + at * kUnit);
         unlink(free);
@@ -175,7 +175,7 @@ private:
     std::mutex lock_;
     std::array<Free*, 4 * std::bit_width(kUnits)> lists_{};
     std::uint64_t filled_ = 0;  // bits: classes that are not empty
-    Chunk* spare_ = nullptr;    // of which nobody has anything
+    Chunk* spare_ = nullptr;    // that is entirely free
 };
 
 }  // namespace

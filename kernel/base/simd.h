@@ -24,7 +24,7 @@ std::uint32_t largest(std::span<const std::uint16_t> numbers, std::uint16_t add 
 std::uint32_t largest(std::span<const std::uint8_t> numbers);
 std::uint32_t largest(std::span<const std::uint32_t> numbers);
 
-// Sets bit i of the row where numbers[i] is at most that; the bits of the row's last word that stand for no number stay.
+// Sets bit i of the row where numbers[i] is at most that; the bits of the row's last word that represent no number stay.
 void at_most(std::span<const std::uint8_t> numbers, std::uint8_t most, std::span<std::uint32_t> row);
 
 // How many bits are set.

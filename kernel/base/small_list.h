@@ -65,7 +65,7 @@ public:
     }
 
 private:
-    struct Head {  // stands before the items
+    struct Head {  // is before the items
         std::uint32_t size, room;
     };
     static_assert(alignof(T) <= alignof(std::uint64_t) && sizeof(Head) == sizeof(std::uint64_t));

@@ -159,7 +159,7 @@ private:
     void before_fork() override;
     void after_fork(bool in_child) override;
 
-    std::atomic<std::uint32_t> state_ = 0;  // kWriter, kWaiters (somebody waits: the ways without the mutex are closed), readers
+    std::atomic<std::uint32_t> state_ = 0;  // kWriter, kWaiters (a caller waits: the ways without the mutex are closed), readers
     std::mutex mutex_;                      // of the queues
     Queue readers_, steps_, background_, forks_;
     Waiter* returning_ = nullptr;  // a writer that has let readers in

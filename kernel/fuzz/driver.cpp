@@ -35,7 +35,7 @@ extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*)())
 
 // Called by every block of instrumented code.
 extern "C" void __sanitizer_cov_trace_pc() {
-    // Counted from a place of our own: where the program was loaded must not decide what is kept.
+    // Counted from a separate origin: where the program was loaded must not decide what is kept.
     const auto at = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)) - reinterpret_cast<std::uintptr_t>(&keep_crash);
     bool& seen = reached[(at ^ at >> 16) & (reached.size() - 1)];
     if (!seen) seen = found = true;

@@ -72,7 +72,7 @@ inline void consistent(guideway::Matcher& matcher) {
     promise(matcher.position() == position && mask(matcher) == before, "what is given back leaves no trace");
     if (matcher.is_finished()) return;
     guideway::Matcher other(matcher);
-    const std::string rest = other.completion(), special = programs::kSpecialName;  // which stands in it by its name
+    const std::string rest = other.completion(), special = programs::kSpecialName;  // which is in it by its name
     if (rest.size() > 2000) return;  // where much is counted at once, each byte has thousands of configurations to step
     for (std::size_t i = 0; i < rest.size(); ++i)
         if (rest.compare(i, special.size(), special) == 0 && takes(other, programs::kSpecial)) i += special.size() - 1;

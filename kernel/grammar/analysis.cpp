@@ -20,7 +20,7 @@ constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bit
 
 constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items that must all be different
 constexpr std::uint64_t kNodeWork = 20;
-constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may stand in one another
+constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may be in one another
 constexpr std::size_t kMaxDeep = 100;        // the same in a text, where they may hold each other without end
 
 // A program in which arrays of different items may hold each other without end: what their machines are made of, one
@@ -41,7 +41,7 @@ struct Boxes {
     std::vector<Nodes> open;  // those being made
     std::size_t copied = 0;
     std::shared_ptr<const Whole> whole;  // set: machines are made when a text needs them
-    std::size_t depth = 0;               // how many such machines it stands in
+    std::size_t depth = 0;               // how many such machines it is in
 };
 
 Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth);
@@ -128,7 +128,7 @@ public:
     }
 
 private:
-    // What the configurations of a component can go on with, but for those inside a name: punctuation, and what its keys
+    // What the configurations of a component can continue with, but for those inside a name: punctuation, and what its keys
     // and values begin with.
     ByteSet alphabet(const Component& c) const {
         ByteSet made;
@@ -156,8 +156,8 @@ private:
         c.cells = {};
     }
 
-    // The leaves that an item of a unique array can be. Arrays and objects become one leaf all together: of many that are
-    // nearly alike, each with a machine of its own took 35 states for a byte where one does.
+    // The leaves that an item of a unique array can be. All arrays and objects become one leaf: with a
+    // separate machine for each, many nearly equal ones would multiply the states.
     std::vector<std::uint32_t> item_leaves(const Value value, std::uint32_t array) {
         std::vector<std::uint32_t> leaves, boxed, work;
         std::vector<std::uint8_t> seen(nodes_.size(), 0);
@@ -177,7 +177,7 @@ private:
         return leaves;
     }
 
-    // Arrays and objects as a leaf with a machine of its own, behind which the text is looked at as a whole.
+    // Arrays and objects as a leaf with a separate machine, after which the text is looked at as a whole.
     void add_box(std::vector<std::uint32_t>&& boxed, std::uint32_t array, std::vector<std::uint32_t>& leaves) {
         Component leaf;
         leaf.expr = box(std::move(boxed), array);
@@ -527,7 +527,7 @@ private:
         work.add(root_);
         std::vector<std::uint8_t> reached(nodes_.size(), 0);
         reached[root_] = 1;
-        if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // what stands behind an item is known outside
+        if (!numbers_.empty()) nodes_[root_].follow = ByteSet::range(0, 255);  // what is after an item is known outside
         auto give = [&](std::uint32_t child, const ByteSet& bytes) {
             const ByteSet before = nodes_[child].follow;
             nodes_[child].follow |= bytes;

@@ -1,4 +1,4 @@
-// Arrays: a prefix of items with grammars of their own, then the rest.
+// Arrays: a prefix of items with separate grammars, then the rest.
 //
 // The register counts items, and stops where more of them change nothing. With counters or unique items it is a record:
 // the number of items, then either how many bear each mark, or how many are not known (in walks) and the set of those
@@ -105,7 +105,7 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
         if (at + 1 == marks.close.size()) resume(c.parent, out);
         else becomes(Phase::close, at + 1);
     };
-    auto item_or = [&](Phase p) {  // where an item begins; stands there as long as space comes
+    auto item_or = [&](Phase p) {  // where an item begins; is there as long as space comes
         becomes(p, 0);
         if (may_have_item(k, c.regs)) enter_item(c, out);
     };
@@ -135,7 +135,7 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
         case Phase::after:
             if (spaced) out.push_back(c);
             if (takes(marks.comma, 0, byte)) {
-                // What is not known may have been no item of this sort.
+                // An item of unknown text may belong to the prefix: whether another distinct item exists is not known here.
                 if (k.unique && !k.prefix.empty() && records_.at(c.regs, k.record_words)[kHidden]) outcome.unsure = true;
                 else if (may_have_item(k, c.regs)) comma_from(0);
             }

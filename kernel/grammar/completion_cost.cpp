@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxWork = 20'000'000;  // choices weighed to meet demands
 constexpr std::uint64_t kPointWork = 100;
-constexpr std::size_t kMaxPoints = 300'000;    // ways an array with counters can stand
+constexpr std::size_t kMaxPoints = 300'000;    // states of an array with counters
 constexpr std::size_t kMaxKeys = 128;         // open keys or different items spelled out to know what a minimum costs
 constexpr std::size_t kMaxDemands = 20;
 

@@ -20,7 +20,7 @@ public:
 
     // Of the `count` shortest that are not in the set `used`; fewer: there are no more. Throws Error(limit).
     const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
-    // Whether more than so many are not in the set `used`.
+    // Whether more than this many are not in the set `used`.
     bool has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
     bool has_more(ExprId keys, std::uint32_t used, std::size_t count);
     // The set of these texts and of `used`, perhaps with more; kInfinite: they are too many to be looked for.

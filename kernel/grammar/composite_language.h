@@ -1,12 +1,12 @@
 // JSON arrays and objects as expressions, for arrays whose items must all be different.
 //
-// For the user: `start` makes an expression (Op::value) of a grammar of its own, whose root is an array or object; its
+// For the user: `start` makes an expression (Op::value) of a grammar, whose root is an array or object; its
 // derivatives are expressions again, like those of a leaf, and one that exists can be completed. `spelled` is the same of
 // one value, in every order of its keys and every spelling of its parts; such expressions count as finite, so that
 // `ExprPool::except` can take them away.
 //
-// For the maintainer: a state is what a machine stands in, interned. No machine is in the middle of a step while it is
-// asked for another: arrays of different items in such an item have machines of their own (analysis.cpp).
+// For the maintainer: a state is what a machine is in, interned. No machine is in the middle of a step while another one
+// needs it: arrays of different items in such an item have separate machines (analysis.cpp).
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ public:
     // The JSON array or object that a text is, however it is written; nothing if it is none.
     std::optional<ExprId> spelled(std::string_view text);
 
-    // For the pool, of the state that a value expression stands for (external_language.h).
+    // For the pool, of the state that a value expression represents (external_language.h).
     bool accepting(std::uint32_t state) const override { return states_[state].accepting; }
     bool single(std::uint32_t state) const override { return machines_[states_[state].machine].single; }
     std::uint32_t at_least(std::uint32_t state) const override { return machines_[states_[state].machine].values; }
@@ -60,7 +60,7 @@ public:
     ByteSet begins(std::uint32_t state) override;
     void derive(std::uint32_t state, std::array<ExprId, 256>& out) override;
 
-    // For masks: the machine, and where it stands.
+    // For masks: the machine, and where it is.
     Machine& machine(std::uint32_t state) { return machine_of(states_[state].machine); }
     std::vector<Config> configs(std::uint32_t state);
 
@@ -74,14 +74,14 @@ private:
         bool single;          // one value
         std::uint32_t reach;
         std::uint32_t values;  // how many there are at least
-        std::size_t learned;  // by the machine, when it was asked last
+        std::size_t learned;  // by the machine, when it was queried last
         std::unique_ptr<Late> late;       // of one that is made late
         std::uint32_t start = kInfinite;  // its first state
     };
     struct State {
         std::uint32_t machine : 31;
         std::uint32_t accepting : 1;
-        std::uint32_t begin;  // of its configurations in configs_; those of the next state come behind them
+        std::uint32_t begin;  // of its configurations in configs_; those of the next state come after them
     };
 
     std::span<const Config> held(std::uint32_t state) const;

@@ -1,4 +1,4 @@
-// What frames remember beyond 32 bits, interned: equal records have equal ids, so a register is still one word.
+// What frames record beyond 32 bits, interned: equal records have equal ids, so a register is still one word.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ private:
 };
 
 // Text that was read, piece by piece, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
-// text that matters to nothing that will be asked.
+// text that no later query depends on.
 class Tapes {
 public:
     static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
@@ -76,7 +76,7 @@ private:
     std::string_view added(const Node& node) const { return std::string_view(text_).substr(node.begin, node.size); }
 
     Index& index_;
-    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first stand for no text, and have none before them
+    std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first represent no text, and have none before them
     std::string text_;
 };
 

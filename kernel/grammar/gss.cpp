@@ -1,6 +1,6 @@
 // Where grammars call themselves other than through objects and arrays, or through several objects or arrays that may be
-// read at once, many roads lead to one place. They are followed together: a node that several callers reach at the same byte is entered once, above a fork, which is a frame that
-// stands for the set of theirs. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986), but
+// read at once, many paths lead to one place. They are followed together: a node that several callers reach at the same byte is entered once, above a fork, which is a frame that
+// represents the set of theirs. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986), but
 // one of interned contents, without positions: the same nesting later in the text has the same numbers.
 //
 // Grammars without recursion share stacks as well where nested alternatives may multiply beyond a share of the limit.
@@ -67,7 +67,7 @@ private:
     const Components& nodes_;
 };
 
-// Whether objects, or arrays, that stand in themselves may be read in several ways at once: each depth would multiply them.
+// Whether objects, or arrays, that contain themselves may be read in several ways at once: each depth would multiply them.
 class Overlaps {
 public:
     explicit Overlaps(const Components& nodes) : nodes_(nodes) {}
@@ -228,8 +228,8 @@ void Machine::members(std::uint32_t frame, std::vector<std::uint32_t>& out) {
     out.insert(out.end(), first, first + at.regs);
 }
 
-// The frame that stands for all of these. Members that differ in their frames alone become one above a fork of those:
-// of nestings that an ambiguous grammar counts in every way, r r r P and r r P and r P, one is left at each step.
+// The frame that unites all of these. Frames that differ only in their predecessors are merged above the united
+// predecessors, recursively: stacks such as rrrP, rrP, rP of an ambiguous grammar stay linear instead of quadratic.
 std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned depth) {
     if (frames.size() == 1) return frames[0];
     std::vector<std::uint32_t> all;
@@ -267,7 +267,7 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
     return id;
 }
 
-// What goes on above the frame: into `sequences_`, or, where nothing needs to be entered, into `out`.
+// What continues above the frame: into `sequences_`, or, where nothing needs to be entered, into `out`.
 void Machine::end(std::uint32_t frame, std::uint32_t tape, Configs& out) {
     const auto one = [&](std::uint32_t id) {
         const Config& at = frames_[id];
@@ -302,7 +302,7 @@ void Machine::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t fr
     wait(c.parts[part], part + 1 == c.parts.size() ? frame : push({node, part + 1, 0, frame}), byte);
 }
 
-// Sequences that go on with the same part go on as one.
+// Sequences that continue with the same part continue as one.
 void Machine::wait_sequences(int byte) {
     if (sequences_.size() == 1) {
         const Config at = sequences_[0];
@@ -442,7 +442,7 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
     return outcome;
 }
 
-// What stands at the first bytes of what is left of a sequence.
+// What is at the first bytes of what is left of a sequence.
 void Machine::enter_rest(const Config& c, Configs& out) {
     sequences_.push_back(c);
     enter_together(-1, out);

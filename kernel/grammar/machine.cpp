@@ -187,7 +187,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             case NodeKind::object: step_object(c, byte, out, todo, outcome); break;
             case NodeKind::array: step_array(c, byte, out, outcome); break;
             case NodeKind::sequence: enter_rest(c, todo); break;
-            default: break;  // alternatives are entered at once, never stood in
+            default: break;  // alternatives are entered at once and are never a state
         }
         if (todo.size() > limits_.max_heads || out.size() > limits_.max_heads)
             throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", c.node);

@@ -2,15 +2,15 @@
 //
 // For the user: a state of the text so far is a set of configurations; `start` makes the first ones, `step` moves one
 // by a byte. Every configuration that exists can be completed. A configuration is a component (grammar node), the
-// state and the register it stands in, and the frame to return to. kDone is the configuration of "nothing more".
+// state and the register it is in, and the frame to return to. kDone is the configuration of "nothing more".
 //
 // For the maintainer: frames are interned, so equal stacks have equal ids and a configuration is four words. A leaf
-// that can end no text further is left at once; one that might go on is left when the next byte can follow it
-// (`follow`), so both roads are kept where both are open. A sequence's last part gets the sequence's own return
+// that can end no text further is left at once; one that might continue is left when the next byte can follow it
+// (`follow`), so both paths are kept where both are open. A sequence's last part gets the sequence's own return
 // frame: right recursion needs no stack. Objects and arrays keep what they have seen in the register: bits, or the
-// number of an interned record. In grammars that call themselves frames fork where roads meet (gss.cpp).
+// number of an interned record. In grammars that call themselves frames fork where paths meet (gss.cpp).
 //
-// Where a key may come there stands one configuration for the trie of fixed names, and a leaf for each class of open
+// Where a key may come there is one configuration for the trie of fixed names, and a leaf for each class of open
 // keys, above a frame that waits for the name. Such a leaf has the tape of what it read in its register; what came
 // before is taken out of the class's expression. A walk that does not start at a leaf's beginning knows no tape, and
 // says so (`unsure`) where the text would matter.
@@ -58,9 +58,9 @@ struct ConfigsHash {
 };
 
 inline constexpr std::uint32_t kDone = 0xffffffff;
-inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that stands for several: record `state`, of `regs` frames
+inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that represents several: record `state`, of `regs` frames
 
-// Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many roads lead to
+// Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many paths lead to
 // the same few configurations, and each must be gone once.
 class Gone {
 public:
@@ -109,7 +109,7 @@ struct Component : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
     bool nullable = false;
     ByteSet first, follow;
-    ByteSet alphabet;                     // object, array: what its configurations can go on with, but for names
+    ByteSet alphabet;                     // object, array: what its configurations can continue with, but for names
     std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
     bool direct = false;                  // object, array: the register is no record but position, bits or a count
     bool bounded = false;                 // object: number of entries or demands; array: counters
@@ -143,7 +143,7 @@ public:
     explicit Components(std::vector<Component>&& all, Leaves* leaves = nullptr);
     const Component& operator[](std::uint32_t number) const { return *at_[number]; }
     std::size_t size() const { return at_.size(); }
-    // Sets the ids of those of its own: f(component).
+    // Sets the ids of the nodes that it owns: f(component).
     template <class F>
     void name(F&& f) {
         for (Component& c : own_) c.id = f(c);
@@ -166,10 +166,10 @@ struct Parts {
 struct MachineLimits {
     std::size_t max_heads = 4096;        // configurations followed at once
     std::size_t max_frames = 8'000'000;  // different stacks seen
-    std::size_t max_parents = 1 << 16;   // frames that one may stand for
+    std::size_t max_parents = 1 << 16;   // frames that one may represent
 };
 
-// What else a step found out about a configuration that stands on the bottom frame.
+// What else a step found out about a configuration that is on the bottom frame.
 struct Outcome {
     bool popped = false;  // the component has ended: the frame below would have to take the byte
     bool unsure = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
@@ -178,7 +178,7 @@ struct Outcome {
 // What finds stacks, records and texts, and what stacks cost.
 struct MachineTables {
     Index frames, records, tapes;
-    std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not asked for yet
+    std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not computed yet
 
     void forget() {
         for (Index* one : {&frames, &records, &tapes}) one->forget();
@@ -203,26 +203,26 @@ public:
         c.state = next;
         return true;
     }
-    // Whether `step_inside` may be called (not where roads that meet are joined at each byte), and is worth it: for a leaf
+    // Whether `step_inside` may be called (not where paths that meet are joined at each byte), and is worth it: for a leaf
     // alone that is not lean, `step_within` is as quick.
     bool may_step_inside(const Configs& configs) const {
         return !forks_ && (configs.size() != 1 || !is_leaf(configs[0]) || pool_.is_lean(configs[0].state));
     }
-    // Only where `may_step_inside`: by several bytes where every configuration goes on inside a leaf or a fixed name, or ends
+    // Only where `may_step_inside`: by several bytes where every configuration continues inside a leaf or a fixed name, or ends
     // for good; false: more may happen, nothing has changed.
     bool step_inside(Configs& configs, std::string_view text);
-    // Drops what leaves have read where it is so unlike all that a completion would write that it changes none: neither
-    // what is needed from here on, nor behind `further` bytes more. Steps from there record nothing.
+    // Forgets the text that key and item leaves have read if no shortest completion, now or within `further` bytes, could
+    // collide with it. Costs do not change. Later steps record no text for these configurations.
     void settle(Configs& configs, std::uint32_t further);
-    // Whether the cost of a configuration may be more than its completion has bytes: it does not know what was read.
+    // Whether the cost of a configuration may exceed the length of its completion, because it does not know the text read.
     bool recalls() const { return recalls_; }
-    // Adds what goes on once the component above `frame` has ended; `tape`: what it read, where that is known.
+    // Adds what continues once the component above `frame` has ended; `tape`: what it read, where that is known.
     void resume(std::uint32_t frame, Configs& out, std::uint32_t tape = Tapes::kUnknown);
     // The same above many frames, joined; for grammars that call themselves.
     void resume_all(const std::vector<std::uint32_t>& frames, Configs& out);
     std::uint32_t size() const { return static_cast<std::uint32_t>(components_.size()); }
     bool forks() const { return forks_; }
-    // The number of a frame, and the frame; those that one stands for.
+    // The number of a frame, and the frame; those that one represents.
     std::uint32_t push(const Config& frame);
     const Config& frame(std::uint32_t id) const { return frames_[id]; }
     void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
@@ -241,15 +241,15 @@ public:
         if (std::exchange(named_, true)) return;
         components_.name(f);
     }
-    // Whether it stands where white space changes nothing but that values or keys may begin behind it.
+    // Whether it is where white space changes nothing but that values or keys may begin after it.
     bool is_spaced(const Config& c) const;
     // Adds the successors by white space of a configuration before a key, value or item, except itself.
     void behind_space(const Config& c, Configs& out);
-    // Whether an object or array that stands before its first entry or behind one may end there.
+    // Whether an object or array that is before its first entry or after one may end there.
     bool may_close(const Config& c);
     // Whether an object may have this entry next.
     bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
-    // The same of many with fixed names; good until something is remembered.
+    // The same of many with fixed names; good until something is cached.
     class Openings {
     public:
         Openings(Machine& machine, std::uint32_t node, std::uint32_t regs);
@@ -266,9 +266,9 @@ public:
         std::uint32_t node_, regs_, first_ = 0, last_ = 0;
         const std::uint32_t* bits_ = nullptr;  // entries that came
     };
-    // Where an object stands behind the value of an entry, if what its entries hold does not matter to it.
+    // Where an object is after the value of an entry, if what its entries hold does not matter to it.
     Config behind_value(const Config& c, std::uint32_t label);
-    // The bytes that a configuration can go on with, and perhaps more.
+    // The bytes that a configuration can continue with, and perhaps more.
     ByteSet begins(const Config& c);
     bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }
     bool is_sequence(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::sequence; }
@@ -279,9 +279,9 @@ public:
 
 private:
     static constexpr std::size_t kMostKept = std::size_t{1} << 16;  // entries of a table that is found anew when it was emptied
-    // Adds what stands at the first byte of a node, or (a sequence) of its part number `state`.
+    // Adds what is at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
-    // The same of a value or item behind the byte of a step.
+    // The same of a value or item after the byte of a step.
     void enter_behind(std::uint32_t node, const Config& frame, Configs& out) {
         if (defers_) deferred_.emplace_back(node, push(frame));
         else enter({node, 0, 0, push(frame)}, out);
@@ -399,16 +399,16 @@ private:
     Configs todo_, entering_, inside_;
     Config keys_place_{kDone, 0, 0, 0};  // where keys were entered last, and as what
     Configs keys_entered_;
-    bool forks_ = false;                               // the grammar calls itself in ways that meet: roads are followed together
+    bool forks_ = false;                               // the grammar calls itself in ways that meet: paths are followed together
     std::vector<std::uint32_t> rank_, ranked_, turns_;  // turns: a heap of ranks whose nodes wait
     std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
     std::unordered_map<std::uint32_t, std::uint32_t> fork_ids_;  // by the record of what was to be forked
     unsigned factored_ = 0;
     bool defers_ = false;                                           // values and items are entered when the step is done
     std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;  // these: nodes, and the frames above which
-    Configs sequences_;                                // frames of sequences to go on with
+    Configs sequences_;                                // frames of sequences to continue with
     struct Together {  // kept between steps, so that none has to ask for memory
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to go on above, and what was read
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to continue above, and what was read
         Configs waiting, entered;
         std::vector<std::uint32_t> frames;
     } together_;

@@ -214,7 +214,7 @@ ExprId Machine::keys(std::uint32_t node) {
     return keys_[node] = pool_.labelled(names);
 }
 
-// All that may stand where a key begins. Spaces before it, and the masks there, ask for the same again and again.
+// All that may be where a key begins. Spaces before it, and the masks there, ask for the same again and again.
 void Machine::enter_keys(const Config& c, Configs& out) {
     const Config place{c.node, 0, c.regs, c.parent};
     if (keys_place_ != place) {
@@ -281,7 +281,7 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
     const bool spaced = marks.space && is_space(byte);
-    auto keys_or = [&](Phase p) {  // where a key begins; stands there as long as space comes
+    auto keys_or = [&](Phase p) {  // where a key begins; is there as long as space comes
         becomes(p, 0);
         enter_keys(c, out);
     };
@@ -319,7 +319,7 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
             return;
         case Phase::colon: {
             const std::uint32_t label = rest >> 8, at = rest & 0xff;
-            if (at == 0 && spaced) out.push_back(c);  // and go on: the colon may begin with space
+            if (at == 0 && spaced) out.push_back(c);  // and continue: the colon may begin with space
             if (!takes(marks.colon, at, byte)) return;
             if (at + 1 < marks.colon.size()) becomes(Phase::colon, label << 8 | (at + 1));
             else value(label);
@@ -335,7 +335,7 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
             return;
         case Phase::comma: return comma_from(rest);
         case Phase::close: return close_from(rest);
-        case Phase::named: return resume(push(c), todo);  // never stood in
+        case Phase::named: return resume(push(c), todo);  // never a state
     }
 }
 
@@ -440,7 +440,7 @@ void Machine::find_rests(const Component& k, std::uint32_t from, Offer&& all) {
     if (required > space) return;
     const std::uint32_t more = more_than(required);
     std::uint64_t total = 0;
-    std::vector<std::uint32_t> kept;  // a heap: the dearest of the cheapest ones first
+    std::vector<std::uint32_t> kept;  // a heap: the most expensive of the cheapest ones first
     const auto keep = [&](std::uint32_t cost) {
         kept.push_back(cost);
         std::push_heap(kept.begin(), kept.end());
@@ -502,8 +502,8 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
     return plan(items, need, room, marks, node, pool_.work());
 }
 
-// Texts of the class that completions may write or count: as many of the shortest as can be needed, one more where a key
-// must come now, and those that `further` bytes could use up, each in an entry of five bytes or more.
+// The shortest unused keys that a completion might need: one for each entry still required, one for the current key, one
+// for each five bytes of `further`. kInfinite: it is not known which.
 std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) {
     const Component& k = components_[named.node];
     const std::uint32_t label = rest_of(named.state) >> 8;
@@ -619,7 +619,7 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
             auto at = std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
             return at != reach.end() && at->label == label ? at->distance : kInfinite;
         };
-        if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration beside this one
+        if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration next to this one
         const std::uint32_t target = distance(state) - 1;
         for (unsigned b = 0; b < 256; ++b) {
             const ExprId next = pool_.next(state, static_cast<std::uint8_t>(b));

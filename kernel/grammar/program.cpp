@@ -396,7 +396,7 @@ private:
         return speller_.literals(read_texts(), static_cast<Spelling>(inside), tail);
     }
 
-    // Literals, and the spelling of literals, are lowered when somebody needs them as they are.
+    // Literals, and the spelling of literals, are lowered when a caller needs them as they are.
     bool is_late(const RawExpr& raw) const { return raw.op == 1 || (raw.op == 7 && exprs_[words_[raw.at]].op == 1); }
     ExprId lowered(std::uint32_t index, unsigned spelling) {
         RawExpr& raw = exprs_[index];
@@ -479,7 +479,7 @@ private:
     const TokenTable* vocabulary_;
     Beginnings* beginnings_;
     Beginnings::Beginning* beginning_ = nullptr;
-    std::uint32_t common_ = 0;  // so many expressions as in that one
+    std::uint32_t common_ = 0;  // this many expressions as in that one
     std::vector<RawExpr> exprs_;
     ExprId quote_ = kNone;
     std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>> punctuation_;  // that was read, and its words

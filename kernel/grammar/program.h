@@ -66,7 +66,7 @@ struct Node {
     bool unique = false;                // array
     NumberText number = NumberText::any;  // number
     ExprId expr = kNone;                // leaf
-    std::uint32_t fixed = 0;            // object: so many of the entries are properties
+    std::uint32_t fixed = 0;            // object: this many of the entries are properties
     std::uint64_t demands = 0;          // object: the marks that count,
     std::uint32_t least = 0, most = 0;  // and how many different ones there must be
     std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
@@ -84,13 +84,13 @@ struct Program {
     std::uint32_t root = 0;
 };
 
-// What expressions programs of one pool began with lately, and what these were lowered to: most programs of a source begin
-// with the same dozens, which are then neither checked nor lowered again. Keeps little; goes with its pool.
+// A small cache of program prefixes: programs of one frontend begin with the same expressions, whose checks and lowered
+// forms are reused. It belongs to one pool.
 class Beginnings {
 public:
-    struct Expression {  // as it stands in a program
+    struct Expression {  // as it is in a program
         std::uint32_t op = 0, at = 0;            // where its operands begin
-        std::uint8_t wanted = 0, made = 0;       // bits: spellings that somebody needs, that were lowered
+        std::uint8_t wanted = 0, made = 0;       // bits: spellings that a caller needs, that were lowered
         ExprId lowered[3] = {kNone, kNone, kNone};
     };
     struct Beginning {

@@ -1,4 +1,4 @@
-// The ways to read a value of an object or array: a list, mostly of one, which takes no memory of its own.
+// The ways to read a value of an object or array: a list, mostly of one, which takes no separate memory.
 #pragma once
 
 #include <algorithm>

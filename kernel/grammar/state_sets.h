@@ -1,4 +1,4 @@
-// The fronts of an automaton: sets of configurations that its matchers have come to, each kept once, and where tokens
+// The fronts of an automaton: sets of configurations that its matchers have reached, each kept once, and where tokens
 // lead from one to another. So what a matcher has met before is one look-up.
 //
 // Fronts only grow, and stay where they are while the automaton lives; a new automaton takes its place in time
@@ -26,14 +26,14 @@ struct Front {
     std::span<const Config> configs() const { return {first, count}; }
 };
 
-// What finds fronts; it is remembered with all else that an automaton has learned (automaton_cache.h).
+// What finds fronts; it is cached with all else that an automaton has learned (automaton_cache.h).
 struct FrontTables {
     struct Step {
         std::uint32_t front = 0, token = 0;
         const Front* to = nullptr;  // null: free
     };
     Index ids;
-    PieceVector<Step> steps;  // each a few places behind a hash of front and token
+    PieceVector<Step> steps;  // each a few places after a hash of front and token
     std::size_t noted = 0;
 
     void forget() {
@@ -100,7 +100,7 @@ private:
     std::size_t place(std::uint32_t front, std::uint32_t token) const {
         return mix(std::uint64_t{front} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
     }
-    // Where this step stands, or the first free place of those tried; null: neither. Where one alone was tried, half of the
+    // Where this step is, or the first free place of those tried; null: neither. Where one alone was tried, half of the
     // steps that came again were lost.
     FrontTables::Step* find(std::uint32_t front, std::uint32_t token) const {
         auto& steps = tables_.steps;

@@ -1,6 +1,6 @@
 // Finite sets of texts that grow one by one, as expressions: what was used already and must not come again.
 //
-// A text that is a JSON string, number, array or object stands for all ways to write it; any other text for itself. Sets are
+// A text that is a JSON string, number, array or object represents all ways to write it; any other text only itself. Sets are
 // interned: equal sets have equal ids, 0 is the empty one.
 #pragma once
 
@@ -39,7 +39,7 @@ public:
 private:
     struct Set {
         ExprId expr = kNone;
-        std::uint32_t strings = 0;  // a node of the pool's words; each goes on with its closing quote
+        std::uint32_t strings = 0;  // a node of the pool's words; each continues with its closing quote
         ExprId others = kNone;      // that are no strings, arrays or objects
         ExprId scalars = kNone;     // both of these
         ExprId boxes = kNone;       // arrays and objects

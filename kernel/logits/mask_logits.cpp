@@ -51,7 +51,7 @@ GUIDEWAY_WIDE void blend(float* target, const std::uint32_t* words, std::size_t 
     }
 }
 
-// f(lane) for each bit that stands in the words, or is not in them.
+// f(lane) for each bit that is in the words, or is not in them.
 template <class F>
 void each(const std::uint32_t* words, std::size_t count, bool standing, F&& f) {
     for (std::size_t word = 0; word < count; ++word)

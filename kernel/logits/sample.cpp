@@ -189,7 +189,7 @@ private:
     void typical(double mass);
     void square(double factor);
     void without_top(double threshold);
-    // The slice that the edge falls into, in order, best first; `before`: the sum of what stands before it.
+    // The slice that the edge falls into, in order, best first; `before`: the sum of what is before it.
     struct Edge {
         double before = 0;
         std::vector<std::pair<double, std::size_t>> slice;
@@ -280,7 +280,7 @@ void Pool::gather(float floor) {
     size_ = n;
 }
 
-// A logit that a little more than `count` tokens reach, most likely: told from every so manieth.
+// A logit that a little more than `count` tokens reach, most likely: determined from every n-th.
 float Pool::floor_for(std::size_t count) {
     if (allowed_ < 4096 || count > allowed_ / 8) return kLowest;
     sampled_.clear();
@@ -306,7 +306,7 @@ void Pool::choose(const Sampling& how, Seen seen) {
     gather(floor);
     const std::size_t found = size_, changed = change(how, seen);
     if (floor == kLowest) return;
-    // What was changed may have been what the floor was told by.
+    // What was changed may have been what the floor was determined by.
     const bool enough = !heated || by_share ? size_ > 0 && largest() >= static_cast<double>(top_) : found >= how.top_k + changed;
     if (enough) return;
     gather(kLowest);
@@ -393,7 +393,7 @@ void Pool::keep_if(Keep&& keep) {
 
 // Those with a larger key than the edge, and of those on it the ones up to the place `last`.
 void Pool::keep_edge(const std::vector<double>& key, double edge, std::size_t last) {
-    // `key` may be the array that is being closed up: what stands at i has not been overwritten when it is asked for.
+    // `key` may be the array that is being closed up: what is at i has not been overwritten when it is requested.
     keep_if([&](std::size_t i) { return key[i] > edge || (key[i] == edge && i <= last); });
 }
 
@@ -541,7 +541,7 @@ std::uint32_t Pool::draw(double number) {
     sums.clear();
     double sum = 0;
     for (std::size_t i = 0; i < size_; i += kStretch) {
-        sums.push_back({sum, i});  // what stands before it
+        sums.push_back({sum, i});  // what is before it
         const std::size_t count = std::min(kStretch, size_ - i);
         sum += sum_from(weights_.data() + i, weights_.data() + i, 0, count);
     }
@@ -553,13 +553,13 @@ std::uint32_t Pool::draw(double number) {
         reached += weights_[i];
         if (reached > wanted) return ids_[i];
     }
-    std::size_t last = size_ - 1;  // rounding put the draw behind all of them
+    std::size_t last = size_ - 1;  // rounding put the draw after all of them
     while (last > 0 && weights_[last] == 0) --last;
     return ids_[last];
 }
 
 // What is allowed and what is not, each summed against the largest of its own kind, so that little that is allowed is
-// not lost beside much that is not.
+// not lost next to much that is not.
 struct Sums {
     double legal = 0, outside = 0;
 };

@@ -1,7 +1,7 @@
-// What is remembered of one automaton: its masks and the parts they are made of, which are made anew of runs (mask_engine.h) when
-// they are asked for again; and what finds its fronts, stacks and records, which fills again by itself.
+// What is cached of one automaton: its masks and the parts they are made of, which are made anew of runs (mask_engine.h) when
+// they are requested again; and what finds its fronts, stacks and records, which fills again by itself.
 //
-// Tables of their own are small and stay in the caches, where those of all automata together do not; and the automaton
+// Separate tables are small and stay in the caches, where those of all automata together do not; and the automaton
 // that has been idle longest can forget its own.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace guideway {
 
 inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 
-// Of what is remembered: a trie (suffix_tries.h) and a component with its state and register.
+// Of what is cached: a suffix trie (suffix_tries.h), a grammar node, its state and its register.
 struct RunKey {
     std::uint32_t trie, component, state, regs;
     friend bool operator==(const RunKey&, const RunKey&) = default;
@@ -73,19 +73,19 @@ struct Learned {
         Parts more;                                 // added to the first before its changes
         bool accepting = false, unsure = false;     // unsure: it holds for what was read up to here only
     };
-    // What a component adds over a residual up to its end: parts; behind them in `parts` residuals for whoever stands
-    // below, and residuals behind the value of an entry, for the object itself.
+    // Function summary of a component for one residual: the parts that it allows; then in `parts` the residuals left at
+    // its end (for its callers), and those left after the value of an entry (for the object itself).
     struct Yield {
         Parts parts;
         std::uint32_t pops = 0, afters = 0;
     };
-    struct Name {  // of an object over a trie: an entry, and a residual behind its name
+    struct Name {  // of an object over a trie: an entry, and a residual after its name
         std::uint32_t label, residual;
     };
     struct Way {  // tokens (in `listed`) on the way to some names
         std::uint32_t first, last, begin, end;
     };
-    struct Names {  // known: it can be told which
+    struct Names {  // known: it can be determined which
         Span names, ways;
         bool known;
     };
@@ -138,7 +138,7 @@ struct Learned {
         in_fronts.insert(in_fronts.end(), found.begin(), found.end());
         of_front[front.id] = static_cast<std::uint32_t>(begin);
         owners.resize(begin + found.size(), kNoTokens);
-        owners[begin] = front.id;  // last: whoever finds it finds all of them
+        owners[begin] = front.id;  // last: a thread that finds it finds all of them
     }
 };
 

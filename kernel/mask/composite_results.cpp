@@ -96,7 +96,7 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
     return made;
 }
 
-// The tokens behind which a value can be nothing but one of the others, found down their spellings alone.
+// The tokens after which a value can be nothing but one of the others, found down their spellings alone.
 std::vector<std::uint32_t> Runs::spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others) {
     struct Level {
         ExprId value, others;

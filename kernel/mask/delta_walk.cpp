@@ -55,7 +55,7 @@ private:
         return made_pair;
     }
 
-    // The bytes by which they do not come to the same.
+    // The bytes that lead the two states to different states.
     const ByteSet& told_apart(ExprId s, ExprId t) {
         for (const Told& known : told_)
             if (known.state == s && known.base == t) return known.bytes;
@@ -77,7 +77,7 @@ private:
         return kept.bytes;
     }
 
-    // Takes note of node i, which s and t come to; false: they leave the leaf in different ways.
+    // Records node i, which s and t reach; false: they leave the leaf in different ways.
     bool differ(std::uint32_t i, ExprId s, ExprId t) {
         const bool leaf = x_.end[i] == i + 1;
         if (s == kNone) {  // what leaves the leaf below, by way of t, goes too
@@ -107,15 +107,15 @@ private:
     std::vector<Told> told_;
 };
 
-// The tokens that spell a text to its end, of those that a difference takes away: down the trie of these texts alone.
-// What they are taken from, the head, has endlessly many texts wherever one of them is still to come, so nothing else is
-// lost; and where a tail follows, it begins where the head cannot go on, so that no other text is split as one of these.
+// For A \ W with a finite W: finds the tokens that complete a text of W, in a walk of the trie of W along the token trie.
+// This is correct only if A stays infinite after every proper prefix of W, so that removing W removes nothing else, and
+// if the tail cannot begin where A can continue.
 class TextWalker {
 public:
     TextWalker(ExprPool& pool, const Trie& trie, std::size_t bound, std::vector<std::uint32_t>& cleared)
         : pool_(pool), words_(pool.words()), x_(trie), bound_(bound), cleared_(cleared) {}
 
-    // Below node `top`, where `head` stands. False: it is not as simple as that, or not worth it.
+    // Below node `top`, where `head` is. False: it is not as simple as that, or not worth it.
     bool run(std::uint32_t top, ExprId head, const ExprPool::Layer& layer) {
         tail_ = layer.tail;
         const auto [node, part] = pool_.node_and_part(layer.texts);

@@ -54,7 +54,7 @@ void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::v
     taken.words[0] = made.loops.ascii[0];
     taken.words[1] = made.loops.ascii[1];
     const auto byte = static_cast<std::uint8_t>(taken.from(0));  // any that the chain takes: all lead alike
-    // A character of the head leads to where the byte does, if the byte is one and nothing behind an optional head takes either.
+    // A character of the head leads to where the byte does, if the byte is one and nothing after an optional head takes either.
     for (std::size_t i = 0; i + 1 < states.size(); ++i) {
         const ExprId head = pool.head(states[i]);
         if (head == kNone || pool.next(head, byte) != kEmpty || !pool.goes_by_head(states[i], taken)) return;

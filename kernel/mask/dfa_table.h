@@ -1,5 +1,5 @@
-// States of leaves by small numbers, for walks over many tokens: a step is one look-up in a table, and what is asked of
-// a state at each node that a walk comes to is kept beside it. Tables outlive a walk; they are dropped when they are many.
+// States of leaves by small numbers, for walks over many tokens: a step is one look-up in a table, and what is needed of
+// a state at each node that a walk reaches is kept next to it. Tables outlive a walk; they are dropped when they are many.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace guideway {
 
-// The states that come back to themselves, remembered by their expression.
+// The states that come back to themselves, cached by their expression.
 class LoopMemo {
 public:
     // What `state` loops by, null if by no ASCII byte, or where it may have no texts. Valid until `clear`.
@@ -28,11 +28,11 @@ public:
         const Loops* const* known = found_.find(std::uint64_t{state} << 1 | exact);
         return known ? *known : nullptr;
     }
-    // A state that by any characters of some atoms leads to one and the same next state, that one too, and so on: so many
-    // characters are taken, and no more.
+    // A run of states q0 → q1 → … → qn in which every character of a class C leads from qi to q(i+1): exactly n
+    // characters of C can be read.
     struct Chain {
         Loops loops;
-        std::uint32_t characters = 0;  // kInfinite: it comes to a state that loops by them
+        std::uint32_t characters = 0;  // kInfinite: it reaches a state that loops by them
         bool nullable = false;         // some state of the chain is
     };
     // Null: it is none, or one of few atoms.
@@ -68,7 +68,7 @@ public:
         std::uint32_t left = 0;    // characters that are taken so; kInfinite: any number
         std::optional<const LoopMemo::Chain*> chain;  // none: not looked for yet
         Closures::Found closed{};
-        std::size_t closures = 0;     // when it was looked for, there were so many
+        std::size_t closures = 0;     // when it was looked for, there were this many
         bool looked_around = false;
         std::uint32_t rest = kInfinite, looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
         ByteSet live;                                              // empty: not known yet

@@ -35,7 +35,7 @@ struct Names {
 
 bool KeyWalk::run(ExprPool& pool, const Grove& grove, ExprId state) {
     const Words& words = pool.words();
-    const bool within = pool.is_word(state);  // behind the quote before the name
+    const bool within = pool.is_word(state);  // after the quote before the name
     const ExprId rest = within ? state : pool.behind(kQuote, state);
     Names names{words, *grove.trie, *this};
     WordsWalk<Names> walk(words, *grove.trie, names);

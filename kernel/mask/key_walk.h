@@ -1,6 +1,6 @@
 // How a trie is walked over the names of an object, character by character; no expression is made.
 //
-// The names below a state stand in the order of their texts, so those that a token may lead on to lie side by side: what is
+// The names below a state are in the order of their texts, so those that a token may lead on to lie side by side: what is
 // noted of a token costs the same however many they are.
 #pragma once
 
@@ -23,7 +23,7 @@ struct KeyWalk {
     std::vector<Place> places;
     std::vector<Exit> exits;
 
-    // False: the state is no set of texts, each with a quote and a label behind it.
+    // False: the state is no set of texts, each with a quote and a label after it.
     bool run(ExprPool& pool, const Grove& grove, ExprId state);
 };
 

@@ -10,11 +10,11 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxAlphabets = 32;     // that are remembered; they are looked through one by one
+constexpr std::size_t kMaxAlphabets = 32;     // that are cached; they are looked through one by one
 constexpr std::uint32_t kFewNodes = 3000;     // of a trie of tokens of few bytes: 40 KB
 constexpr unsigned kFewBytes = 16;            // whose tokens are seldom more
 constexpr ByteSet kAscii{{~std::uint64_t{0}, ~std::uint64_t{0}, 0, 0}};
-constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a walk of its own is as quick
+constexpr std::size_t kMaxDifference = 3000;  // nodes or tokens; beyond it a separate walk is as quick
 constexpr std::size_t kMaxTried = 4000;       // tokens, one by one
 constexpr std::uint64_t kRunWork = 100, kNodeWork = 10;  // of a run; of a node of a trie
 constexpr std::size_t kWiderBytes = 64;       // of what is known of a run without bounds
@@ -157,7 +157,7 @@ void Runs::trim() {
     if (used() > budget_) clear();
 }
 
-// Keeps what was used since, and what that needs. A run over a trie that nobody leads to any more goes as well.
+// Keeps what was used since, and what that needs. A run over a trie that no user leads to any more goes as well.
 void Runs::drop_before(std::uint32_t time) {
     used_ = 0;
     forget_learned();
@@ -213,7 +213,7 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     at.state = key.state;
     const bool clipped = at.state != config.state;
     const bool difference = leaf && trie == 0 && machine.pool().is_difference(at.state);
-    // What other counts have left behind costs nothing, so it is asked for first; its own walk only where no table serves.
+    // What other counts have left after costs nothing, so it is requested first; its own walk only where no table serves.
     auto shorter = [&] {
         if (difference) return !bare && (walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made));
         if (!bare && walk_uncounted(machine, at, false, made)) return true;
@@ -233,8 +233,8 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
     return memo_.add(key, {made, time_}).run;
 }
 
-// Whether the state loops by all smooth characters. Most do not by a space, which is seen at once: to find all that a state
-// loops by was two thirds of a new mask of 0.17 ms.
+// Whether the state loops by all smooth characters. The space is tested first, since most states do not loop
+// by it, and to find the whole class is expensive (decision 7).
 bool Runs::is_smooth(ExprPool& pool, ExprId state, bool exact) {
     if (!pool.endless(state)) return false;
     const ExprId behind = pool.next(state, ' ');
@@ -312,8 +312,8 @@ bool Runs::walk_smooth(Machine& machine, const Config& config, bool bare, Run& m
     return true;
 }
 
-// Only what comes oftener than the longest token can hold is met at many counts. Units by the reach of a small trie (groups of
-// an IPv6 address) made others walk states without bounds: the dearest mask of uri + email + date-time was 15 % dearer.
+// Loop bodies are recorded only for the whole vocabulary: over short residuals few counts occur, and to walk states
+// without bounds costs more there than it saves (decision 7).
 ExprId Runs::clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const {
     return shortcuts_.clips ? pool.clipped(state, residuals_.reach(trie), trie == 0) : state;
 }
@@ -329,7 +329,7 @@ bool Runs::walk_difference(Machine& machine, const Config& config, Run& made) {
     ExprPool& pool = machine.pool();
     const ExprId base = pool.base_of(config.state);
     if (base <= kEmpty || base == config.state) return false;
-    // Two walks at once pay where the base's own run needs none: it is a string that goes on, or known.
+    // Two walks at once pay where the base's own run needs none: it is a string that continues, or known.
     if (!pool.is_difference(config.state) && !is_smooth(pool, base, true) && !knows(machine, config, base)) return false;
     const auto difference = pair_walk(pool, trie_, config.state, base, kMaxDifference);
     if (!difference) return false;
@@ -468,11 +468,11 @@ bool Runs::walk_uncounted(Machine& machine, const Config& config, bool walks, Ru
     return true;
 }
 
-// The tokens that a string in few ASCII characters can take, as a trie: a walk over all tokens mostly comes to bytes that it
+// The tokens that a string in few ASCII characters can take, as a trie: a walk over all tokens mostly reaches bytes that it
 // cannot take. 0: too many, or no such string.
 std::uint32_t Runs::few_tokens(ExprPool& pool, ExprId state) {
     if (!shortcuts_.subtrees || !pool.ends_in(state, '"')) return 0;
-    // Mostly those that may come next, or behind the opening quote, are too many already: to find all bytes of a format took 0.3 ms.
+    // The first bytes, also those after the opening quote, are mostly too many already. To find all bytes is expensive.
     if (!pool.boolean(state)) {
         const ByteSet first = pool.live(state);
         if (too_many(first.size() == 1 ? pool.live(pool.next(state, static_cast<std::uint8_t>(first.from(0)))) : first)) return 0;
@@ -494,7 +494,7 @@ bool Runs::too_many(const ByteSet& bytes) {
     if (!bytes.within(kAscii)) return true;
     if (bytes.size() < kFewBytes) return false;
     if (const std::uint32_t* known = known_few(bytes)) return *known == 0;
-    if (few_.size() >= kMaxAlphabets) return true;  // no more are remembered
+    if (few_.size() >= kMaxAlphabets) return true;  // no more are cached
     if (!residuals_.are_over(bytes, kFewNodes)) return false;
     few_.emplace_back(bytes, 0);
     return true;
@@ -579,7 +579,7 @@ Run Runs::walk(Machine& machine, std::uint32_t id, const Config& config) {
             std::sort(made.begin(), made.end());
             made.erase(std::unique(made.begin(), made.end()), made.end());
         }
-        if (outcome.unsure) {  // what stands above decides, token by token
+        if (outcome.unsure) {  // what is above decides, token by token
             unsure.insert(unsure.end(), x.tokens.begin() + x.first_token[i], x.tokens.begin() + x.first_token[x.end[i]]);
             i = x.end[i];
             continue;

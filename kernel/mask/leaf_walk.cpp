@@ -29,14 +29,14 @@ void LeafWalk::add_rounds(Places some, std::uint32_t begun) {
 namespace {
 
 constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
-constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is asked whether all of it is taken
+constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is queried whether all of it is taken
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
 constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
 constexpr std::uint32_t kWorthFollowing = 600;  // nodes walked from a state, all in all, before all its steps and chains are looked at
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
 
-// kCounts: rounds are counted. Most walks do not, and should neither ask nor keep room for it: those of `.*x.{20}` took 5 % longer.
+// kCounts: rounds are counted. Most walks count none, and should not pay for it (decision 7).
 template <bool kCounts>
 class LeafWalker {
 public:
@@ -107,7 +107,7 @@ private:
             }
             const std::uint32_t end = ends[i];
             if (above.nullable && follow_.contains(byte)) leave_at(i, depth - 1);
-            const bool alone = end == i + 1 && !measures;  // what is come to is not asked for
+            const bool alone = end == i + 1 && !measures;  // what is reach is not computed
             Number next = above.steps[byte];
             if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
             if (next == WalkStates::kDead) {
@@ -147,8 +147,8 @@ private:
         if (counts()) made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, begun_[depth].rounds);
     }
 
-    // The state from which what a node's set says is read: inside a character, the one behind it; kDead: there are several.
-    // The bytes of characters were more than half of all nodes that `\S+` came to.
+    // For a node inside a multi-byte character: the state after its remaining continuation bytes, if all lead to one; else kDead.
+    // More than half of the nodes that a walk of `\S+` reaches are inside characters.
     Number behind(std::uint32_t node, Number at) {
         for (unsigned left = subtrees_->left(node); left > 0 && at != WalkStates::kDead; --left) {
             if (counts() && begins_of(at).meets(kContinuation)) return WalkStates::kDead;  // a round may begin unseen
@@ -157,7 +157,7 @@ private:
         return at;
     }
 
-    // `from`: see `behind`. Returns the node to go on with.
+    // `from`: see `after`. Returns the node to continue with.
     std::uint32_t go_below(std::uint32_t i, std::size_t depth, Number number, Number from, std::uint32_t characters) {
         const std::uint32_t end = x_.end[i];
         if (states_[number].expr == kEmpty) {  // the leaf is left here, whatever follows
@@ -191,7 +191,7 @@ private:
         made_.rest = std::max(made_.rest, known);
     }
 
-    // `alone`: it is asked only whether the state lives on.
+    // `alone`: it is queried only whether the state lives on.
     Number step(std::size_t depth, std::uint8_t byte, bool alone) {
         const Number at = path_[depth - 1].state;
         const ExprId expr = states_[at].expr;
@@ -254,7 +254,7 @@ private:
     }
 
     // What counts may; else, whether a part of the state is known to, or comes back to itself by the first byte below the node:
-    // a step of each, where to find all that they loop by takes up to 128. The sum is not stepped: an ambiguous one took 10 ms.
+    // one step for each, instead of up to 128 to find all its loops. The sum itself is not stepped, since it may be ambiguous.
     bool may_loop(std::uint32_t node, const WalkStates::State& state) {
         if (pool_.unbounded(state.expr).left != kInfinite) return true;
         bool found = false;
@@ -266,13 +266,13 @@ private:
         return found;
     }
 
-    // A sum may loop by a letter or two only (in a class of a pattern: those that a range may begin with), and a part of it
-    // by nearly all. What is known of parts is asked first: most states of such a walk share one.
+    // A sum may self-loop on few bytes although one of its alternatives self-loops on almost all. So the alternatives are
+    // examined too, first those whose loops are cached.
     void scout(WalkStates::State& state) {
         const ExprPool::Unbounded u = pool_.unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
-        const bool itself = u.expr == state.expr;  // else bounds are left out: what stands behind would seem to begin too early
+        const bool itself = u.expr == state.expr;  // else bounds are left out: what is after would seem to begin too early
         const Loops* known = loops_.known(u.expr, !itself);
         if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
             state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);
@@ -284,7 +284,7 @@ private:
         state.scouted = true;
     }
 
-    // What one part of a sum takes, the sum takes: the first that loops by so many bytes.
+    // What one part of a sum takes, the sum takes: the first that loops by this many bytes.
     bool scout_parts(WalkStates::State& state, unsigned least, bool known) {
         bool found = false;
         pool_.each_summand(state.expr, [&](ExprId part) {
@@ -318,7 +318,7 @@ private:
         state.closures = closure_count_;
     }
 
-    // Tokens below the node, of so many characters from their beginning on.
+    // Tokens below the node, of this many characters from their beginning on.
     bool take_up_to(std::uint32_t node, std::uint64_t most, bool all) {
         if (all || most >= subtrees_->most_characters()) return true;
         if (!whole_) return false;
@@ -388,7 +388,7 @@ private:
     std::vector<std::optional<ByteSet>> begins_;  // rounds, by state
 };
 
-// Of texts that a quote ends: what stands behind it is left to those who follow.
+// Of texts that a quote ends: what is after it is left to those who follow.
 struct Texts {
     static constexpr bool kRanks = false;
     const Trie& x;

@@ -1,8 +1,8 @@
 // How a trie is walked from one state of a leaf, and what can be left out of the walk.
 //
 // Below a node whose whole subtree loops on the state (`Subtrees`), every token is taken at once; where the state counts
-// what it repeats, every token of no more characters than are left. Below a wide node only children that can go on are
-// visited. `PairWalk` finds in what two states differ: where both come to the same state, their subtrees agree.
+// what it repeats, every token of no more characters than are left. Below a wide node only children that can continue are
+// visited. `PairWalk` finds in what two states differ: where both reach the same state, their subtrees agree.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ public:
         if (wide_ && wanted_ == wide_->bytes) wide_ = nullptr;  // nothing to leap over
     }
     bool wants(std::uint8_t byte) const { return !wide_ || wanted_.contains(byte); }
-    // The node to go on with: the child `node` or a sibling after it, or the parent's end.
+    // The node to continue with: the child `node` or a sibling after it, or the parent's end.
     std::uint32_t next(const Trie& trie, std::uint32_t node) const {
         if (!wide_ || wanted_.contains(trie.byte[node])) return node;
         const int b = wanted_.from(trie.byte[node]);
@@ -54,7 +54,7 @@ private:
 };
 
 struct LeafWalk {
-    struct Limited {  // places whose tokens count only up to so many characters
+    struct Limited {  // places whose tokens count only up to this many characters
         std::uint8_t characters;
         std::vector<Places> places;
     };
@@ -69,10 +69,10 @@ struct LeafWalk {
     std::vector<std::uint32_t> doubtful;  // tokens at these places that must be tried
     std::vector<std::uint32_t> pieces;  // nodes whose byte the leaf does not take, but what follows it may
     bool measures = false;              // whether to find `rest`
-    std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was come to
+    std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was reach
     bool counts = false;                // whether to find what follows; unset where too many tokens come round
     std::vector<Rounds> rounds;         // tokens that may begin two rounds of units (expr.h) or more
-    std::uint32_t round_tokens = 0;     // so many
+    std::uint32_t round_tokens = 0;     // this many
     std::uint32_t rounds_at_pieces = 0;  // begun before a piece, at most
 
     // `subtrees`: of the grove's trie, or null. Places are in order in a whole trie only.

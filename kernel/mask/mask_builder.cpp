@@ -1,5 +1,5 @@
 // Masks, put together from runs: what a configuration's own component takes, and what comes of the residual in the frames
-// below. Parts that come again, in other places of a grammar, are remembered on the way.
+// below. Parts that come again, in other places of a grammar, are cached on the way.
 #include <algorithm>
 
 #include "guideway/mask/mask_engine.h"
@@ -78,8 +78,8 @@ void Runs::write(const Learned& from, std::span<Mask* const> masks, std::span<st
     for (const Mask* one : masks.subspan(1)) write(from, *one, masks.front()->first, row);
 }
 
-// What a delta clears, it clears of its own tokens only: those that are in the row already stay. `before`: what the row
-// begins with, so that of the same base only what was cleared need be put back; kNoTokens: nothing, its content is lost.
+// Adds a mask to a row. Its `cleared` tokens are removed only if no earlier mask set them. `before`: the base set that
+// the row was initialised from (kNoTokens: undefined content); with the same base, only the cleared tokens are restored.
 void Runs::write(const Learned& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
     thread_local std::vector<std::uint32_t> kept;
     const bool blank = before == kNoTokens, beside = !blank && sets_[mask.first].form == TokenSet::Form::delta;
@@ -194,7 +194,7 @@ void Runs::work_off(Machine& machine, Mask& mask) {
             if (ended_) ended_->push_back(task.trie);
             continue;
         }
-        if (++taken_ > 64 && gone_[task.trie].before(task.config)) {  // what it comes to stands outside of what is recorded
+        if (++taken_ > 64 && gone_[task.trie].before(task.config)) {  // what it reaches is outside of what is recorded
             for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
             continue;
         }
@@ -217,7 +217,7 @@ void Runs::take(Machine& machine, const Task& task, Mask& mask) {
     if (made.residual) leave(machine, made.residual, task.config);
 }
 
-// A residual is left where the component of a configuration has ended: for what stands below it.
+// A residual is left where the component of a configuration has ended: for what is below it.
 void Runs::leave(Machine& machine, std::uint32_t residual, const Config& config) {
     if (trail_) return leave(*trail_, residual, config.parent);
     if (opened_ && open_[opened_ - 1].config.parent == config.parent) {
@@ -290,14 +290,14 @@ void Runs::close_recording(Machine& machine) {
     }
 }
 
-// The names that may come, of all that the object has; behind each the residual is left for its colon.
+// The names that may come, of all that the object has; after each the residual is left for its colon.
 bool Runs::take_names(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
     const Names all = names_of(machine, task);
     if (!all.known) return false;
     work_.spend(all.names.end - all.names.begin + all.ways.end - all.ways.begin);
-    std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come stand before it
+    std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come are before it
     before.assign(1, 0);
     const Machine::Openings opens(machine, c.node, c.regs);
     for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
@@ -410,7 +410,7 @@ const Run& Runs::run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, con
     return memo_.add(key, {walk_leaf(pool, trie, mark.expr, follow), time_}).run;
 }
 
-// Over a trie, and what is left behind it, which `after` goes on with.
+// Over a trie, and what is left after it, which `after` continues with.
 void Runs::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after) {
     ByteSet follow;
     for (const Config& c : after) follow |= machine.begins(c);
@@ -431,8 +431,8 @@ void Runs::take_closing(Machine& machine, const Task& task, bool spaced, std::st
     if (made.residual) leave(machine, made.residual, task.config);
 }
 
-// Punctuation, and the white space around it: what a configuration of an object or array can go on with by itself. False:
-// it stands somewhere else, or white space means more than that here.
+// Punctuation, and the white space around it: what a configuration of an object or array can continue with by itself. False:
+// it is somewhere else, or white space means more than that here.
 bool Runs::take_marks(Machine& machine, const Task& task) {
     const Config c = task.config;
     const Component& k = machine.component(c.node);

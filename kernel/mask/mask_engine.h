@@ -5,9 +5,9 @@
 //     mask(q0 | f1 f2 ...) = A(X0, q0) + A(X1, f1) + A(X2, f2) + ...   until the residual is empty
 // and the key of the cache, (X, component, q, register), does not depend on the stack. Equal residuals have equal ids.
 //
-// The run of a leaf over the whole vocabulary can be stored as the run of another state, its base, and a difference: a
-// string that excludes a few words differs from any string in a few tokens. Such a run has the residual of its base, and
-// the tokens that it removes are removed from the results of the residual too. Each token has only one path in such runs.
+// Delta encoding: the run of a state over the whole vocabulary can be stored as that of a base state minus `cleared` plus
+// `added` tokens. It then uses the residual of the base, and `cleared` is also removed from everything computed from that
+// residual. This is valid only if no token can both stay in the leaf and leave it; callers check this.
 //
 // A string over few ASCII characters is walked over the tokens of these characters only. A difference over a trie that
 // spells none of the excluded texts has the run of the expression that they are excluded from.
@@ -69,7 +69,7 @@ struct Run {
 
 class TokenTable;
 
-// Roads around work; masks are the same whichever are open, and tests close them.
+// Paths around work; masks are the same whichever are open, and tests close them.
 struct Shortcuts {
     bool subtrees = true;  // subtrees that loop are taken whole; strings in few characters are walked over their own tokens
     bool deltas = true;    // runs are written as another and what differs, or as another where nothing does
@@ -85,7 +85,7 @@ public:
     // Writes the legal tokens of a front to the row (ceil(V/32) words); true: the text may end here. `automaton` names
     // the machine.
     bool fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row);
-    // The same, if all of it is remembered; else nothing.
+    // The same, if all of it is cached; else nothing.
     std::optional<bool> fill_known(std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) const;
     // What `fill_known` would say, without writing.
     std::optional<bool> accepting_known(std::uint32_t automaton, const Front& front) const;
@@ -145,7 +145,7 @@ private:
         bool open = true;  // it is being worked out
         std::size_t bytes() const { return sizeof(Call) + sizeof(Key) + 48 + (sets.size() + pops.size() + unsure.size()) * 4; }
     };
-    // What is to be gone on with, and what came of it so far.
+    // The open tasks, and the results so far.
     struct Trail {
         std::vector<Task> tasks;
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
@@ -191,7 +191,7 @@ private:
     std::uint32_t few_tokens(ExprPool& pool, ExprId state);
     // The trie that serves tokens of these bytes, 0 if they are too many; null: not known yet.
     const std::uint32_t* known_few(const ByteSet& bytes) const;
-    // Whether tokens of these bytes are too many for a trie of their own, or not of ASCII alone.
+    // Whether tokens of these bytes are too many for a separate trie, or not of ASCII alone.
     bool too_many(const ByteSet& bytes);
     Run walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, Wider* wider = nullptr, const Key* rounds_of = nullptr);
     bool is_smooth(ExprPool& pool, ExprId state, bool exact);

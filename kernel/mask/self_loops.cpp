@@ -10,7 +10,7 @@ namespace guideway {
 
 namespace {
 
-// Where the bytes of characters beyond ASCII lead to from one state: found once, where each block would take steps of its own.
+// Where the bytes of characters beyond ASCII lead to from one state: found once, instead of once for each block.
 class Ways {
 public:
     Ways& from(ExprPool& pool, ExprId state) {
@@ -54,7 +54,7 @@ Loops loops_of(const Subtrees& subtrees, ExprPool& pool, ExprId state, bool exac
         made.grows = true;
         return true;
     };
-    // Whether every character that goes on from here comes back: what a token ends in the middle of may be another's.
+    // Whether every character that continues from here comes back: what a token ends in the middle of may be another's.
     auto closed = [&](ExprId from, unsigned left) {
         std::vector<ExprId> here{from}, after;
         for (; left > 0; --left) {
@@ -86,7 +86,7 @@ std::vector<std::uint64_t> blocks_to(const Subtrees& subtrees, ExprPool& pool, E
     std::vector<std::uint64_t> made = subtrees.no_blocks();
     if (!pool.boolean(state) && !pool.live(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
     pool.work().spend(blocks.size());
-    ExprId path[4] = {state};  // behind so many bytes of a block; those that begin alike stand together
+    ExprId path[4] = {state};  // after this many bytes of a block; those that begin alike are together
     Ways ways[4];              // from the last state there
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         const Subtrees::Block& block = blocks[i];

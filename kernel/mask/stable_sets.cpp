@@ -47,7 +47,7 @@ void Closures::close(ExprId start, const ByteSet& bytes) {
     }
 }
 
-// How far each is from a state that does not go on.
+// How far each is from a state that does not continue.
 void Closures::measure() {
     std::vector<std::uint32_t> queue;
     for (std::uint32_t i = 0; i < states_.size(); ++i)
@@ -71,13 +71,13 @@ std::vector<std::uint64_t> Closures::blocks_of(const State& state) const {
     });
 }
 
-// States that go on alike by the first bytes of characters have the same blocks; where many do not, none are looked for, nor
-// where the first has none: to step all states by all first bytes was a fifth of a dear mask.
+// States with equal transitions by the lead bytes of characters have the same blocks. If many states differ, or if the first
+// one has no blocks, no blocks are computed: to step all states by all lead bytes is expensive (decision 7).
 void Closures::add_blocks(Closure& made) {
     auto& blocks = made.loops.blocks;
     blocks = blocks_of(states_[0]);
     if (blocks == subtrees_.no_blocks()) return;
-    std::map<std::vector<ExprId>, const State*> kinds;  // of those that go on alike, the one that promises most
+    std::map<std::vector<ExprId>, const State*> kinds;  // of those that continue alike, the one that promises most
     std::vector<ExprId> leads;
     for (const State& state : states_) {
         if (state.characters == 0) continue;
@@ -119,7 +119,7 @@ void Closures::look_wider(ExprId start) {
     if (wider_looks_ < kMaxLooks && looked_.insert(start).second) wider_looks_ += !pool_.with_short_searches([&] { look(start, wider_looks_); });
 }
 
-// Bytes that soon lead to where others do not go on are left out.
+// Bytes that soon lead to where others do not continue are left out.
 void Closures::look(ExprId start, unsigned& looks) {
     if (looks >= kMaxLooks || (!pool_.endless(start) && !pool_.boolean(start))) return;
     ByteSet bytes = pool_.live(start);

@@ -1,6 +1,6 @@
-// States of a leaf that stay among themselves: by any characters of some atoms (subtree_alphabets.h), each of them lives on, for
-// so many characters at least. Below a node where the walk stands in such a state, a subtree of these atoms is taken
-// whole though no state comes back to itself; its longer tokens are looked at one by one.
+// A closure (stable set) is a set Q of DFA states with a character class C: from each state in Q, every string over C of
+// at most n characters keeps the automaton alive; n may be infinite. If all characters below a trie node are in C
+// (subtree_alphabets.h), its tokens of up to n characters are legal without a walk; longer ones are checked one by one.
 #pragma once
 
 #include <algorithm>

@@ -13,14 +13,14 @@ namespace guideway {
 
 inline constexpr std::uint8_t kQuote = '"';
 
-// What it comes to is told to `Sink`: at(node, where in the texts, first), where texts may go on behind the node's tokens;
+// What it reaches is reported to `Sink`: at(node, where in the texts, first), where texts may continue after the node's tokens;
 // over(node, first), where one has ended by its quote. first: how many texts come before these, if Sink::kRanks.
 template <class Sink>
 class WordsWalk {
 public:
     WordsWalk(const Words& words, const Trie& trie, Sink& sink) : words_(words), x_(trie), sink_(sink) {}
 
-    // Along a place in the texts behind their quote; or, `quoted`, from the quote before it on.
+    // Along a place in the texts after their quote; or, `quoted`, from the quote before it on.
     void run(const Grove& grove, const Words::Step& start, bool quoted) {
         if (!quoted) {
             for (const Grove::Part& one : grove.parts) run(one.begin, one.end, start, grove.whole() ? std::optional(0u) : std::nullopt);
@@ -31,7 +31,7 @@ public:
             run(top + 1, x_.end[top], start, top);
         });
     }
-    // Calls f(node) for each that stands at the beginning, and is a quote.
+    // Calls f(node) for each that is at the beginning, and is a quote.
     template <class F>
     void each_quote(const Grove& grove, F&& f) const {
         if (!grove.whole())
@@ -43,7 +43,7 @@ public:
 private:
     static constexpr std::uint32_t kFew = 4;
 
-    // From a place that stands above the nodes [begin, end); `whole_of`: they are all below this one.
+    // From a place that is above the nodes [begin, end); `whole_of`: they are all below this one.
     void run(std::uint32_t begin, std::uint32_t end, const Words::Step& start, std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
         path_.assign(1, {start, 0, wanted(start, true), {}});
@@ -82,7 +82,7 @@ private:
         }
     }
 
-    // The bytes that can come, or all: where few tokens stand below and many texts, they are not worth finding out.
+    // The bytes that can come, or all: where few tokens are below and many texts, they are not worth finding out.
     ByteSet wanted(const Words::Step& at, bool wide) const {
         if (!wide && words_.children(at.node) > kFew) return ByteSet::range(0, 255);
         ByteSet made;

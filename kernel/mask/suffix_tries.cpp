@@ -6,7 +6,7 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxMerged = 3000;  // nodes of a residual that is a trie of its own
+constexpr std::size_t kMaxMerged = 3000;  // nodes of a residual that is a separate trie
 
 }  // namespace
 
@@ -19,7 +19,7 @@ Grove Residuals::grove(std::uint32_t id) const {
     return made;
 }
 
-// What is left where a component has ended: large subtrees of the vocabulary's trie as they stand, others merged.
+// What is left where a component has ended: large subtrees of the vocabulary's trie as they are, others merged.
 std::uint32_t Residuals::behind(const Trie& x, std::vector<std::uint32_t>& pieces) {
     if (pieces.empty()) return 0;
     work_.spend(pieces.size());
@@ -139,7 +139,7 @@ void Residuals::each_of_bytes(const ByteSet& bytes, F&& f) const {
     ByteSet wanted = bytes;
     wanted.insert('"');
     std::vector<ChildLeap> leaps{{trie_, 0, wanted}};  // by depth
-    std::uint32_t quoted = 0;                          // the end of what stands behind a quote
+    std::uint32_t quoted = 0;                          // the end of what is after a quote
     for (std::uint32_t i = 1; i < trie_.size();) {
         const std::size_t depth = trie_.depth[i];
         const std::uint8_t byte = trie_.byte[i];

@@ -1,7 +1,7 @@
-// What is left of the vocabulary's tokens behind a component that has taken their beginnings: tries, each kept once.
+// What is left of the vocabulary's tokens after a component that has taken their beginnings: tries, each kept once.
 //
-// Number 0 is the vocabulary's own trie. Equal residuals have equal numbers, which stay valid until `sweep` is told that
-// nobody needs them.
+// Number 0 is the vocabulary's own trie. Equal residuals have equal numbers, which stay valid until `sweep` is informed that
+// no caller needs them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ public:
     // The subtrees at these nodes of a trie, joined; 0 if there are none. Sorts the nodes.
     std::uint32_t behind(const Trie& x, std::vector<std::uint32_t>& pieces);
     std::uint32_t of(Trie trie);
-    // The vocabulary's tokens of these bytes, with all that goes on behind their first quote; 0 if that is over `most` nodes.
+    // The sub-trie of tokens whose bytes before the first '"' are all in `bytes`; 0 if it has more than `most` nodes.
     std::uint32_t of_bytes(const ByteSet& bytes, std::uint32_t most);
     // Whether the nodes of `of_bytes` are more than `most`.
     bool are_over(const ByteSet& bytes, std::uint32_t most) const;

@@ -1,7 +1,7 @@
-// Masks of grammars that call themselves. What a trie comes to in the rest of a sequence does not depend on the stack
+// Masks of grammars that call themselves. What a trie reaches in the rest of a sequence does not depend on the stack
 // below: it is worked out once above the bottom frame, and looked up for every nesting after.
 //
-// Roads to one trie go on as one: those with the longest texts first, so that all that lead to a trie are known when its
+// Paths to one trie continue as one: those with the longest texts first, so that all that lead to a trie are known when its
 // turn comes.
 #include <algorithm>
 
@@ -28,12 +28,12 @@ void make_set(std::vector<std::uint32_t>& list) {
 // The trie is what is left above the frame.
 void Runs::leave(Trail& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~residuals_.reach(trie), trie}].push_back(frame); }
 
-// Names and punctuation of an object or array, whose runs all grammars share; what comes of them goes on in the trail.
+// Names and punctuation of an object or array, whose runs all grammars share; what comes of them continues in the trail.
 bool Runs::take_parts(Machine& machine, Trail& trail, const Task& task) {
     if (!shortcuts_.marks || machine.is_leaf(task.config)) return false;
     work_.spend(kPartWork);
     if (trail.taken[task.trie].before(task.config)) return true;
-    struct Turn {  // the trail takes what would go on in `tasks_`
+    struct Turn {  // the trail takes what would continue in `tasks_`
         Runs& runs;
         Turn(Runs& all, Trail& trail) : runs(all) {
             runs.trail_ = &trail;
@@ -179,7 +179,7 @@ std::uint32_t Runs::joined(const std::vector<std::uint32_t>& sets) {
     return sets_.row(made);
 }
 
-// Adds to `mask`, `found_` and `unsure_` what a configuration takes of a trie, with all that stands below it; returns the
+// Adds to `mask`, `found_` and `unsure_` what a configuration takes of a trie, with all that is below it; returns the
 // tries that are left where the whole grammar has ended.
 std::vector<std::uint32_t> Runs::follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
     Trail trail;

@@ -1,7 +1,7 @@
 // Sets of tokens, each kept once: ids of equal sets, written the same way, are equal.
 //
 // A set is a list of ids, or a whole mask row, or (where it is nearly another) one of these that tokens are taken from
-// and added to. Ids stay valid until `sweep` is told that nobody needs them.
+// and added to. Ids stay valid until `sweep` is informed that no user needs them.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct TokenSet {
     enum class Form : std::uint8_t { unused, sparse, dense, delta };
     Form form = Form::unused;
     std::uint32_t base = 0;           // delta: a list or a row
-    std::uint32_t cleared = 0;        // delta: so many of `data` are taken from it, the others added
+    std::uint32_t cleared = 0;        // delta: this many of `data` are taken from it, the others added
     Piece<std::uint32_t> data;        // ids, or words
     std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
     std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }

@@ -52,7 +52,7 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
 std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary, const PackedProgram& program) {
     for (;;) try {
             return compile_in(vocabulary->store_apart(), vocabulary, program, true);
-        } catch (const Preempted&) {  // by a fork: nobody else knows the store
+        } catch (const Preempted&) {  // by a fork: no other thread knows the store
         }
 }
 
@@ -116,7 +116,7 @@ const Front& Automaton::start() const {
     return kept;
 }
 
-// Whoever compiles waits anyway; a mask should not take long.
+// A caller who compiles waits anyway; a mask should not take long.
 void Automaton::find_ahead() const {
     try {
         if (nodes_ >= kLarge) {
@@ -124,12 +124,12 @@ void Automaton::find_ahead() const {
             store_->runs.fill(*machine_, number_, start(), row);
         }
         store_->runs.find_leaves_ahead(*machine_, number_);
-    } catch (const Error&) {  // a mask will say so, if a text comes to it
+    } catch (const Error&) {  // a mask will say so, if a text reaches it
     }
 }
 
 Automaton::~Automaton() {
-    if (store_) store_->ended.add(std::move(ended_));  // else it never came to be
+    if (store_) store_->ended.add(std::move(ended_));  // else it was never completed
 }
 
 // Cut off, it begins anew with what is left: what it found is known then, and costs little.
@@ -146,7 +146,7 @@ void Automaton::walk_ahead(std::uint64_t work) const {
             const Spent spent{all, before, work};
             store_->runs.walk_ahead(*machine_, number_, work);
             return;
-        } catch (const Error&) {  // a limit that no text may ever come to
+        } catch (const Error&) {  // a limit that no text may ever reach
             return;
         } catch (const Preempted&) {
         }

@@ -262,7 +262,7 @@ void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
 void LoopRows::settle() {
     if (!thread_.joinable()) return;
     if (forks_ == forks_so_far()) return thread_.join();
-    thread_.detach();  // nothing to wait for, and its rows stand where the fork met them
+    thread_.detach();  // nothing to wait for, and its rows are where the fork met them
     failed_ = std::make_exception_ptr(Error(ErrorKind::argument, "the masks were being found by a thread of the parent process; make new rows in this one"));
 }
 

@@ -27,7 +27,7 @@ void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_
 void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows, std::size_t width,
                       unsigned threads);
 
-// One row of an engine's loop: `length` tokens stand in it, and the matcher took the first `taken` of them: all, unless
+// One row of an engine's loop: `length` tokens are in it, and the matcher took the first `taken` of them: all, unless
 // it has ended, or they were not legal. Null: a free row. `budget`: tokens that all of it may have, 0: any number.
 struct LoopRow {
     Matcher* matcher;
@@ -61,22 +61,22 @@ private:
 };
 
 // The rows of an engine's loop from step to step, each of which adds a token to all of them. Matchers, and masks while
-// they are found, are left alone by everybody else. Once something was thrown, no more can be asked.
+// they are found, are left alone by all others. Once something was thrown, no further call is allowed.
 class LoopRows {
 public:
-    // Throws Error(argument) where one matcher stands there twice.
+    // Throws Error(argument) where one matcher is there twice.
     explicit LoopRows(std::vector<LoopRow> rows);
     ~LoopRows();
     LoopRows(const LoopRows&) = delete;
     LoopRows& operator=(const LoopRows&) = delete;
 
-    // Row i goes on with token i. Throws Error(argument) for another number of them.
+    // Row i continues with token i. Throws Error(argument) for another number of them.
     void grow(std::span<const std::int64_t> tokens);
     // What the engine has in the rows as they are now, prompts and all. Throws Error(argument) for another number of rows.
     void know(const IdRows& ids);
     // `grow`, where these are the rows that are known, with one token more each. False: they are not, nothing has changed.
     bool grow_to(const IdRows& ids);
-    // Of each row what is known of it, one behind the other; empty where nothing is: `know` was not called, or no masks
+    // Of each row what is known of it, one after the other; empty where nothing is: `know` was not called, or no masks
     // could be found.
     std::vector<std::int64_t> known() const;
     std::size_t width() const { return width_; }  // the tokens of a row that are known, or were last
@@ -87,7 +87,7 @@ public:
     // `run`, but each mask is put on the logits of its row, as `mask_logits` does; what it takes is added to the clock's
     // `mask` and `copy`. The rows where nothing is left.
     std::vector<std::size_t> run_on(const LogitRows& source, const LogitRows& target, LoopClock& clock);
-    // `run` on a thread of its own, while a model runs; `wait` throws what it would have.
+    // `run` on a separate thread, while a model runs; `wait` throws what it would have.
     void begin(std::span<std::uint32_t> masks, std::size_t width);
     void wait();
     void settle();  // `wait`, but nothing is thrown
@@ -102,7 +102,7 @@ private:
     std::vector<LoopRow> rows_;
     std::vector<const Matcher*> matchers_;  // of the rows
     std::vector<std::optional<std::int64_t>> grown_;  // by row: a token that its matcher has yet to take
-    std::vector<std::int64_t> known_;  // by row, with room for more behind the first `width_`
+    std::vector<std::int64_t> known_;  // by row, with room for more after the first `width_`
     std::size_t room_ = 0, width_ = 0;
     bool is_known_ = false;
     std::vector<std::uint32_t> mask_;  // of one row, for `run_on`

@@ -1,7 +1,7 @@
 // Where a matcher has been: the fronts of its positions, shared by the matchers that were forked from it.
 //
-// Positions stand in stretches, one behind the other. One that others hold too is not written to: who goes on from it
-// begins another behind it. Each also points far back, as in Myers, "An applicative random-access stack" (1983), so that
+// Positions are in stretches, one after the other. One that others hold too is not written to: who continues from it
+// begins another after it. Each also points far back, as in Myers, "An applicative random-access stack" (1983), so that
 // giving n tokens back takes about log n steps. Stretches are counted; the last reference frees a chain one by one,
 // without recursion. A slot points to a front, which stays where it is while its automaton lives (state_sets.h), and holds the
 // token that led there, so that another automaton of the same program can be walked the same way.
@@ -75,7 +75,7 @@ private:
     };
     struct Stretch {
         std::atomic<std::uint32_t> count{1};
-        std::uint32_t room;      // slots, which stand right behind
+        std::uint32_t room;      // slots, which are directly after
         std::size_t first;       // position
         std::size_t depth;       // stretches before it
         Stretch *before, *far;     // before is counted, far is an ancestor that before keeps

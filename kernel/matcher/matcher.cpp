@@ -172,7 +172,7 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
     Configs& next = automaton_->store_->scratch;
     Machine& machine = *automaton_->machine_;
     for (std::size_t at = 0; at < bytes.size();) {
-        if ((at == 0 || bytes[at - 1] == '"') && machine.may_step_inside(configs)) {  // where texts begin or go on, up to the next quote
+        if ((at == 0 || bytes[at - 1] == '"') && machine.may_step_inside(configs)) {  // where texts begin or continue, up to the next quote
             const std::string_view text = bytes.substr(at, bytes.find('"', at) - at);
             if (text.size() > 1 && machine.step_inside(configs, text)) {
                 if (configs.empty()) return false;

@@ -38,9 +38,9 @@ public:
         return compile(std::move(vocabulary), packed(program));
     }
     static std::shared_ptr<const Automaton> compile(std::shared_ptr<const Vocabulary> vocabulary, const PackedProgram& program);
-    // One of the same program with a store of its own, the same for all that call this while it is remembered.
+    // One of the same program with a separate store, the same for all that call this while it is cached.
     std::shared_ptr<const Automaton> apart() const;
-    // The last one that `apart` made of it, or of that, and so on, while it is remembered.
+    // The last one that `apart` made of it, or of that, and so on, while it is cached.
     std::shared_ptr<const Automaton> newest() const;
     bool is_apart() const { return is_apart_; }
 
@@ -49,7 +49,7 @@ public:
         std::size_t nodes, frames, expressions, runs_bytes, runs_hits, runs_misses;
     };
     Stats stats() const;
-    // Finds out ahead what masks will need, with so many units of work at most (fuel.h).
+    // Finds out ahead what masks will need, with this many units of work at most (fuel.h).
     void walk_ahead(std::uint64_t work) const;
     // Whether it has learned so much that a new matcher should begin with another of its kind.
     bool is_worn() const;
@@ -77,7 +77,7 @@ private:
     std::size_t first_bytes_ = 0;  // of the store's expressions once it was compiled
     std::uint32_t number_ = 0;     // names its configurations in the store
     std::unique_ptr<Ended::Number> ended_;
-    mutable std::optional<Fronts> fronts_;  // that matchers have come to; grow under the store's lock
+    mutable std::optional<Fronts> fronts_;  // that matchers have reached; grow under the store's lock
 };
 
 class Matcher {
@@ -91,15 +91,15 @@ public:
     // Fills `row` as fill_mask_within does. If the budget removed tokens, it also fills `whole` as fill_mask does.
     enum class Fit : std::uint8_t { none, all, some };  // no token fits; `row` is the mask without the budget; fewer tokens
     Fit fill_masks_within(std::span<std::uint32_t> row, std::span<std::uint32_t> whole, std::uint32_t left) const;
-    // Row i: the mask behind draft token i, which follows draft token parents[i] (an earlier one), or where the matcher
-    // stands (-1). No bits behind a token that is not legal. Throws Error(argument).
+    // Row i: the mask after draft token i, which follows draft token parents[i] (an earlier one), or where the matcher
+    // is (-1). No bits after a token that is not legal. Throws Error(argument).
     void fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows) const;
     // Throws Error(rejected | token).
     void advance(std::int64_t token);
     // The same, then fill_mask; what either throws leaves the matcher as it was.
     void advance_and_fill(std::int64_t token, std::span<std::uint32_t> row);
     // Names what fill_mask would write: equal masks have equal ids, in any process; different ones different ids, but for
-    // a chance of about n * n / 2^129 among n masks. Where it was asked before, no mask is made.
+    // a chance of about n * n / 2^129 among n masks. If the id is cached, no mask is made.
     using MaskId = std::array<std::uint64_t, 2>;
     MaskId mask_id() const;
     void rollback(std::size_t count);  // throws Error(argument)
@@ -115,7 +115,7 @@ public:
     std::size_t position() const { return history_.position() + (finished_ ? 1 : 0); }
     const Automaton& automaton() const { return *automaton_; }
 
-    // Calls from outside that use it just now, of which somebody keeps count (bindings); a copy is in no use.
+    // Calls from outside that use it just now, which the bindings count; a copy is in no use.
     struct Uses {
         unsigned count = 0;
         Uses() = default;
@@ -143,7 +143,7 @@ private:
     void check_row(std::span<std::uint32_t> row) const;
     void fill(std::span<std::uint32_t> row) const;
     bool fill_known(const Front& front, std::span<std::uint32_t> row) const;  // for who reads the store
-    void fill_locked(const Front& front, std::span<std::uint32_t> row) const;  // of a text that goes on, for who holds the store's lock
+    void fill_locked(const Front& front, std::span<std::uint32_t> row) const;  // of a text that continues, under the store's lock
     void add_ends(std::span<std::uint32_t> row) const;
     void take(std::uint32_t token) const;
     void give_back(std::size_t count) const;

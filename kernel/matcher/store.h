@@ -24,7 +24,7 @@ struct VocabularyLimits {
     Shortcuts shortcuts{};
 };
 
-// Numbers of automata that have ended, until somebody who holds the store's lock forgets them: an automaton may end on any
+// Numbers of automata that have ended, until a thread that holds the store's lock forgets them: an automaton may end on any
 // thread, while others hold that lock for long, or in a process that was forked while they did.
 class Ended {
 public:
@@ -58,16 +58,16 @@ struct Store {
         : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), runs(vocabulary, limits.memo_bytes, limits.shortcuts, pool.work()) {
         pool.work().watch(&lock);
     }
-    StoreLock lock;  // shared while nothing is made: masks and transitions that are remembered
+    StoreLock lock;  // shared while nothing is made: masks and transitions that are cached
     ExprPool pool;
     Beginnings beginnings;
     Leaves leaves;
     Runs runs;
     Ended ended;
-    Configs now, scratch;  // of whoever steps
+    Configs now, scratch;  // scratch of the thread that steps
 };
 
-// Whoever calls from outside, and may have something made, begins with a full allowance.
+// The lock of an external call that may compute something: it begins with a full allowance.
 class Hold {
 public:
     Hold(Store& store, StoreLock::Rank rank) : store_(store) {

@@ -30,7 +30,7 @@ bool Vocabulary::is_full(Store& store) const {
     return store.pool.bytes() + store.leaves.bytes() + store.runs.kept_bytes() > limits_.store_bytes || store.pool.size() > limits_.max_states / 2 || store.runs.is_short_of_ids();
 }
 
-// A store is made, asked and given up outside of the lock: a fork takes that lock and those of all stores.
+// A store is made, examined and released outside of the lock: a fork takes that lock and those of all stores.
 std::shared_ptr<Store> Vocabulary::store() const {
     std::shared_ptr<Store> now;
     {

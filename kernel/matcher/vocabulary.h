@@ -2,7 +2,7 @@
 //
 // A vocabulary starts a new store when the old one has outgrown its budget; automata keep the one that they were made with.
 //
-// Work that was cut off too often because others waited is done in a store of its own, where nobody waits: whole
+// Work that was cut off too often because others waited is done in a separate store, where no caller waits: whole
 // constraints while they are compiled, sequences with the automaton that they walk (matcher.cpp).
 #pragma once
 
@@ -20,7 +20,7 @@ namespace guideway {
 
 class Automaton;
 
-// Where the automaton stands that a compiled constraint gives to new matchers; empty once its store was left. Read and
+// The automaton that a compiled constraint gives to new matchers; empty once its store was replaced. Read and
 // written under the lock of its vocabulary.
 struct Standing {
     std::shared_ptr<const Automaton> automaton;
@@ -40,7 +40,7 @@ public:
     std::shared_ptr<Store> store_apart() const;
     // Empties it when a new store is begun.
     void keep(const std::shared_ptr<Standing>& standing) const;
-    // Its automaton has a store of its own: the oldest of these are emptied where there are more than kMostApart.
+    // Its automaton has a separate store: the oldest of these are emptied where there are more than kMostApart.
     void keep_apart(const std::shared_ptr<Standing>& standing) const;
     // Of all `Standing`s; for short sections, and not while a store's lock is held.
     ForkSafeMutex& lock() const { return lock_; }

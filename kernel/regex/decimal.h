@@ -1,7 +1,7 @@
 // Exact decimals: the numbers of a grammar and of texts, and the arithmetic on their digits that bounds need.
 //
 // For the user: a `Decimal` is a value, however it is written; `value_of` reads one from a JSON text. Exponents beyond
-// ±kFarthest, which take eighteen digits to write, are not told apart: `taken_by` gives all numbers that count as equal
+// ±kFarthest, which take eighteen digits to write, are not distinguished: `taken_by` gives all numbers that count as equal
 // to a value, so that none of them passes for a different one.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace guideway {
 
-constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 4;  // beyond every exponent that is told apart
+constexpr std::int64_t kFar = std::numeric_limits<std::int64_t>::max() / 4;  // beyond every exponent that is distinguished
 constexpr std::int64_t kFarthest = 100'000'000'000'000'000;
 constexpr std::uint64_t kMaxUnit = 1ULL << 59;  // remainders times ten fit into a word
 
@@ -37,7 +37,7 @@ struct Cell {  // numbers between bounds, by what divides them
 
 // A JSON number's value; nothing if the text is none.
 std::optional<Decimal> value_of(std::string_view text);
-// One value, or all those too large or too small to be told from it.
+// One value, or all those too large or too small to be distinguished from it.
 Cell taken_by(const Decimal& value);
 bool less(const Decimal& a, const Decimal& b);
 

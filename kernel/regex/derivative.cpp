@@ -73,7 +73,7 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
-// Of what goes on as its head does, before a tail: the head's row with other targets, and nothing is looked at byte by byte.
+// Of what continues as its head does, before a tail: the head's row with other targets, and nothing is looked at byte by byte.
 // Two of them might be equal.
 std::uint32_t ExprPool::row_before(ExprId head, ExprId tail) {
     const Row from = rows_[raw_row(head)];
@@ -156,7 +156,7 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     return found_[e].live_row = live;
 }
 
-// As `make_live_row`, if it takes no long search; else 0. Whoever asks for one byte is not to fail at another.
+// As `make_live_row`, if it takes no long search; else 0. A caller who asks for one byte is not to fail at another.
 std::uint32_t ExprPool::find_live_row(ExprId e) {
     if (!exprs_[e].boolean) return make_live_row(e);
     std::uint32_t made = 0;
@@ -178,8 +178,8 @@ ExprId ExprPool::one_less(const Expr& repeated) {
 // kLookups bounds what it costs.
 bool ExprPool::is_passed_once(const Expr& x) { return x.boolean || (x.op == Op::repeat && x.c != kInfinite); }
 
-// Calls f(head, tail) for each summand, if they are few, and products whose head cannot be empty, or is lean, or passed once.
-// Of Boolean ones only where it is `searched` what comes of it.
+// Decomposes e into pairs (head, tail) whose derivatives unite to that of e, and calls f for each. False if there are too
+// many, if a head may be empty, or if e is Boolean and the result is not `searched`.
 template <class F>
 bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     const Expr x = exprs_[e];
@@ -317,7 +317,7 @@ bool ExprPool::lives_after(ExprId e, std::string_view text) {
         for (std::size_t at = 0; at < text.size() && to != kNone; ++at) to = next(to, static_cast<std::uint8_t>(text[at]));
         lives = to != kNone;
     };
-    // What is hard to tell from here is told by what was found on the way: most texts end before.
+    // What is hard to tell from here is determined by what was found on the way: most texts end before.
     return with_short_searches([&] { lives = alive(e); }) || with_short_searches(follow) ? lives : alive(e);
 }
 
@@ -468,7 +468,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
         case Op::none:
         case Op::empty:
         case Op::label:
-        case Op::repeat: return;  // never asked for
+        case Op::repeat: return;  // never requested
         case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::cat: {
             sources.push_back({raw_row(x.a), x.b});
@@ -476,7 +476,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
             return derive_sum(sources, {}, out);
         }
         case Op::alt: {
-            std::vector<ExprId> heads;  // products that begin with a byte set need no row of their own
+            std::vector<ExprId> heads;  // products that begin with a byte set need no separate row
             for (ExprId p : parts_of(e)) {
                 const Expr part = exprs_[p];
                 if (part.op == Op::cat && exprs_[part.a].op == Op::set) heads.push_back(p);
@@ -574,7 +574,7 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
     const std::vector<ExprId> parts = parts_of(e);
     work_.spend(kRowWork * parts.size());
     std::array<std::uint32_t, 256> together{};
-    std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part comes to
+    std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part reaches
     for (ExprId p : parts) {
         const Row row = rows_[raw_row(p)];
         const auto& classes = classes_[row.classes];
@@ -638,7 +638,7 @@ ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
     }
 }
 
-// Of what can be completed; that is asked of one after the other, since it may need a search.
+// Of what can be completed; this is checked one by one, since it may need a search.
 ExprId ExprPool::majority(ExprId e) {
     const Row row = rows_[found_[e].live_row ? found_[e].live_row : raw_row(e)];
     std::vector<std::pair<unsigned, ExprId>> ways;

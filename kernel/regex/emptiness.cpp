@@ -3,7 +3,7 @@
 // Products, sums and repetitions are measured by their parts. An intersection or difference is searched: its states are
 // lists of what must take the text and what must not, followed by the rows of these parts, so that no expression is made
 // for a state that is only passed. A language of JSON strings that holds with each text all its spellings is searched in
-// the shortest spelling of each character. What was found empty is remembered.
+// the shortest spelling of each character. What was found empty is cached.
 #include "guideway/regex/emptiness.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr std::uint32_t kNot = 0x80000000;  // of a part that must not take the 
 constexpr std::uint32_t kMaxSum = 200;     // parts of a sum whose bytes are looked at
 constexpr std::uint64_t kStateWork = 20, kValueWork = 100, kJointWork = 1000;
 
-// Where a search stands inside the spelling of a character; or anywhere, where all spellings are looked at.
+// Where a search is inside the spelling of a character; or anywhere, where all spellings are looked at.
 enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
 
 const ByteSet kEscapes = ByteSet::of("\"\\bfnrt");
@@ -50,7 +50,7 @@ std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
     pool_.work_.spend(kJointWork);
     const auto& x = pool_.classes_[a];
     const auto& y = pool_.classes_[b];
-    // A row for each class of `a`, mostly few: 128 KB for 256 of each took 20 us.
+    // A row for each class of `a`. Mostly these are few, so the table is much smaller than 256 * 256.
     const std::size_t width = std::size_t{1} + *std::max_element(y.begin(), y.end());
     std::vector<std::int16_t> numbers((std::size_t{1} + *std::max_element(x.begin(), x.end())) * width, -1);
     std::array<std::uint8_t, 256> made{};
@@ -86,7 +86,7 @@ ExprId Liveness::after(ExprId part, std::uint8_t byte) {
     return pool_.targets_[row.offset + pool_.classes_[row.classes][byte]];
 }
 
-// Calls f(bytes, what follows) for each way to go on from heads_, inside a character's escape; what stands behind the
+// Calls f(bytes, what follows) for each way to continue from heads_, inside a character's escape; what is after the
 // character is left out. Other expressions than sets, their products and sums count as any byte.
 template <class F>
 void Liveness::each_way(F&& f) {
@@ -170,9 +170,9 @@ bool Liveness::flatten() {
     return true;
 }
 
-// Whether one of `parts_`, not inside an escape, needs a byte that another never takes. Without this, dates that go on with
-// a wrong letter took 1,800 states to be told from a pattern that may begin later. Large sums would cost more to look at
-// than to follow.
+// Whether one of `parts_`, not inside an escape, needs a byte that another never takes. This decides many
+// searches at their start, such as that for a date with a wrong letter (decision 7). Large sums are not examined: that costs
+// more than to follow them.
 bool Liveness::lacks_bytes() {
     ByteSet common = ByteSet::range(0, 255), needed;
     unsigned count = 0;
@@ -275,7 +275,7 @@ void Liveness::go_on(const Seen& here, std::uint32_t at) {
         if (byte != '\\' || place == anywhere || escapes) take(byte);
 }
 
-// Goes on until the goal is found or nothing is left; false: more than `most` states were seen.
+// Continues until the goal is found or nothing is left; false: more than `most` states were seen.
 bool Liveness::search(ExprId start, bool any, std::size_t most) {
     lists_.clear();
     listed_.clear();
@@ -334,7 +334,7 @@ void Liveness::keep(const Listed& list, bool alive) {
     known_parts_.insert(known_parts_.end(), first, last);
 }
 
-// Whoever follows a shortest text asks again after each byte.
+// A caller who follows a shortest text asks again after each byte.
 void Liveness::keep_path() {
     for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
         const Seen here = seen_[at];

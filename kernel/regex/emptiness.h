@@ -1,8 +1,8 @@
 // Whether a Boolean expression has a text: a search over the states of its parts.
 //
-// For the maintainer: a state is a sorted list of parts, those that must not take the text with a bit set, and the place
-// inside a character's spelling. A* (Hart, Nilsson and Raphael 1968): a shortest text of each part is a lower bound. Where any
-// text will do, what is nearest to its end goes first, and the search ends where it meets one that did before.
+// For the maintainer: a search state has the states of the positive parts, those of the complemented parts (a bit is set),
+// and the place inside an encoded character. A* (Hart, Nilsson and Raphael 1968); the heuristic is the largest shortest
+// length of a positive part. If any text suffices, it is greedy best-first, up to the first state known to be non-empty.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace guideway {
 
 // What one search has seen so far.
 struct LivenessSearch {
-    struct Listed {  // of parts, and a place behind them
+    struct Listed {  // of parts, and a place after them
         std::uint32_t begin, count;
         std::uint64_t hash;
     };
@@ -54,7 +54,7 @@ public:
     }
 
 private:
-    // Begins a search. Another may stand open: a step of a value steps a machine, which asks whether something lives.
+    // Begins a search. Another may be open: a step of a value steps a machine, which asks whether something lives.
     class Turn {
     public:
         explicit Turn(Liveness& all) : all_(all) {
@@ -69,7 +69,7 @@ private:
 
     private:
         Liveness& all_;
-        std::unique_ptr<LivenessSearch> before_;  // the one that stands open
+        std::unique_ptr<LivenessSearch> before_;  // the one that is open
     };
     struct Known {
         Listed list;

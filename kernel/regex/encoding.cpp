@@ -71,7 +71,7 @@ ExprId Speller::join(const std::vector<std::pair<unsigned, unsigned>>& pieces) {
 }
 
 ExprId Speller::utf8(const Ranges& ranges) {
-    std::map<ExprId, ByteSet> by_tail;  // lead bytes that share what follows stand in one set
+    std::map<ExprId, ByteSet> by_tail;  // lead bytes that share what follows are in one set
     auto add = [&](std::uint32_t low, std::uint32_t high) {
         const unsigned n = utf8_length(high);
         split_digits(low, high, 6, n, [&](std::uint32_t a, std::uint32_t b) {
@@ -160,7 +160,7 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
     }
     if (made > kEmpty) pool_.mark_within(made, mode);
     if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
-    // Not in `universe`: texts of some length come to it by themselves.
+    // Not in `universe`: texts of some length get it without this.
     if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);
     pool_.grew(80 + ranges.size() * sizeof ranges[0]);
     known_[mode].emplace(ranges, made);

@@ -29,7 +29,7 @@ public:
     explicit Speller(ExprPool& pool) : pool_(pool) {}
 
     ExprId characters(const Ranges& ranges, Spelling spelling);
-    // `tail` comes behind each of them.
+    // `tail` comes after each of them.
     ExprId literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail = kEmpty);
     ExprId universe(Spelling spelling);
 

@@ -29,7 +29,7 @@ ExprPool::ExprPool(ExprLimits limits)
     : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
     if (limits.max_exprs > kMaxExprs)
         throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
-    rows_.push_back({});  // row 0 stands for "not made"
+    rows_.push_back({});  // row 0 means "not made"
     Expr none;
     none.spelled = none.respelled = true;
     intern(none);
@@ -149,7 +149,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.within = x.within & y.within;
     made.counted = x.counted || y.counted;
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
-    // A quote or a label behind one text becomes its end, so that sets of such texts can be joined.
+    // A quote or a label after one text becomes its end, so that sets of such texts can be joined.
     if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
         Words::Text text = words_->only_text(x.a);
         text.end = cat(text.end, b);
@@ -175,7 +175,7 @@ bool ExprPool::is_quote(ExprId e) const {
     return x.op == Op::set || x.op == Op::label || (x.op == Op::cat && exprs_[x.a].op == Op::set && exprs_[x.b].op == Op::label);
 }
 
-// A product whose head may be empty holds all texts of what follows it, which is then not needed beside it. Without
+// A product whose head may be empty holds all texts of what follows it, which is then not needed next to it. Without
 // this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
 void ExprPool::drop_tails(std::vector<ExprId>& sum) {
     constexpr int kSteps = 64;
@@ -186,7 +186,7 @@ void ExprPool::drop_tails(std::vector<ExprId>& sum) {
         int step = 0;
         for (; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
             const ExprId tail = x->b;
-            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which goes on from there itself
+            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which continues from there itself
                 dropped.push_back(tail);
                 break;
             }
@@ -218,8 +218,8 @@ bool ExprPool::is_within(ExprId p, ExprId q) const {
     return p == q;
 }
 
-// Of counts that differ in their bounds alone, the freest ones are enough. Without this, a text of n dots had about n * n / 2
-// counts open in `(.{1,63}\.){1,127}`, and each state took 25 us.
+// Of summands that differ only in their repetition bounds, those with the widest bounds suffice. Otherwise a text of n dots
+// has about n * n / 2 open counters in `(.{1,63}\.){1,127}`.
 void ExprPool::drop_counts(std::vector<ExprId>& sum) {
     constexpr std::size_t kMostCounts = 32;
     std::vector<ExprId> counts;
@@ -333,7 +333,7 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
     work_.spend(4 * flat.size());
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
-    for (ExprId p : flat)  // all texts of a spelling are neutral beside a subset of them
+    for (ExprId p : flat)  // all texts of a spelling are neutral next to a subset of them
         if (exprs_[p].universe && std::any_of(flat.begin(), flat.end(), [&](ExprId q) {
                 return q != p && (exprs_[q].within & exprs_[p].universe);
             })) {
@@ -494,7 +494,7 @@ bool ExprPool::has_summand(ExprId e, ExprId summand) {
 }
 
 bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
-    constexpr int kSteps = 256;  // a product of thousands of parts is asked for each of its states
+    constexpr int kSteps = 256;  // a product of thousands of parts is queried for each of its states
     bool all = true;
     each_part(e, [&](ExprId last) {
         Expr x = exprs_[last];

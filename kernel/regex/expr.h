@@ -6,13 +6,13 @@
 // not none can always be completed. After Brzozowski, "Derivatives of regular expressions" (1964), and Owens, Reppy
 // and Turon, "Regular-expression derivatives re-examined" (2009).
 //
-// A label is an expression that matches the empty text and names it: keys of an object are told apart by them.
+// A label is an expression that matches the empty text and names it: keys of an object are distinguished by them.
 //
-// For the maintainer: the pool only grows; ids stay valid for its life. Sums are sorted sets, products lean right.
-// Without `both`, `negate` and `except` an expression other than none is never empty, so only "boolean" ones need a
-// search for liveness; of these not what is left of an endless language without finitely many texts. Sets of texts
-// (string_trie.h) and such differences are "lean": they are followed without rows, since a row of 256 bytes costs more than
-// the few bytes by which a text goes on. Not thread safe: the store's lock guards it.
+// For the maintainer: the pool only grows; ids stay valid for its life. Unions are sorted sets, concatenations lean
+// right. Only expressions with `both`, `negate` or `except` can denote the empty language, so only these (`boolean`) need
+// an emptiness search; an infinite language minus a finite set is non-empty without one. Sets of texts (string_trie.h)
+// and such differences are `lean`: they have no transition rows, since a row of 256 bytes costs more than the few bytes
+// that follow. Not thread safe: the lock of the store guards it.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ struct Expr {
     bool lean : 1 = false;        // followed without rows
     bool measured : 1 = false;    // whether `shortest` is known; boolean ones are measured by a search
     bool spelled : 1 = false;     // pieces of JSON strings: with each text all others that spell the same characters
-    bool respelled : 1 = false;   // the same, perhaps beside texts that are none
+    bool respelled : 1 = false;   // the same, perhaps in addition to texts that are none
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
@@ -141,7 +141,7 @@ public:
     ExprId labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys);  // any of them, each before its label
     // An automaton drawn out, from its first state on; no step is boolean, nor holds the empty text or a label.
     ExprId graph(const std::vector<GraphState>& states);
-    // Its parts too: they come to stand in other sums, and each of them is a text of the spelling.
+    // Its parts too: they become parts of other sums, and each of them is a text of the spelling.
     void mark_within(ExprId e, unsigned spelling) {
         const auto bit = static_cast<std::uint8_t>(1u << spelling);
         exprs_[e].within |= bit;
@@ -163,7 +163,7 @@ public:
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
     // Whether it can be the end of texts (string_trie.h).
     bool may_end_words(ExprId e) const { return exprs_[e].finite && !exprs_[e].boolean && !exprs_[e].bounded && !exprs_[e].lean; }
-    bool is_quote(ExprId e) const;  // one of a set of bytes, a label, or both: what may stand behind a single text
+    bool is_quote(ExprId e) const;  // one of a set of bytes, a label, or both: what may be after a single text
     bool nullable(ExprId e) const { return exprs_[e].nullable; }
     ExprId next(ExprId e, std::uint8_t byte) {
         std::uint32_t r = found_[e].live_row;
@@ -199,7 +199,7 @@ public:
     }
     // The bytes b for which next(e, b) is not none; of values perhaps more.
     ByteSet live(ExprId e);
-    // Whether next(e, byte) is not none; makes no new expression where that can be told without.
+    // Whether next(e, byte) is not none; makes no new expression where that can be determined without.
     bool takes(ExprId e, std::uint8_t byte);
     // Whether e can be completed after a text. Intersections are followed by their parts: no expression is made of a state
     // that is only passed, and none is searched but the last, unless that takes long.
@@ -207,7 +207,7 @@ public:
     // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
     // most of the live bytes lead to, if it comes back to itself; else none.
     ExprId base_of(ExprId e);
-    // What a difference, perhaps behind sets of bytes, is taken from; none of others.
+    // What a difference, perhaps after sets of bytes, is taken from; none of others.
     ExprId taken_from(ExprId e);
     // Of nested differences, each perhaps before a tail: the texts taken away, what follows them, and (before a tail) what
     // they are taken from.
@@ -259,9 +259,9 @@ public:
     // whether it is complete. Bounds of repetitions out of its reach are the same for all; not for boolean ones.
     // `name_units`: what is no longer counted becomes a unit (below).
     ExprId clipped(ExprId e, std::uint32_t reach, bool name_units);
-    // The same without bounds beyond kNear, and without what excludes texts longer than that: of more texts. Both are
-    // alive after the same texts of up to `most` bytes: of one that is no Boolean, of those alone up to `early`; of a
-    // Boolean, of those which with a shortest completion in the wider one have no more.
+    // A superset of e: repetition bounds above kNear, and complements of longer texts only, are dropped. Without
+    // intersection and complement, both accept continuations of the same texts of up to min(`most`, `early`) bytes. With
+    // them, the length of a shortest completion in the superset counts, too.
     struct Relaxed {
         ExprId expr;
         std::uint32_t most = kInfinite, early = kInfinite;
@@ -269,9 +269,9 @@ public:
     };
     static constexpr std::uint32_t kNear = 16;
     Relaxed relaxed(ExprId e);
-    // Units: what expressions clipped with `name_units` ceased to count, if its texts have two bytes or more; by number from 1
-    // on. The same without bounds on how often units come: both are alive, and complete, after the same texts that begin at
-    // most `most` rounds of them.
+    // Units (loop bodies): the r of r{m,n} whose upper bound `clipped` removed, if its texts have two bytes or more;
+    // numbered from 1. This replaces their bounds by none. Both accept the same continuations, and are complete, after a
+    // text that begins at most `most` iterations.
     Relaxed uncounted(ExprId e);
     std::uint32_t units() const { return static_cast<std::uint32_t>(units_.size()); }
     // The bytes with which a round of a unit may begin next; all, where too much may begin.
@@ -280,7 +280,7 @@ public:
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
     bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_alive(e)); }
-    // Calls f(); false where a search in it came to more than kShortSearch states (or the pool's own limit), and was left off.
+    // Calls f(); false where a search in it reached more than kShortSearch states (or the pool's own limit), and was left off.
     template <class F>
     bool with_short_searches(F&& f) {
         struct Limit {
@@ -304,7 +304,7 @@ public:
     const std::vector<LabelDistance>& labels(ExprId e);
     // The greatest label that can still be reached, kInfinite if there is none; `further`: by a text that is not empty.
     std::uint32_t last_label(ExprId e, bool further);
-    // Whether a set of texts and what is left of it behind a character hold the same ones: none has ended, none is left out.
+    // Whether a set of texts and what is left of it after a character hold the same ones: none has ended, none is left out.
     bool leads_as_far(ExprId e, ExprId next) const;
     // Calls f(label) for each label that e matches with the empty text.
     template <class F>
@@ -317,7 +317,7 @@ public:
         const auto own = [&](ExprId p) {
             const Expr x = exprs_[p];
             if (x.op == Op::label) f(x.a);
-            else if (x.op == Op::cat && x.labelled)  // a key that may end here or go on
+            else if (x.op == Op::cat && x.labelled)  // a key that may end here or continue
                 for (const LabelDistance& reach : labels(p))
                     if (reach.distance == 0) f(reach.label);
         };
@@ -423,7 +423,7 @@ private:
     Blocks<ExprId> targets_;
     Blocks<std::array<std::uint8_t, 256>> classes_;
     IdTable class_ids_;
-    std::vector<std::vector<ByteSet>> class_sets_;  // by classes: the bytes of each, where they were asked for
+    std::vector<std::vector<ByteSet>> class_sets_;  // by classes: the bytes of each, where they were requested
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;

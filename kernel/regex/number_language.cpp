@@ -11,7 +11,7 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxDigits = 4096;  // of a number that is read where they matter
-constexpr std::uint64_t kWindow = 64;     // among so many numbers in a row one avoids up to ten divisors
+constexpr std::uint64_t kWindow = 64;     // among this many numbers in a row one avoids up to ten divisors
 constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times any unit
 constexpr std::size_t kMaxOthers = 10;
 constexpr std::uint64_t kStateWork = 20;

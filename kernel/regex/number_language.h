@@ -6,7 +6,7 @@
 // where the cell is whole, with NumberText::pointed only those with a fraction or an exponent.
 //
 // For the maintainer: before the exponent, what matters of the digits read is, for each cell that can still be met: how
-// they compare with the digits of its bounds, their remainder by its divisors, and where the decimal point stands.
+// they compare with the digits of its bounds, their remainder by its divisors, and where the decimal point is.
 // States with equal such facts are one state. A cell can be met if a value in it begins with these digits, in some
 // decade; since a value times ten begins with the same digits, a few decades at the ends of the interval tell. From the
 // exponent on the rest is a regular expression: the exponents that lead into a cell are an interval.
@@ -33,7 +33,7 @@ public:
     // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
     ExprId start(const List<Cell>& cells, NumberText text);
 
-    // The numbers of a `start` state but one value (and what is not told apart from it).
+    // The numbers of a `start` state but one value (and what is not distinguished from it).
     ExprId without(ExprId start, const Decimal& value);
 
     // Whether endlessly many values are in a cell, of the state of no digit read, as far as is plain.
@@ -45,7 +45,7 @@ public:
     // A lower bound of the bytes that a state still needs, by the remainders and the lower bounds of its cells.
     std::uint32_t least(std::uint32_t state) const;
 
-    // For the pool, of the state that a number expression stands for.
+    // For the pool, of the state that a number expression represents.
     bool accepting(std::uint32_t state);
     void derive(std::uint32_t state, std::array<ExprId, 256>& out);
 

@@ -6,8 +6,8 @@ namespace guideway {
 
 namespace {
 
-// How a character is spelled, as far as it came. utf8: so many bytes, which `bits` holds; escape: a backslash; unit: so
-// many digits behind \u; pair: so many bytes of \uXXXX behind a high surrogate, of which `bits` holds ten bits, and
+// How a character is spelled, as far as it came. utf8: this many bytes, which `bits` holds; escape: a backslash; unit: this
+// many digits after \u; pair: this many bytes of \uXXXX after a high surrogate, of which `bits` holds ten bits, and
 // below them the digits of the low one.
 enum class Kind : std::uint32_t { none, utf8, escape, unit, pair };
 constexpr char32_t kLast = 0x10ffff;
@@ -35,7 +35,7 @@ int digit_of(std::uint8_t b, bool upper) {
     return -1;
 }
 
-// The letter that a character has behind a backslash, or 0.
+// The letter that a character has after a backslash, or 0.
 char short_name(Spelling spelling, char32_t c) {
     for (unsigned i = 0; i < 8; ++i)
         if (kShortTargets[i] == c && (spelling == Spelling::escaped_any || c != '/')) return kShortNames[i];
@@ -112,7 +112,7 @@ void put_digit(Spelling spelling, char32_t unit, std::uint32_t at, ByteSet& made
     if (spelling == Spelling::escaped_any) made.insert(static_cast<std::uint8_t>("0123456789ABCDEF"[digit]));
 }
 
-// The bytes by which a part goes on to a character that fits it.
+// The bytes by which a part continues to a character that fits it.
 void put_next(Spelling spelling, Part part, char32_t c, ByteSet& made) {
     const std::uint32_t count = count_of(part);
     switch (kind_of(part)) {
@@ -351,7 +351,7 @@ std::u32string Words::way(const Edge& edge, std::uint32_t& at) const {
 std::uint32_t Words::plus(std::uint32_t node, const std::u32string& text, ExprId end, Spelling spelling) {
     if (std::ranges::any_of(text, [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLast; })) return node;
     const std::u32string_view all = text;
-    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they stand
+    std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they are
     std::size_t depth = 0;
     const auto edges_of = [&](const Node& n) {
         pool_.work().spend(10 + n.count);

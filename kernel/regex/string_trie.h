@@ -1,4 +1,4 @@
-// Finite sets of texts as tries of characters; each text goes on with an expression, its end.
+// Finite sets of texts as tries of characters; each text continues with an expression, its end.
 //
 // For the user: a node of a trie and a `Part` (what was read of a character whose spelling is not over) are a state of
 // an automaton over bytes, as `ExprPool` wants it: `next`, `live`, `shortest`. Nothing is spelled out: a character is
@@ -50,7 +50,7 @@ public:
     std::uint32_t make(std::vector<Text> texts, Spelling spelling);
     // `node` is one that these two gave, or kNowhere.
     std::uint32_t plus(std::uint32_t node, const std::u32string& text, ExprId end, Spelling spelling);
-    // All texts, `tail` behind each.
+    // All texts, `tail` after each.
     std::vector<Text> texts(std::uint32_t node) const;
 
     // The text of a node that has one.
@@ -99,7 +99,7 @@ public:
             }
         }
     }
-    // How many texts come before those that go on with this child, in the order of all.
+    // How many texts come before those that continue with this child, in the order of all.
     std::uint32_t texts_before(std::uint32_t node, std::uint32_t child) const {
         std::uint32_t made = end(node) != kNone;
         for (const Edge& edge : edges(node)) {
@@ -152,8 +152,8 @@ private:
         std::size_t count_;
     };
 
-    // A cell holds the index of a node; or, in a chain, a character, and how many it still is to the chain's end. Behind a
-    // chain's last cell stands the number of the node below.
+    // A cell holds the index of a node; or, in a chain, a character, and how many it still is to the chain's end. After a
+    // chain's last cell is the number of the node below.
     static constexpr std::uint32_t kInside = 1u << 31;
     static constexpr unsigned kCharacterBits = 21;
     static constexpr std::size_t kMostChained = 1023;

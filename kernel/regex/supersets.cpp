@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kMaxCharacters = 64;  // of sets of texts that are looked through
 
-// The bytes that may stand in some spelling of a character, and perhaps more.
+// The bytes that may be in some spelling of a character, and perhaps more.
 ByteSet bytes_of_spellings(char32_t c, Spelling spelling) {
     static const ByteSet numbered = ByteSet::of("\\u0123456789abcdefABCDEF"), shorts = ByteSet::of("\"\\/bfnrt");
     if (c >= 0x80) return ByteSet::range(0, 255);
@@ -32,7 +32,7 @@ void ExprPool::from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make
     if (fixed(e) || known(e)) return;
     struct Waiting {
         ExprId expr;
-        bool open;  // its parts stood above it
+        bool open;  // its parts was above it
     };
     std::vector<Waiting> todo{{e, false}};
     std::vector<ExprId> parts;
@@ -67,7 +67,7 @@ ExprPool::Unbounded ExprPool::unbounded(ExprId e) {
     const ExprId head = x.op == Op::cat ? x.a : e;
     const Expr y = exprs_[head];
     if (y.op != Op::repeat || (y.b == 0 && y.c == kInfinite)) return {e, kInfinite};
-    if (x.op == Op::cat) {  // where what follows begins like the part, it goes on when the count has run out
+    if (x.op == Op::cat) {  // where what follows begins like the part, it continues when the count has run out
         ByteSet both = live(x.b);
         both &= live(y.a);
         if (!both.empty()) return {e, kInfinite};
@@ -161,7 +161,7 @@ ByteSet ExprPool::needed(ExprId e) {
 }
 
 // A text of n bytes comes round n times at most, so bounds beyond are met whatever it is. Where nothing is Boolean,
-// everything can be completed, and fewer times at least let only texts of kNear bytes or more go on too early. Else a
+// everything can be completed, and fewer times at least let only texts of kNear bytes or more continue too early. Else a
 // completion in the wider expression must fit too: whatever it comes round, and however long the texts excluded are.
 ExprPool::Relaxed ExprPool::relax(ExprId e, Bounds which, const std::vector<Relaxed>& parts) {
     const Expr x = exprs_[e];

@@ -172,7 +172,7 @@ inline Words counted() {
     return w.program(0);
 }
 
-// Grammars that call themselves: sums with brackets; pairs whose parts can be told apart in several ways; brackets in a
+// Grammars that call themselves: sums with brackets; pairs whose parts can be distinguished in several ways; brackets in a
 // row, any of which may hold nothing.
 inline Words calls(unsigned kind) {
     Writer w;
@@ -215,7 +215,7 @@ inline Words special(unsigned kind) {
     return w.program(0);
 }
 
-// Names that nothing closes: one may go on as long as it likes, one is a text or its beginning.
+// Names that nothing closes: one may continue as long as it likes, one is a text or its beginning.
 inline Words bare(bool ordered) {
     Writer w;
     const std::uint32_t letters = w.repeat(w.chars({'a', 'b'}), 0, 0xffffffff);

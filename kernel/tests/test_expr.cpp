@@ -169,7 +169,7 @@ void test_work_for_shortest_numbers() {
 }
 
 // Texts of some length that spell characters are those characters alone: nothing is left to intersect, whatever else was
-// made of the same characters, and in whichever sums they stand.
+// made of the same characters, and in whichever sums they are.
 void test_universe() {
     ExprPool pool;
     for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) {
@@ -188,7 +188,7 @@ void test_universe() {
     }
 }
 
-// Counts inside counts: what is left after the freest bounds is no state of its own.
+// Counts inside counts: what is left after the freest bounds is no separate state.
 void test_counts_inside_counts() {
     const auto groups = [](ExprPool& pool, std::uint32_t most, std::uint32_t times) {
         const ExprId any = pool.set(ByteSet::of("ab.")), dot = pool.set(ByteSet::of("."));
@@ -217,7 +217,7 @@ void test_counts_inside_counts() {
     CHECK(right);
 }
 
-// A byte is answered where a search finds that in few states, though another byte's would take too many; also when asked often.
+// A byte is answered where a search finds that in few states, though another byte's would take too many; also when queried often.
 void test_hard_targets() {
     ExprPool pool(ExprLimits{.max_search = 3000});
     const auto character = [&](char32_t c) { return pool.speller().characters({{c, c}}, Spelling::text); };
@@ -375,7 +375,7 @@ void test_strings_of_programs() {
 
 }  // namespace
 
-// What was clipped is a unit: from then on, lower counts are the same expression, up to so many rounds.
+// What was clipped is a unit: from then on, lower counts are the same expression, up to this many rounds.
 void test_units() {
     ExprPool pool;
     const auto byte = [&](char32_t c) { return pool.speller().characters({{c, c}}, Spelling::text); };
@@ -391,7 +391,7 @@ void test_units() {
     CHECK(pool.units() == 1);  // texts of one byte are none, nor what only a part of the vocabulary cannot tell
 }
 
-// A state that counts has no row until it is often asked; what it says is the same before and after.
+// A state that counts has no row until it is often queried; what it says is the same before and after.
 void test_counts_without_rows() {
     ExprPool pool;
     const auto byte = [&](char32_t c) { return pool.speller().characters({{c, c}}, Spelling::text); };

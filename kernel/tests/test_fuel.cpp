@@ -1,4 +1,4 @@
-// Work is counted: hostile input ends, and whatever was cut off anywhere has changed nothing and goes on when asked again.
+// Work is counted: hostile input ends, and whatever was cut off anywhere has changed nothing and continues when called again.
 #include <chrono>
 #include <random>
 
@@ -81,7 +81,7 @@ void counts_under_complements() {
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(2));  // a second; under sanitizers more
 }
 
-// A batch of which a row cannot be filled stands where it stood.
+// A batch of which a row cannot be filled is where it was.
 void batches() {
     const auto small = vocabulary();
     const auto automaton = Automaton::compile(small, programs::counted(4));

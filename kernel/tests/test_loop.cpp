@@ -1,4 +1,4 @@
-// Rows of an engine's loop, against a matcher of their own each; in the background as in the foreground.
+// Rows of an engine's loop, against a separate matcher each; in the background as in the foreground.
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -54,7 +54,7 @@ void walk(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chanc
             }
             const bool wrong = chance() % 40 == 0;
             tokens.push_back(wrong ? static_cast<std::int64_t>(chance() % 300) - 5 : drawn(chance, found, vocabulary.size()));
-            if (!held || twins[i].is_finished()) continue;  // whatever comes behind the end
+            if (!held || twins[i].is_finished()) continue;  // whatever comes after the end
             try {
                 twins[i].advance(tokens.back());
             } catch (const Error&) {

@@ -1,4 +1,4 @@
-// Masks of many grammars over one store, against those over a store of their own, and against walks node by node.
+// Masks of many grammars over one store, against those over a separate store, and against walks node by node.
 #include <memory>
 #include <random>
 #include <string>
@@ -38,7 +38,7 @@ std::shared_ptr<const Vocabulary> vocabulary(const std::vector<std::string>& all
     return std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0}, limits);
 }
 
-// An array of strings in one class, `least` to `most` characters long behind a first letter or none.
+// An array of strings in one class, `least` to `most` characters long after a first letter or none.
 ProgramWords strings(const std::vector<std::uint32_t>& one, bool first, std::uint32_t least, std::uint32_t most) {
     programs::Writer w;
     const std::uint32_t letters = w.repeat(w.chars(one), least, most);
@@ -50,7 +50,7 @@ ProgramWords strings(const std::vector<std::uint32_t>& one, bool first, std::uin
     return w.program(0);
 }
 
-// Two leaves: so many printable characters, a letter and perhaps digits; then letters and a dot.
+// Two leaves: this many printable characters, a letter and perhaps digits; then letters and a dot.
 ProgramWords leaves(std::uint32_t count) {
     programs::Writer w;
     const std::uint32_t more = w.repeat(w.cat({w.chars({'0', '9'}), w.literal("!")}), 0, kNoEnd);
@@ -88,7 +88,7 @@ void test_bounds_after_no_bounds(const std::vector<std::string>& all) {
     }
 }
 
-// A token may leave a leaf behind the states that are known to stay among themselves.
+// A token may leave a leaf after the states that are known to stay among themselves.
 void test_exits_beyond_closures(const std::vector<std::string>& all) {
     const auto quick = vocabulary(all), slow = vocabulary(all, false);
     for (const std::uint32_t count : {9u, 10u, 12u, 16u}) compare(quick, slow, leaves(count), "abonetiab");

@@ -45,7 +45,7 @@ ProgramWords runs(std::mt19937& chance) {
     return w.program(w.node({0, root}));
 }
 
-// So many of some characters, and others behind them: many begin with the same bytes, and an optional one may be left out.
+// This many of some characters, and others after them: many begin with the same bytes, and an optional one may be left out.
 ProgramWords counted(std::mt19937& chance) {
     programs::Writer w;
     const std::vector<std::uint32_t> classes[] = {{0x4e00, 0x9fa5}, {0x80, 0xffff}, {'a', 'z', 0x400, 0x4ff}, {0, 0x4dff, 0xa000, 0x10ffff}, {0x65e5, 0x65e5}};
@@ -91,7 +91,7 @@ void test_promises(const std::vector<std::string>& all) {
     CHECK(closures.find(e).loops && closures.find(e).characters == 11);
     CHECK(closures.find(pool.next(e, 'x')).characters == 10);
     CHECK(closures.find(e).nullable);
-    // A state that another's closure holds, without the character that it may not take, keeps its own, or comes to it.
+    // A state that another's closure holds, without the character that it may not take, keeps its own, or reaches it.
     ExprId last = e;
     for (int i = 0; i < 11; ++i) last = pool.next(last, 'x');
     CHECK(pool.next(last, 'x') == kNone);
@@ -109,7 +109,7 @@ void test_hard_ones(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     ExprPool pool(ExprLimits{.max_search = 500});
     Speller& speller = pool.speller();
-    const auto but = [&](char32_t c) {  // any text in which this stands so far from the end
+    const auto but = [&](char32_t c) {  // any text in which this is so far from the end
         const ExprId any = speller.universe(Spelling::text);
         return pool.cat(any, pool.cat(speller.characters({{c, c}}, Spelling::text), pool.repeat(speller.characters({{0, 0x10ffff}}, Spelling::text), 12, 12)));
     };
@@ -121,7 +121,7 @@ void test_hard_ones(const std::vector<std::string>& all) {
     CHECK_THROWS(pool.alive(pool.next(e, 'a')), Error);  // the limit is the old one again
 }
 
-// So many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.
+// This many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.
 void test_chains(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     const Trie& trie = vocabulary.trie();
@@ -135,7 +135,7 @@ void test_chains(const std::vector<std::string>& all) {
     CHECK(chain && chain->loops.ascii[0] == 0 && chain->loops.ascii[1] == 0x07fffffe00000000);
     CHECK(loops.chain(pool, vocabulary.subtrees(), pool.set(ByteSet::range('0', '9'))) == nullptr);
     WalkStates states(64);
-    LeafWalk walks[2];  // of what is come to, a letter begun needs most: a byte of it, two letters, the dash, five letters
+    LeafWalk walks[2];  // of what is reached, a letter begun needs most: a byte of it, two letters, the dash, five letters
     for (LeafWalk& walk : walks) {
         walk.measures = true;
         walk.run(pool, {&trie, {{1, trie.size(), 0}}}, e, {}, &vocabulary.subtrees(), loops, states);
@@ -143,7 +143,7 @@ void test_chains(const std::vector<std::string>& all) {
     CHECK(walks[0].rest == 9 && walks[1].rest == walks[0].rest);
 }
 
-// Inside a character, a node knows how much of it is to come, and what stands behind it, unless a token goes on otherwise.
+// Inside a character, a node knows how much of it is to come, and what is after it, unless a token continues otherwise.
 void test_inside_characters() {
     const std::vector<std::string> all{"", "a", "\xe6\x97\xa5", "\xe6\x97\xa6!", "\xe6\x97", "\xf0\x9f\x98\x80-", "\xc3\xa9", "\xc3", "\xc4", "\xc5\x80", "\xc5x"};
     const Vocabulary vocabulary(all, {0}, {0});
@@ -160,7 +160,7 @@ void test_inside_characters() {
     Loops dashes;
     dashes.ascii[0] = std::uint64_t{1} << '-';
     const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop_behind(node(bytes), dashes, {}); };
-    CHECK(!vocabulary.subtrees().loop(node("\xf0"), dashes, {}));  // for a state that stands inside the character
+    CHECK(!vocabulary.subtrees().loop(node("\xf0"), dashes, {}));  // for a state that is inside the character
     CHECK(loop("\xf0") && loop("\xf0\x9f\x98") && loop("\xc3") && !loop("\xe6") && !loop("\xe6\x97"));
 }
 

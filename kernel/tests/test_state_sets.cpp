@@ -1,4 +1,4 @@
-// Fronts and the pieces of memory that tables stand in.
+// Fronts and the pieces of memory that tables are in.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -17,7 +17,7 @@ using namespace guideway;
 
 namespace {
 
-// Whether what is taken is nobody else's, whatever was given back before.
+// Whether what is taken is used by no other, whatever was given back before.
 bool keeps_apart(unsigned seed) {
     std::mt19937 chance(seed);
     struct Taken {

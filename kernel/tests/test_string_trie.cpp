@@ -28,7 +28,7 @@ ExprId plainly(ExprPool& pool, const std::u32string& text, Spelling spelling, Ex
     return made;
 }
 
-// Down the same random bytes: the same bytes go on, the same texts are over, the same is left.
+// Down the same random bytes: the same bytes continue, the same texts are over, the same is left.
 void compare(ExprPool& pool, ExprId words, ExprId plain, std::mt19937& random) {
     for (int walk = 0; walk < 30; ++walk) {
         ExprId a = words, b = plain;

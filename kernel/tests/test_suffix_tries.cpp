@@ -11,7 +11,7 @@ using namespace guideway;
 
 namespace {
 
-// Wide nodes and narrow ones; tokens with a quote in them, and behind it bytes that were not asked for.
+// Wide nodes and narrow ones; tokens with a quote in them, and after it bytes that were not computed.
 std::vector<std::string> tokens(std::mt19937& chance) {
     std::vector<std::string> made;
     for (unsigned b = 0; b < 256; ++b) made.push_back(std::string(1, static_cast<char>(b)));

@@ -16,7 +16,7 @@ struct Case {
     std::string text;
 };
 
-// Two loops on threads of their own, over automata that they share, find what one finds alone.
+// Two loops on a separate thread, over automata that they share, find what one finds alone.
 void check_loops(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const Case> cases) {
     const std::size_t width = vocabulary->words();
     std::vector<std::shared_ptr<const Automaton>> automata;
@@ -46,7 +46,7 @@ void check_loops(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const 
         }
         alone.rows->grow(tokens);
     }
-    left.rows->begin(left.masks, width);  // nobody waits: its end does
+    left.rows->begin(left.masks, width);  // no caller waits: its end does
     left.rows.reset();
 }
 
@@ -68,7 +68,7 @@ int main() {
                 all.insert(all.end(), row.begin(), row.end());
                 all.push_back(static_cast<std::uint32_t>(matcher.mask_id()[0]));
                 matcher.advance(1 + static_cast<std::uint8_t>(c));
-                Matcher other(matcher);  // forks share what lies behind them
+                Matcher other(matcher);  // forks share what lies after them
                 other.rollback(1);
                 all.push_back(other.tokens_to_finish());
             }

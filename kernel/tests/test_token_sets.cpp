@@ -60,7 +60,7 @@ void written(std::mt19937& random) {
             sets.change(id, row);
             CHECK(row == row_of(now));
             CHECK(sets.base_of(id) == base);
-            const Set others = some(random, 20);  // beside which it stands
+            const Set others = some(random, 20);  // next to which it is
             row = row_of(joined(now, others));
             sets.restore(id, row);
             CHECK(row == row_of(joined(joined(now, others), without(held, now))));

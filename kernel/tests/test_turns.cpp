@@ -112,7 +112,7 @@ void turns() {
 // Many readers and writers, of which none is lost.
 void crowd() {
     StoreLock lock;
-    std::uint64_t number = 0, other = 0;  // equal whenever nobody writes
+    std::uint64_t number = 0, other = 0;  // equal whenever no caller writes
     std::atomic<unsigned> wrong = 0;
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < 6; ++i)
@@ -137,7 +137,7 @@ void crowd() {
     CHECK(wrong == 0 && number == 9000 && other == 9000);
 }
 
-// Sequences beside hostile constraints that are compiled and walked, while stores are left: equal masks as alone.
+// Sequences next to hostile constraints that are compiled and walked, while stores are left: equal masks as alone.
 void beside_hostile() {
     const programs::Words friendly = programs::tree(false, true);
     std::vector<Row> expected;
@@ -219,7 +219,7 @@ void moved() {
     ends = true;
     other.join();
     CHECK(equal);
-    // The same on purpose: an automaton apart is remembered, and gives the same masks.
+    // The same on purpose: an automaton apart is cached, and gives the same masks.
     const auto apart = automaton->apart();
     CHECK(apart->is_apart() && apart->store() != automaton->store() && automaton->apart() == apart && automaton->newest() == apart);
     Matcher there(apart);
@@ -378,7 +378,7 @@ void budgets() {
               states.back().accepting = true;
               (void)pool.graph(states);
           }) >= 100);
-    // Punctuation that no grammar had before: a bounded number is remembered.
+    // Punctuation that no grammar had before: a bounded number is cached.
     for (std::uint32_t i = 0; i < 100; ++i) {
         programs::Writer w;
         const std::uint32_t name = w.quoted(w.literal("a")), text = w.quoted(w.literal("x"));

@@ -16,7 +16,7 @@ constexpr std::size_t kLong = 12;  // bytes
 
 bool is_rough(std::uint8_t b) { return kRough[b >> 6] >> (b & 63) & 1; }
 
-struct Character {  // the one that stands open at a node
+struct Character {  // the one that is open at a node
     std::uint8_t bytes[4];
     std::uint8_t have, size;  // 0 of 0: none
 };

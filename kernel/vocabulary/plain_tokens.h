@@ -1,8 +1,8 @@
 // Tokens that a JSON string takes as they are, "smooth" ones: whole characters without quote, backslash or control, the
-// last of which may be cut off. All others, the rough ones, are a trie of their own.
+// last of which may be cut off. All others, the rough ones, are a separate trie.
 //
 // A state that comes back to itself by every such character, at most n times, has all smooth tokens of up to n
-// characters; only the rough ones need a walk, some thousands of nodes instead of the vocabulary. They stand in three
+// characters; only the rough ones need a walk, some thousands of nodes instead of the vocabulary. They are in three
 // tries: those whose first rough byte is a control, which such a state mostly does not take; long ones, few, which tell
 // counts apart that are all the same to the others; and the rest.
 #pragma once
@@ -32,7 +32,7 @@ public:
     static bool taken_by(const Loops& loops);
     enum Rough : unsigned { control, longer, rest, kinds };
     const Trie& rough(Rough kind) const { return rough_[kind]; }
-    // Smooth tokens of more than so many characters, and the others; each in no order that means anything.
+    // Smooth tokens of more than this many characters, and the others; each in no order that means anything.
     std::span<const std::uint32_t> longer_than(std::uint32_t characters) const { return std::span(by_length_).first(first(characters)); }
     std::span<const std::uint32_t> up_to(std::uint32_t characters) const { return std::span(by_length_).subspan(first(characters)); }
     std::uint32_t most_characters() const { return static_cast<std::uint32_t>(first_.size()); }

@@ -26,7 +26,7 @@ public:
         intern({});
         for (std::uint32_t i = trie_.size(); i-- > 0;) {
             ids_[i] = set_below(i);
-            // behind its own: sets of the nodes above read those of characters' last bytes only
+            // after its own: sets of the nodes above read those of characters' last bytes only
             if (const unsigned length = length_of(trie_.byte[i])) set_behind(i, length - 1);
         }
         std::vector<std::uint16_t> below;
@@ -77,7 +77,7 @@ private:
         atoms.blocks.insert(atoms.blocks.end(), more.blocks.begin(), more.blocks.end());
     }
 
-    // Below `node`, so many bytes of a character are still to come.
+    // Below `node`, this many bytes of a character are still to come.
     void join_rest(Atoms& atoms, std::uint32_t node, std::uint32_t prefix, unsigned left) {
         const std::uint32_t size = prefix > 0xffff ? 3 : prefix > 0xff ? 2 : 1;
         if (left == 1 || trie_.end[node] == node + 1) atoms.blocks.push_back(prefix << (32 - 8 * size) | size);
@@ -103,7 +103,7 @@ private:
         return intern(std::move(atoms));
     }
 
-    // Of a node with so many bytes of a character still to come, and of those below it inside the same.
+    // Of a node with this many bytes of a character still to come, and of those below it inside the same.
     void set_behind(std::uint32_t node, unsigned left) {
         if (trie_.end[node] == node + 1) return;
         Atoms atoms;

@@ -1,6 +1,6 @@
-// What stands below each node of the vocabulary's trie, as a set of atoms: ASCII bytes, and blocks of 64 characters
+// What is below each node of the vocabulary's trie, as a set of atoms: ASCII bytes, and blocks of 64 characters
 // (all UTF-8 bytes but the last). Where a state comes back to itself by every atom of a subtree, every token there is
-// legal and nothing below needs to be walked. Of a node inside a character, what stands behind the character.
+// legal and nothing below needs to be walked. Of a node inside a character, what is after the character.
 //
 // An atom for a prefix that a token ends in, inside a character, asks only that the state lives on.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace guideway {
 
-// The atoms by which a state comes back to itself, or to a sum, or a product that begins with one, of which it is a summand; made by `loops_of` (self_loops.h).
+// The self-loop class of a state q: atoms a with δ(q,a) = q; with `grows` also those that lead to a sum that contains q (self_loops.h).
 struct Loops {
     bool grows = false;  // there are such sums
     std::uint64_t ascii[2] = {0, 0};
@@ -44,12 +44,12 @@ public:
     std::span<const Block> blocks() const { return blocks_; }
     // None, as bits.
     std::vector<std::uint64_t> no_blocks() const { return std::vector<std::uint64_t>(blocks_.size() / 64 + 1); }
-    // Bytes still to come of the character that the node's byte belongs to, where what stands behind it is known; else 0.
+    // Bytes still to come of the character that the node's byte belongs to, where what is after it is known; else 0.
     unsigned left(std::uint32_t node) const { return below_[node] == kUnknown ? 0 : sets_[below_[node]].left; }
     // Whether all of the node's subtree, read from the start of a character on, loops, and none of its bytes is in `but`;
     // false inside a character.
     bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const { return left(node) == 0 && loop_behind(node, loops, but); }
-    // The same inside a character too, where the loops are of the state behind it.
+    // The same inside a character too, where the loops are of the state after it.
     bool loop_behind(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];
         if (id == kUnknown) return false;

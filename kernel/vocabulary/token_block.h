@@ -12,7 +12,7 @@
 
 namespace guideway {
 
-// Where tokens stand in a text: token i from starts[i] to starts[i + 1].
+// Where tokens are in a text: token i from starts[i] to starts[i + 1].
 struct TokenView {
     std::span<const std::uint32_t> starts;
     const char* text = nullptr;

@@ -58,7 +58,7 @@ public:
     const SmoothTokens& smooth() const { return *smooth_; }
     std::uint32_t longest() const { return longest_; }  // bytes of the longest token, at least 1
     bool spells_every_byte() const { return spells_every_byte_; }
-    // Where the ends of `text` begin with which some token begins, and goes on.
+    // Where the ends of `text` begin with which some token begins, and continues.
     std::vector<std::size_t> open_ends(std::string_view text) const;
     // Fewest tokens that spell `text`; kInfinite if they cannot.
     std::uint32_t fewest_tokens(std::string_view text) const;

@@ -31,7 +31,7 @@ GUIDEWAY_WIDE bool rises(const std::uint32_t* numbers, std::size_t steps) {
 }
 
 // A subtree ends at the next node that is not deeper. None ends before it (depth[end] would be too large), and since a
-// node is in as many subtrees as it is deep, the sum of their sizes says that none ends behind it.
+// node is in as many subtrees as it is deep, the sum of their sizes says that none ends after it.
 GUIDEWAY_WIDE bool nests(const std::uint32_t* end, const std::uint16_t* depth, std::int32_t n) {
     std::uint32_t bad = 0;
     std::uint64_t sizes = 0, depths = static_cast<std::uint64_t>(n);

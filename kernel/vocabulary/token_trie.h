@@ -2,7 +2,7 @@
 //
 // Node 0 is the root (the empty string). Node i's subtree is [i, end[i]); its first child is i + 1, the next child of
 // the same parent is end[child]. A walk that refuses a node jumps to its end; below a wide node (one of many children)
-// it goes straight to the children that it wants. Tokens stand in the order of their nodes, so a subtree's tokens are a
+// it goes straight to the children that it wants. Tokens are in the order of their nodes, so a subtree's tokens are a
 // range. The whole vocabulary is one such trie; a residual trie is what is left of it after a prefix that the current
 // component has taken.
 //

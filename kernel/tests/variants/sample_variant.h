@@ -1,4 +1,4 @@
-// The sampler's own source, compiled in a namespace of its own with the attribute of one variant.
+// The sampler's own source, compiled in a separate namespace with the attribute of one variant.
 #pragma once
 
 #include "sample.cpp"
