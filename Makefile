@@ -8,7 +8,7 @@ VLLM_PIP := .venv-vllm/bin/python -m pip --disable-pip-version-check install -q
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
-KERNEL := $(filter-out kernel/tests/% kernel/fuzz/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h)
+KERNEL := $(filter-out kernel/tests/% kernel/fuzz/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
 .PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser site verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 

@@ -1,4 +1,4 @@
-// Kernel errors become the classes of guideway.errors, which the module therefore needs at import.
+// Kernel errors become the classes of guideway.errors.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +26,13 @@ const char* class_of(ErrorKind kind) {
     return nullptr;
 }
 
+// The module guideway.errors, imported once. The caller holds the interpreter lock.
+nb::handle errors() {
+    static PyObject* module = nullptr;
+    if (!module) module = nb::module_::import_("guideway.errors").release().ptr();
+    return module;
+}
+
 void translate(const std::exception_ptr& thrown, void*) {
     try {
         std::rethrow_exception(thrown);
@@ -35,7 +42,7 @@ void translate(const std::exception_ptr& thrown, void*) {
             PyErr_SetString(PyExc_ValueError, error.what());
             return;
         }
-        const nb::object type = nb::module_::import_("guideway.errors").attr(name);
+        const nb::object type = errors().attr(name);
         std::string message = error.what();
         for (const char* limit : {"max_states", "max_work"})
             if (error.kind == ErrorKind::limit && message.find(std::string(limit) + " = ") != std::string::npos)

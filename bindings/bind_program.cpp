@@ -1,5 +1,5 @@
 #include "bindings.h"
-#include "writing.h"
+#include "encode/writing.h"
 
 namespace guideway {
 

@@ -1,4 +1,5 @@
-// The Python module guideway._kernel: a table of contents. Each bind_*.cpp binds one subject and holds no logic.
+// The Python module guideway._kernel. Each bind_*.cpp binds one subject; encode/ turns the Python objects of a grammar into
+// a program.
 #include "bindings.h"
 
 NB_MODULE(_kernel, m) {

@@ -47,7 +47,7 @@ LIMITS: dict[str, int | None] = {"docs": 0, "src": 0, "kernel": None}
 AREAS = {
     "docs": ["*.md", "docs/**/*.md", "kernel/*.md"],
     "src": ["src/**/*.py"],
-    "kernel": ["kernel/**/*.h", "kernel/**/*.hpp", "kernel/**/*.cpp", "bindings/*"],
+    "kernel": ["kernel/**/*.h", "kernel/**/*.hpp", "kernel/**/*.cpp", "bindings/*.*", "bindings/encode/*"],
 }
 
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -4,7 +4,7 @@
 #include "bindings.h"
 #include "guideway/base/error.h"
 #include "guideway/grammar/program.h"
-#include "writing.h"
+#include "encode/writing.h"
 
 namespace guideway {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "writing.h"
+#include "encode/writing.h"
 
 namespace guideway {
 

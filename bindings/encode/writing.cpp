@@ -1,4 +1,4 @@
-#include "writing.h"
+#include "encode/writing.h"
 
 #include <structmember.h>  // of a slot, in Python before 3.12
 
