@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/grammar/composite_language.h"
 #include "guideway/grammar/used_values.h"
@@ -413,24 +413,25 @@ void test_counts_without_rows() {
         }
 }
 
-int main() {
-    test_basics();
-    test_boolean_liveness();
-    test_alphabets();
-    test_needed();
-    test_universe();
-    test_search_inside_search();
-    test_shortest_numbers();
-    test_work_for_shortest_numbers();
-    test_units();
-    test_counts_without_rows();
-    test_counts_inside_counts();
-    test_hard_targets();
-    test_shortest_spellings();
-    test_spellings();
-    test_limits();
-    test_labels();
-    test_values();
-    test_strings_of_programs();
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
+    RUN(test_basics());
+    RUN(test_boolean_liveness());
+    RUN(test_alphabets());
+    RUN(test_needed());
+    RUN(test_universe());
+    RUN(test_search_inside_search());
+    RUN(test_shortest_numbers());
+    RUN(test_work_for_shortest_numbers());
+    RUN(test_units());
+    RUN(test_counts_without_rows());
+    RUN(test_counts_inside_counts());
+    RUN(test_hard_targets());
+    RUN(test_shortest_spellings());
+    RUN(test_spellings());
+    RUN(test_limits());
+    RUN(test_labels());
+    RUN(test_values());
+    RUN(test_strings_of_programs());
     return check::report();
 }

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <random>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/matcher/batch.h"
 #include "guideway/matcher/matcher.h"
@@ -121,15 +121,16 @@ void allowances() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     for (unsigned seed = 0; seed < 4; ++seed) {
-        for (const programs::Words& program : programs::all()) walk(program, seed);
+        for (const programs::Words& program : programs::all()) RUN(walk(program, seed));
         for (bool ordered : {false, true}) walk(programs::tree(ordered, true), seed);
-        for (unsigned kind = 0; kind < programs::kCounted; ++kind) walk(programs::counted(kind), seed);
+        for (unsigned kind = 0; kind < programs::kCounted; ++kind) RUN(walk(programs::counted(kind), seed));
     }
     CHECK(cuts > 1000);
-    counts_under_complements();
-    batches();
-    allowances();
+    RUN(counts_under_complements());
+    RUN(batches());
+    RUN(allowances());
     return check::report();
 }

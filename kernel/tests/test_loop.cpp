@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/logits/mask_logits.h"
 #include "guideway/matcher/batch.h"
@@ -134,14 +134,15 @@ bool refused(Call call) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
     std::mt19937 chance(3);
-    take_turns();
+    RUN(take_turns());
     for (const auto& program : {programs::tree(false, true), programs::demands(false), programs::calls(1)}) {
         const auto automaton = Automaton::compile(vocabulary, program);
-        for (int round = 0; round < 6; ++round) walk(automaton, chance);
-        for (int round = 0; round < 3; ++round) walk_on(automaton, chance);
+        for (int round = 0; round < 6; ++round) RUN(walk(automaton, chance));
+        for (int round = 0; round < 3; ++round) RUN(walk_on(automaton, chance));
         Matcher one(automaton);
         CHECK(refused([&] { LoopRows({{&one, 0, 0, 0}, {&one, 0, 0, 0}}); }));
         LoopRows rows({{&one, 0, 0, 0}});

@@ -1,7 +1,7 @@
 // Masks against advance, token by token, along random walks; rollback, fork, budgets; every memo setting the same.
 #include <random>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/matcher/matcher.h"
 #include "programs.h"
@@ -149,21 +149,22 @@ void tails() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     for (unsigned seed = 0; seed < 6; ++seed) {
         for (bool split : {false, true}) walk(programs::letters(split), seed);
         for (bool ordered : {false, true})
             for (bool space : {false, true}) walk(programs::tree(ordered, space), seed);
         for (bool ordered : {false, true}) budget(programs::tree(ordered, seed % 2), seed);
-        budget(programs::letters(true), seed);
+        RUN(budget(programs::letters(true), seed));
         for (const programs::Words& program : programs::all()) {
-            walk(program, seed);
-            budget(program, seed);
+            RUN(walk(program, seed));
+            RUN(budget(program, seed));
         }
-        for (unsigned kind = 0; kind < programs::kCounted; ++kind) walk(programs::counted(kind), seed);
+        for (unsigned kind = 0; kind < programs::kCounted; ++kind) RUN(walk(programs::counted(kind), seed));
     }
-    errors();
-    empty_parts();
-    tails();
+    RUN(errors());
+    RUN(empty_parts());
+    RUN(tails());
     return check::report();
 }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/matcher/matcher.h"
 #include "programs.h"
 
@@ -96,10 +96,11 @@ void test_exits_beyond_closures(const std::vector<std::string>& all) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     std::mt19937 chance(7);
     const auto all = tokens(chance);
-    test_bounds_after_no_bounds(all);
-    test_exits_beyond_closures(all);
+    RUN(test_bounds_after_no_bounds(all));
+    RUN(test_exits_beyond_closures(all));
     return check::report();
 }

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <random>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/logits/sample.h"
 
@@ -127,9 +127,10 @@ void parts() {
 
 }  // namespace
 
-int main() {
-    draws();
-    changes();
-    parts();
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
+    RUN(draws());
+    RUN(changes());
+    RUN(parts());
     return check::report();
 }

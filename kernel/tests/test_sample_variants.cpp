@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/logits/sample.h"
 #include "variants/variant.h"
 
@@ -47,7 +47,8 @@ std::vector<SampleVariant> variants() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     const auto all = variants();
     std::printf("%zu variants\n", all.size());
     std::mt19937_64 random(1);

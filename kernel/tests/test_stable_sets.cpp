@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/mask/leaf_walk.h"
 #include "guideway/mask/stable_sets.h"
@@ -166,13 +166,14 @@ void test_inside_characters() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     std::mt19937 chance(3);
     const auto all = tokens(chance);
-    test_promises(all);
-    test_hard_ones(all);
-    test_chains(all);
-    test_inside_characters();
+    RUN(test_promises(all));
+    RUN(test_hard_ones(all));
+    RUN(test_chains(all));
+    RUN(test_inside_characters());
     for (int round = 0; round < 80; ++round) {
         const ProgramWords program = round % 2 ? counted(chance) : runs(chance);
         try {

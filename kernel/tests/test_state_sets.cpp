@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/page_arena.h"
 #include "guideway/grammar/state_sets.h"
 #include "guideway/matcher/history.h"
@@ -144,15 +144,16 @@ void check_history() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     CHECK(keeps_apart(0));
     bool apart[3];
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < 3; ++i) threads.emplace_back([&apart, i] { apart[i] = keeps_apart(i + 1); });
     for (std::thread& one : threads) one.join();
     CHECK(apart[0] && apart[1] && apart[2]);
-    check_piece_arrays();
-    check_fronts();
-    check_history();
+    RUN(check_piece_arrays());
+    RUN(check_fronts());
+    RUN(check_history());
     return check::report();
 }

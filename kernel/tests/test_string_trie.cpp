@@ -2,7 +2,7 @@
 #include <random>
 #include <string>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/regex/encoding.h"
 #include "guideway/regex/expr.h"
 #include "guideway/regex/string_trie.h"
@@ -118,8 +118,9 @@ void test_long_ways() {
 
 }  // namespace
 
-int main() {
-    test_long_ways();
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
+    RUN(test_long_ways());
     for (unsigned seed = 0; seed < 60; ++seed)
         for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) test_random_sets(spelling, seed);
     return check::report();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/mask/suffix_tries.h"
 
 using namespace guideway;
@@ -53,7 +53,8 @@ void test_tokens_of_bytes() {
 
 }  // namespace
 
-int main() {
-    test_tokens_of_bytes();
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
+    RUN(test_tokens_of_bytes());
     return check::report();
 }

@@ -1,5 +1,5 @@
 // Masks of grammars that call themselves: what was worked out at one depth holds at every other; special tokens.
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/matcher/matcher.h"
 #include "programs.h"
@@ -85,11 +85,12 @@ void special_tokens() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     nested(programs::calls(0), {id_of('['), id_of('a'), id_of('b')}, {id_of('a'), id_of(']'), id_of(']')}, 12);
     nested(programs::calls(1), {id_of('c')}, {id_of('a')}, 8);
     nested(programs::calls(2), {id_of('[')}, {id_of(']'), id_of('['), id_of(']')}, 12);
     nested(programs::special(1), {programs::kSpecial}, {id_of('b'), programs::kSpecial, id_of('a'), id_of('b')}, 8);
-    special_tokens();
+    RUN(special_tokens());
     return check::report();
 }

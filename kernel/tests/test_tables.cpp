@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/byte_set.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/small_list.h"
@@ -63,9 +63,10 @@ void test_ids() {
 
 }  // namespace
 
-int main() {
-    test_index();
-    test_list();
-    test_ids();
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
+    RUN(test_index());
+    RUN(test_list());
+    RUN(test_ids());
     return check::report();
 }

@@ -4,7 +4,7 @@
 #include <span>
 #include <thread>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/matcher/batch.h"
 #include "guideway/matcher/matcher.h"
 #include "programs.h"
@@ -50,7 +50,8 @@ void check_loops(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const 
     left.rows.reset();
 }
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
     const Case cases[] = {{programs::tree(false, true), "{ \"kids\":[{\"name\":\"x\"}] , \"name\":\"y\" }"},
                           {programs::demands(false), "{ \"ab\":\"b\", \"a\" : \"ca\",\"name\":\"\"}"},
@@ -85,6 +86,6 @@ int main() {
         for (auto& thread : threads) thread.join();
         CHECK(equal == 20);
     }
-    check_loops(vocabulary, cases);
+    RUN(check_loops(vocabulary, cases));
     return check::report();
 }

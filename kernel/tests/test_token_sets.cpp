@@ -3,7 +3,7 @@
 #include <set>
 #include <vector>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/mask/token_sets.h"
 
 using namespace guideway;
@@ -76,7 +76,8 @@ void written(std::mt19937& random) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
     std::mt19937 random(7);
     for (int turn = 0; turn < 500; ++turn) written(random);
     return check::report();

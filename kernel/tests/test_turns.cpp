@@ -15,7 +15,7 @@
 #include <unistd.h>
 #endif
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/error.h"
 #include "guideway/matcher/batch.h"
 #include "guideway/matcher/compiled.h"
@@ -400,16 +400,17 @@ void budgets() {
 
 }  // namespace
 
-int main() {
-    turns();
-    crowd();
-    beside_hostile();
-    moved();
-    ids_run_out();
-    states_are_bounded();
-    warm_up_is_counted();
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
+    RUN(turns());
+    RUN(crowd());
+    RUN(beside_hostile());
+    RUN(moved());
+    RUN(ids_run_out());
+    RUN(states_are_bounded());
+    RUN(warm_up_is_counted());
     forks();
-    few_threads();
-    budgets();
+    RUN(few_threads());
+    RUN(budgets());
     return check::report();
 }

@@ -2,7 +2,7 @@
 // their bounds (which the sanitizers watch).
 #include <random>
 
-#include "check.hpp"
+#include "check.h"
 #include "guideway/base/checksum.h"
 #include "guideway/base/error.h"
 #include "guideway/matcher/matcher.h"
@@ -108,9 +108,10 @@ void damage() {
 
 }  // namespace
 
-int main() {
-    blocks();
-    checksums();
-    damage();
+int main(int argc, char** argv) {
+    check::begin(argc, argv);
+    RUN(blocks());
+    RUN(checksums());
+    RUN(damage());
     return check::report();
 }

@@ -1,7 +1,7 @@
 """Encodes a grammar as a program for the kernel: 32-bit words, as kernel/grammar/program.h defines.
 
 Grammars with equal words allow the same texts, so a digest of the words is the key of compiled automata. The encoder is
-bindings/write_program.cpp; it writes nodes in their order in the grammar.
+bindings/encode/write_program.cpp; it writes nodes in their order in the grammar.
 """
 
 from __future__ import annotations
