@@ -60,6 +60,12 @@ def test_tools() -> None:
     assert len(example("05").main()) == 1
 
 
+def test_chat() -> None:
+    mood, answer = example("06").main()
+    assert mood in ("yes", "no")
+    assert isinstance(answer, str)
+
+
 def test_stream_to_terminal() -> None:
     from rich.console import Console
 
