@@ -16,7 +16,7 @@ from mlx_lm.utils import hf_repo_to_path, load_model
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
-from guideway.engines.batching import CallCounts, by_length, by_padding, in_groups
+from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import RowCache, StateCache, closed_model, export_cache, own_rows
 from guideway.engines.mlx.cache import MLX, copied_state, like_cache, restore
 from guideway.engines.mlx.padded import PaddedBatch
@@ -74,6 +74,8 @@ class MlxEngine:
         self.vocab_size = int(logits.shape[-1])
         self._like: Any = like_cache(cache, supports_rollback=self.supports_rollback)
         self.context_size = configs.context_size(self._config(), context_size)
+        is_cpu = mx.default_device().type == mx.DeviceType.cpu
+        self._call_tokens = CALL_TOKENS if is_cpu else DEVICE_CALL_TOKENS
         self.counts = CallCounts()
         """The calls of the model so far."""
         self.pads_rows = self.supports_rollback and self._try_padding()
@@ -109,8 +111,7 @@ class MlxEngine:
 
         if not self.pads_rows:
             return by_length(rows, caches, run, alone=not self.supports_rollback)
-        lengths = [0 if cache is None else cache.length for cache in caches]
-        return in_groups(by_padding([len(row) for row in rows], lengths), rows, caches, run)
+        return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
 
     def _stored(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """Run rows whose keys and values are in a store."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
-from guideway.engines.batching import CallCounts, by_length, by_padding, in_groups
+from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows
 from guideway.engines.onnx.cache import NUMPY, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
@@ -67,6 +67,7 @@ class OnnxEngine:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be at least 1, got {threads}")
         self._session: Any = open_session(self._file, device, threads) if session is None else session
+        self._call_tokens = CALL_TOKENS if device == "cpu" else DEVICE_CALL_TOKENS
         self._graph: Graph = read_graph(self._session.get_inputs(), self._session.get_outputs(), config)
         self._outputs = ["logits", *self._graph.presents]
         self.context_size = configs.context_size(config, context_size)
@@ -94,7 +95,7 @@ class OnnxEngine:
         lengths = [0 if cache is None else cache.length for cache in caches]
         if max(lengths) + max(map(len, rows)) > self.context_size:  # padded rows would exceed the context
             return by_length(rows, caches, run)
-        return in_groups(by_padding([len(row) for row in rows], lengths), rows, caches, run)
+        return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
 
     @cached_property
     def pads_rows(self) -> bool:
