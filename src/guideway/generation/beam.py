@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["beam_search"]
 
-_TAKEN = ("max_tokens", "allow_truncation", "return_kv_cache")
+_TAKEN = ("max_tokens", "allow_truncation", "return_kv_cache", "kv_cache", "kv_hook")
 
 
 @dataclass

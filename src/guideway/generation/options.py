@@ -16,7 +16,8 @@ from guideway.arguments import integer
 from guideway.caching import cached
 from guideway.generation.scheduler import Limits
 from guideway.sampling import Sampler
-from guideway.sessions import ModelBase
+from guideway.sessions import KVCache, ModelBase
+from guideway.sessions.session import KVHook
 
 __all__ = [
     "BATCH",
@@ -75,6 +76,8 @@ class BaseOptions(TypedDict, total=False):
     token_healing: bool
     logprobs: int | None
     return_kv_cache: bool
+    kv_cache: KVCache | None
+    kv_hook: KVHook | None
     on_truncation: Literal["return", "raise"]
     chat_template_kwargs: Mapping[str, Any]
     batch_size: int
@@ -122,6 +125,14 @@ OPTIONS: dict[str, Option] = {
         " over forced tokens, too.",
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
+    "kv_cache": Option(
+        None, "The KV cache of what is before the prompt: `Session.kv_cache()`, or a soft prompt (`Model.soft_prompt`)."
+    ),
+    "kv_hook": Option(
+        None,
+        "A function of the session, called before each run of the model, that returns arrays which replace those of the"
+        " soft prompt of `kv_cache` (retrieval).",
+    ),
     "batch_size": Option(BATCH, "The maximum number of sequences that run together."),
     "progress": Option(False, "Show a progress bar on standard error, if that is a terminal."),
     "on_truncation": Option(
@@ -193,6 +204,8 @@ class GenerationSettings:
     return_kv_cache: bool
     raise_on_truncation: bool = False
     template_options: Mapping[str, Any] = field(default_factory=dict)
+    kv_cache: KVCache | None = None
+    kv_hook: KVHook | None = None
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
@@ -221,6 +234,8 @@ class GenerationSettings:
             return_kv_cache,
             wanted == "raise",
             _template_options(options),
+            options.get("kv_cache"),
+            options.get("kv_hook"),
         )
 
 

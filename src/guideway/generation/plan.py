@@ -124,16 +124,23 @@ class Plan:
         kept = (
             LOGITS_BYTES if self.settings.limits.bad_words else 0
         )  # rows are rewound for banned strings, and rarely otherwise
+        settings = self.settings
         if session is not None:
-            session.seed, session.sampler = self.settings.seed, self.settings.sampler
+            session.seed, session.sampler = settings.seed, settings.sampler
         else:
-            session = self.model.session(seed=self.settings.seed, sampler=self.settings.sampler, logits_bytes=kept)
+            session = self.model.session(
+                seed=settings.seed,
+                sampler=settings.sampler,
+                kv_cache=settings.kv_cache,
+                kv_hook=settings.kv_hook,
+                logits_bytes=kept,
+            )
             self._feed(session, prompt)
         if not len(session):
             raise EmptySequenceError("the prompt is empty and the tokenizer has no BOS token, so there are no logits")
         healed = _healed(session) if self.settings.token_healing else ""
         automaton = self.behind(healed)
-        room = session.context_size - len(session)
+        room = session.room
         if not room:
             raise ContextOverflowError(
                 f"the prompt fills the context of {session.context_size} tokens and leaves no room for output"
@@ -168,7 +175,7 @@ class Plan:
         if prompted.automaton is not None:
             session.constrain(prompted.automaton.matcher())
         limits = self.limits
-        room = session.context_size - len(session)
+        room = session.room
         if limits.min_tokens > room:
             raise ContextOverflowError(f"min_tokens is {limits.min_tokens}, and the context has room for {room}")
         if limits.max_tokens > room:
@@ -220,7 +227,8 @@ class Plan:
         if found is None and not is_cut:
             return None
         start = len(session) - len(tokens)
-        by: TokenLimit = "context" if start + row.limits.max_tokens >= session.context_size else "max_tokens"
+        room = session.room + len(tokens)
+        by: TokenLimit = "context" if row.limits.max_tokens >= room else "max_tokens"
         table = session.tokenizer.vocabulary
         following: str | None
         if found is None or is_cut:

@@ -71,7 +71,7 @@ def _resumed(model: ModelBase, state: GenerationState, options: Options) -> tupl
     plan = Plan(model, state.source, options)
     session = _session(model, state, plan)
     begun = len(state.tokens)
-    room = session.context_size - len(session)
+    room = session.room
     if not room:
         raise ContextOverflowError(f"the context of {session.context_size} tokens is full")
     limits = plan.limits
@@ -93,7 +93,11 @@ def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
     wanted = [*state.prompt, *state.tokens]
     known = state.kv_cache is not None and state.kv_cache.owner is model.engine
     session = model.session(
-        seed=settings.seed, row=state.row, sampler=settings.sampler, kv_cache=state.kv_cache if known else None
+        seed=settings.seed,
+        row=state.row,
+        sampler=settings.sampler,
+        kv_cache=state.kv_cache if known else settings.kv_cache,
+        kv_hook=settings.kv_hook,
     )
     there = session.tokens
     kept = common_length(there, wanted)

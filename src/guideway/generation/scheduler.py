@@ -243,7 +243,7 @@ class Row:
     @property
     def strides(self) -> bool:
         """Whether its next tokens need only their logits (multi-step decoding)."""
-        if not self._unwatched or self._forbidden or not self.session.is_waiting:
+        if not self._unwatched or self._forbidden or not self.session.is_waiting or self.session.kv_hook is not None:
             return False
         return len(self.session) - self._start >= self.limits.min_tokens
 
@@ -348,7 +348,7 @@ class Row:
         """Begin the run without the budget with these ids: from here, the budget changes the tokens."""
         limits = replace(
             self.limits,
-            max_tokens=self.session.context_size - self._start,
+            max_tokens=self.session.room + len(self.session) - self._start,
             complete=False,
             halt_on_divergence=False,
             logprobs=None if self.limits.logprobs is None else 0,
@@ -553,6 +553,11 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
                 if deferral is not None:
                     deferral.park(row)
                 continue
+            except Exception as error:
+                row.error = error
+        if row.session.kv_hook is not None and not row.is_over:
+            try:
+                row.session.call_hook()
             except Exception as error:
                 row.error = error
         if not row.is_over:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Posterior", "rejection", "smc"]
 
-_TAKEN = ("max_tokens", "temperature", "seed", "return_kv_cache")
+_TAKEN = ("max_tokens", "temperature", "seed", "return_kv_cache", "kv_cache", "kv_hook")
 _RESAMPLING_ROW = -1  # the stream of random numbers for resampling; no particle has it
 _FIRST_STREAM = 8  # the first stream of a particle's draws at one position
 

@@ -40,6 +40,8 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
     """
     work: list[Work] = []
     for session in dict.fromkeys(sessions):
+        if session.kv_hook is not None:
+            session.call_hook()
         cache, ids = session._plan()
         if ids:
             work.append((session, cache, ids))

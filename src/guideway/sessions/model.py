@@ -15,7 +15,7 @@ from guideway.sampling import Sampler
 from guideway.sessions import snapshot
 from guideway.sessions.kv_cache import KVCache
 from guideway.sessions.prefix_cache import PREFIX_BYTES, PrefixCache
-from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, Session
+from guideway.sessions.session import CHECKPOINT_BYTES, LOGITS_BYTES, KVHook, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class ModelBase:
         row: int = 0,
         sampler: Sampler | None = None,
         kv_cache: KVCache | None = None,
+        kv_hook: KVHook | None = None,
         logits_bytes: int = LOGITS_BYTES,
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> Session:
@@ -87,6 +88,10 @@ class ModelBase:
             row: The stream of the random numbers.
             sampler: How tokens are drawn; greedy by default.
             kv_cache: The start (`Session.kv_cache`, `soft_prompt`); None: `bos_ids`.
+            kv_hook: A function of the session that supplies external keys and values (retrieval). It is called before
+                each run of the model, and returns the arrays that replace those of the soft prompt of `kv_cache`, as
+                many positions as that has; None: they are unchanged. The keys and values of tokens that the model has
+                run stay as they are.
             logits_bytes: The number of bytes of earlier logits that it keeps for rewinding.
             checkpoint_bytes: The number of bytes of earlier states that it keeps, if the engine cannot truncate them.
 
@@ -95,7 +100,8 @@ class ModelBase:
 
         Raises:
             EngineError: The model is closed.
-            ValueError: `kv_cache` belongs to a different model.
+            ValueError: `kv_cache` belongs to a different model, or `kv_hook` was given without a soft prompt.
+            EngineError: `kv_hook` was given, and the engine's caches have no positions.
         """
         if sampler is not None and not isinstance(sampler, Sampler):
             raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
@@ -103,7 +109,7 @@ class ModelBase:
             raise TypeError(
                 f"kv_cache must be a KVCache (from Session.kv_cache or Model.soft_prompt), got {kv_cache!r}"
             )
-        return Session(
+        made = Session(
             self,
             seed=seed,
             row=row,
@@ -112,6 +118,19 @@ class ModelBase:
             logits_bytes=logits_bytes,
             checkpoint_bytes=checkpoint_bytes,
         )
+        if kv_hook is not None:
+            self._check_hook(kv_hook, kv_cache)
+            made.kv_hook = kv_hook
+        return made
+
+    def _check_hook(self, kv_hook: object, kv_cache: KVCache | None) -> None:
+        if not callable(kv_hook):
+            raise TypeError(f"kv_hook must be a function of the session, got {kv_hook!r}")
+        if kv_cache is None or kv_cache.prefix is None or not kv_cache.prefix.length:
+            raise ValueError("kv_hook needs kv_cache= with a soft prompt, which it replaces (Model.soft_prompt)")
+        arrays = self.run(self.engine.export, kv_cache.prefix)
+        if not self.engine.supports_rollback or any(array.ndim != 4 for array in arrays.values()):
+            raise EngineError(f"the caches of {self.name} have no positions, so kv_hook cannot replace some of them")
 
     def soft_prompt(self, arrays: Arrays) -> KVCache:
         """A KV cache from learned keys and values, for `session(kv_cache=...)`.

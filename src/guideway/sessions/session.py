@@ -6,7 +6,7 @@ share one pass, the last token of a generation needs none, and `rewind` only tru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,7 +18,7 @@ import numpy as np
 from guideway import masks
 from guideway.arguments import integer
 from guideway.compiler import Automaton, compile
-from guideway.engines.base import Cache, EngineLogits, Logits, on_cpu
+from guideway.engines.base import Arrays, Cache, EngineLogits, Logits, on_cpu
 from guideway.errors import (
     BudgetTooSmallError,
     ContextOverflowError,
@@ -39,7 +39,7 @@ from guideway.sessions.prefix_cache import common_length
 if TYPE_CHECKING:
     from guideway.sessions.model import ModelBase
 
-__all__ = ["Change", "Counts", "Parts", "Session"]
+__all__ = ["Change", "Counts", "KVHook", "Parts", "Session"]
 
 LOGITS_BYTES = 8 << 20
 """The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again."""
@@ -49,6 +49,10 @@ SHOWN_TOKENS = 16
 
 CHECKPOINT_BYTES = 64 << 20
 """The number of bytes of earlier states that a session keeps, if the engine cannot truncate states."""
+
+
+KVHook = Callable[["Session"], Arrays | None]
+"""Returns the keys and values of the soft prompt, or None: they are unchanged."""
 
 
 class Change(NamedTuple):
@@ -153,8 +157,16 @@ class Session:
         self._memory: list[_Memory] = []  # the sampler's state after each draw
         self._counted = [0, 0, 0]  # as in `Counts`
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
+        self.kv_hook: KVHook | None = None
+        """Supplies the keys and values of the soft prompt before each run of the model; see `Model.session`."""
+        self._hooked_at = -1  # the number of tokens at the last call of `kv_hook`
         if kv_cache is not None:
             self._start_from(kv_cache)
+
+    @property
+    def room(self) -> int:
+        """The number of tokens that the context has room for."""
+        return self.context_size - self._shift - len(self._tokens)
 
     @property
     def tokens(self) -> list[int]:
@@ -306,7 +318,7 @@ class Session:
         """
         if self.matcher is None:
             raise ValueError("Session.complete needs a constraint: call session.constrain(constraint) first")
-        room = self.context_size - self._shift - len(self._tokens)
+        room = self.room
         left = room if max_tokens is None else min(room, integer("max_tokens", max_tokens, 1))
         ids: list[int] = []
         try:
@@ -529,7 +541,7 @@ class Session:
         self._ring.rewind(kept)
         if self._checkpoints is not None:
             self._checkpoints.rewind(self._shift + kept)
-        self._ran = min(self._ran, kept)
+        self._ran, self._hooked_at = min(self._ran, kept), -1
         return removed
 
     def fork(self, *, row: int | None = None) -> Session:
@@ -546,6 +558,7 @@ class Session:
         other._return_to(self._mark())
         other._floor, other._counted = self._floor, list(self._counted)
         other._prefix, other._shift = self._prefix, self._shift
+        other.kv_hook, other._hooked_at = self.kv_hook, self._hooked_at
         other._shareable = self._shareable
         other.model_seconds = self.model_seconds
         other.mask_seconds = self.mask_seconds
@@ -634,6 +647,31 @@ class Session:
             self._checkpoints.put(kv_cache.cache)
         if kv_cache.logits is not None:
             self._ring.put(len(self._tokens), kv_cache.logits)
+
+    def call_hook(self) -> None:
+        """Call `kv_hook` if the model is to run at this position, and replace the keys and values of the soft prompt.
+
+        Raises:
+            ValueError: The hook returned another number of positions than the soft prompt has.
+            EngineError: The arrays do not fit the model.
+        """
+        if self.kv_hook is None or self._hooked_at == len(self._tokens) or self.has_logits:
+            return
+        arrays = self.kv_hook(self)
+        self._hooked_at = len(self._tokens)
+        if arrays is None:
+            return
+        run, engine, cache = self.model.run, self.model.engine, self._cache
+        prefix = run(engine.restore, arrays)
+        if prefix.length != self._shift:
+            raise ValueError(f"kv_hook must return the {self._shift} positions of the soft prompt, got {prefix.length}")
+        if cache is not None and cache.length > self._shift:
+            known = run(engine.export, cache)
+            joined = {name: np.concatenate([arrays[name], own[:, :, self._shift :]], 2) for name, own in known.items()}
+            cache = run(engine.restore, joined)
+        else:
+            cache = prefix
+        self._prefix, self._cache = prefix, cache
 
     def _kept(self, limit: int) -> Cache | None:
         """Return the engine's cache of at most the first `limit` tokens; None: there is none."""
