@@ -117,6 +117,9 @@ def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) ->
     for session in sessions:
         session.need_room(1)
     ids = [session.only_legal(tokens_left, compare=True) for session in sessions]
+    ids = [
+        session.kept_choice() if token_id is None else token_id for session, token_id in zip(sessions, ids, strict=True)
+    ]
     feed_all([session for session, token_id in zip(sessions, ids, strict=True) if token_id is None])
     before = [session.divergence for session in sessions]
     taken: list[Session] = []

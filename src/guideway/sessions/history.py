@@ -2,46 +2,121 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
+from numpy.typing import NDArray
 
 from guideway.engines.base import Cache, EngineLogits
 
-__all__ = ["Checkpoints", "LogitsRing"]
+__all__ = ["Checkpoints", "LogitsRing", "TopLogits"]
+
+
+TOP = 256
+"""The number of the largest logits that are kept of older positions: 3 KB per position."""
+
+_SPAN = 8.0
+"""Logits that are smaller than the largest one by more than this are not kept."""
+
+OLDER_POSITIONS = 1024
+"""The maximum number of older positions whose largest logits are kept."""
+
+
+class TopLogits:
+    """The largest logits of a position. Every other logit is at most `bound`.
+
+    Attributes:
+        ids: Their ids, ascending, int64.
+        values: The logits, float32.
+        bound: An upper bound of the others.
+    """
+
+    __slots__ = ("bound", "ids", "values")
+
+    def __init__(self, ids: NDArray[np.int64], values: NDArray[np.float32], bound: float) -> None:
+        self.ids, self.values, self.bound = ids, values, bound
+
+    @classmethod
+    def of(cls, logits: EngineLogits) -> TopLogits | None:
+        """Return the largest logits; None if some are not finite."""
+        most = min(TOP, len(logits))
+        bound = -np.inf  # if all are kept
+        if not isinstance(logits, np.ndarray):  # a tensor, on its device
+            values, ids = (np.asarray(one.cpu().numpy()) for one in cast(Any, logits).float().topk(most))
+            largest = values.max()
+        else:
+            largest, ids = logits.max(), np.arange(logits.size)
+            if logits.size > 8 * TOP:  # faster than to sort all
+                bound = float(largest) - _SPAN
+                ids = np.flatnonzero(logits > bound)
+            if ids.size > most:
+                ids = ids[np.argpartition(-logits[ids], most - 1)[:most]]
+            values = logits[ids]
+        if not np.isfinite(largest):
+            return None
+        if ids.size == most < len(logits):
+            bound = float(values.min())
+        order = np.argsort(ids)
+        return cls(ids[order].astype(np.int64), values[order].astype(np.float32), bound)
+
+    def best(self, mask: NDArray[np.uint32] | None) -> int | None:
+        """Return the legal token with the largest logit; None if these logits do not determine it, as for a tie."""
+        ids, values = self.ids, self.values
+        if mask is not None:
+            legal = (mask[ids >> 5] >> (ids & 31).astype(np.uint32)) & 1
+            ids, values = ids[legal != 0], values[legal != 0]
+        if not values.size:
+            return None
+        place = int(values.argmax())
+        largest = values[place]
+        return int(ids[place]) if largest > self.bound and np.count_nonzero(values == largest) == 1 else None
 
 
 class LogitsRing:
     """The logits of the last positions, ascending, within a byte budget.
 
-    Keeps at least the two newest, or the newest if the budget is 0.
+    Keeps at least the two newest, or the newest if the budget is 0. Of `OLDER_POSITIONS` positions before them, it keeps
+    the largest logits, unless the budget is 0.
     """
 
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self._least = 2 if budget_bytes else 1
         self._held: list[tuple[int, EngineLogits]] = []
+        self._older: list[tuple[int, TopLogits]] = []
 
     def at(self, position: int) -> EngineLogits | None:
         """Return the logits after `position` tokens if they are the newest that are kept."""
         return self._held[-1][1] if self._held and self._held[-1][0] == position else None
 
+    def top_at(self, position: int) -> TopLogits | None:
+        """Return the largest logits after `position` tokens if they are the newest that are kept."""
+        if self._held or not self._older or self._older[-1][0] != position:
+            return None
+        return self._older[-1][1]
+
     def put(self, position: int, logits: EngineLogits) -> None:
         """Store the logits of a position, and drop those of later positions."""
+        self.rewind(position - 1)
         held = self._held
-        while held and held[-1][0] >= position:
-            held.pop()
         held.append((position, logits))
         if len(held) > self._least and len(held) * logits.nbytes > self.budget_bytes:
-            del held[0]
+            oldest = held.pop(0)
+            top = TopLogits.of(oldest[1]) if self.budget_bytes else None
+            if top is not None:
+                self._older.append((oldest[0], top))
+                del self._older[:-OLDER_POSITIONS]
 
     def rewind(self, position: int) -> None:
         """Drop the logits of later positions."""
-        while self._held and self._held[-1][0] > position:
-            self._held.pop()
+        for kept in (self._held, self._older):
+            while kept and kept[-1][0] > position:
+                kept.pop()
 
     def copy(self) -> LogitsRing:
         """Return a copy that shares the arrays. The arrays are never modified."""
         other = LogitsRing(self.budget_bytes)
-        other._held = list(self._held)
+        other._held, other._older = list(self._held), list(self._older)
         return other
 
 

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Counts", "KVHook", "Parts", "Session"]
 
 LOGITS_BYTES = 8 << 20
-"""The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again."""
+"""The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again.
+
+Of 1,024 positions before these, the 256 largest logits are kept (3 KB each), which is enough for most greedy decisions.
+"""
 
 SHOWN_TOKENS = 16
 """The number of last tokens whose text the repr shows."""
@@ -421,6 +424,17 @@ class Session:
     def mask(self) -> masks.Row | None:
         """The mask that `only_legal` filled, uint32 [words]; None: every token is legal. Must not be modified."""
         return self._mask if self._masked else None
+
+    def kept_choice(self) -> int | None:
+        """Return the token that `draw` would return, from kept logits without running the model.
+
+        None: the model must run, or the logits of this position are kept as a whole. `only_legal` must have filled the
+        mask.
+        """
+        top = self._ring.top_at(len(self._tokens))
+        if top is None or not self.sampler.bare or self._narrowed:
+            return None
+        return top.best(self.mask)
 
     def draw(self, *, attempt: int = 0, unbudgeted: int | None = None) -> int:
         """Draw a token from the logits at this position, under the mask that `only_legal` filled.
