@@ -24,6 +24,7 @@ __all__ = [
     "LogitsTensor",
     "MultiStepEngine",
     "StepEngine",
+    "VerifyingEngine",
     "check_rows",
     "check_truncation",
     "decode_steps",
@@ -166,6 +167,28 @@ class MultiStepEngine(StepEngine, Protocol):
 
         Raises:
             EngineError: The first pass failed. The given caches are still valid.
+        """
+        ...
+
+
+@runtime_checkable
+class VerifyingEngine(StepEngine, Protocol):
+    """A `StepEngine` with rollback that can return the logits after each of several new tokens."""
+
+    def forward_all(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[Sequence[EngineLogits], Sequence[Cache]]:
+        """Run new tokens as `forward` does.
+
+        Args:
+            rows: As in `forward`; few tokens per row, since the logits of all are kept.
+            caches: As in `forward`.
+
+        Returns:
+            For each row the logits after each of its new tokens, float32 [tokens, vocab_size], and the new caches.
+
+        Raises:
+            EngineError: As in `forward`.
         """
         ...
 

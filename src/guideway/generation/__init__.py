@@ -11,6 +11,7 @@ plan.py                    one call: requests checked and compiled, prompts fed,
 scheduler.py               the generation loop: rows, rounds, limits
 deferral.py                worker threads for rows whose constraint needs too much work in a round
 unbudgeted.py              a row with banned strings without its token budget, for comparison
+speculation.py             speculative decoding: proposed tokens that the model checks in one pass
 multi_step.py              several tokens per engine call for rows that need no inspection
 stop_checker.py            stop strings, banned strings, which text may be shown
 streams.py                 results, text chunks and growing values as rows advance

@@ -78,6 +78,9 @@ class BaseOptions(TypedDict, total=False):
     return_kv_cache: bool
     kv_cache: KVCache | None
     kv_hook: KVHook | None
+    prompt_lookup_num_tokens: int
+    assistant_model: ModelBase | None
+    num_assistant_tokens: int
     on_truncation: Literal["return", "raise"]
     chat_template_kwargs: Mapping[str, Any]
     batch_size: int
@@ -133,6 +136,16 @@ OPTIONS: dict[str, Option] = {
         "A function of the session, called before each run of the model, that returns arrays which replace those of the"
         " soft prompt of `kv_cache` (retrieval).",
     ),
+    "prompt_lookup_num_tokens": Option(
+        0,
+        "Speculative decoding: check this number of tokens that followed the last tokens where they occurred before. The"
+        " text does not change. 0: none.",
+    ),
+    "assistant_model": Option(
+        None,
+        "Speculative decoding: a smaller model with the same vocabulary that proposes tokens. The text does not change.",
+    ),
+    "num_assistant_tokens": Option(5, "The number of tokens that `assistant_model` proposes at once."),
     "batch_size": Option(BATCH, "The maximum number of sequences that run together."),
     "progress": Option(False, "Show a progress bar on standard error, if that is a terminal."),
     "on_truncation": Option(
@@ -206,6 +219,9 @@ class GenerationSettings:
     template_options: Mapping[str, Any] = field(default_factory=dict)
     kv_cache: KVCache | None = None
     kv_hook: KVHook | None = None
+    prompt_lookup_num_tokens: int = 0
+    assistant_model: ModelBase | None = None
+    num_assistant_tokens: int = 5
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
@@ -236,6 +252,9 @@ class GenerationSettings:
             _template_options(options),
             options.get("kv_cache"),
             options.get("kv_hook"),
+            integer("prompt_lookup_num_tokens", options.get("prompt_lookup_num_tokens", 0), 0),
+            options.get("assistant_model"),
+            integer("num_assistant_tokens", options.get("num_assistant_tokens", 5), 1),
         )
 
 

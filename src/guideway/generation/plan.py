@@ -16,6 +16,7 @@ from guideway.errors import (
     BudgetTooSmallError,
     ContextOverflowError,
     EmptySequenceError,
+    EngineError,
     GuidewayError,
     InvalidTextError,
     InvalidTokenError,
@@ -35,6 +36,7 @@ from guideway.generation.options import (
 )
 from guideway.generation.results import Generation, GenerationState, TokenLimit, Truncation
 from guideway.generation.scheduler import Row
+from guideway.generation.speculation import AssistantDrafter, Drafter, PromptLookup, check_assistant
 from guideway.jsontext.pointer import pointer_at
 from guideway.sessions import LOGITS_BYTES, ModelBase, Session, feed_all
 from guideway.tokenizers import TextStream
@@ -104,6 +106,7 @@ class Plan:
             self.source = with_family(constraints.of(output), model.tokenizer)
         self.settings = GenerationSettings.of(options, constrained=output is not None, sampled=sampled, own=own or {})
         _check_ids(self.settings, len(model.vocabulary))
+        self._check_drafts()
         self.automaton: Automaton | None = None
         self.limits = self.settings.limits
         if self.source is None:
@@ -180,7 +183,26 @@ class Plan:
             raise ContextOverflowError(f"min_tokens is {limits.min_tokens}, and the context has room for {room}")
         if limits.max_tokens > room:
             limits = replace(limits, max_tokens=room)
-        return Row(session, limits, healed=prompted.healed, free_after=self.source is None)
+        row = Row(session, limits, healed=prompted.healed, free_after=self.source is None)
+        row.drafter = self._drafter()
+        return row
+
+    def _drafter(self) -> Drafter | None:
+        settings = self.settings
+        if settings.assistant_model is not None:
+            return AssistantDrafter(settings.assistant_model, settings.num_assistant_tokens)
+        return PromptLookup(settings.prompt_lookup_num_tokens) if settings.prompt_lookup_num_tokens else None
+
+    def _check_drafts(self) -> None:
+        settings, engine = self.settings, self.model.engine
+        if settings.assistant_model is not None:
+            check_assistant(self.model, settings.assistant_model)
+        elif not settings.prompt_lookup_num_tokens:
+            return
+        if not engine.supports_rollback or not hasattr(engine, "forward_all"):
+            raise EngineError(
+                f"speculative decoding needs an engine with rollback and forward_all; {self.model.name} has none"
+            )
 
     def result(self, row: Row) -> Generation[Any]:
         """Return the result of a finished row. Raises the error that ended it."""
@@ -208,6 +230,8 @@ class Plan:
             tuple(row.steps),
             truncation,
             stream.pending,
+            row.drafted,
+            row.accepted,
         )
         if truncation is not None and self._refuses(row, truncation):
             raise TruncatedError(_truncated(truncation, self.settings.limits.max_tokens, session, row.begun), found)

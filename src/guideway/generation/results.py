@@ -153,6 +153,8 @@ class Generation(Generic[T_co]):
         stopped_by: The stop string that ended the text; it is not in the text.
         steps: The log-probabilities of each token, if `logprobs` was given.
         truncation: How `max_tokens` or the context cut or shortened the text; None if they did not.
+        drafted: The number of tokens that were proposed by speculative decoding.
+        accepted: The number of these that were taken.
         incomplete_bytes: The bytes of an incomplete character at the end of the text; often none.
     """
 
@@ -168,6 +170,8 @@ class Generation(Generic[T_co]):
     steps: tuple[TokenLogprobs, ...] = ()
     truncation: Truncation | None = None
     incomplete_bytes: bytes = b""
+    drafted: int = 0
+    accepted: int = 0
 
     def __repr__(self) -> str:
         name, shown = ("text", repr(self.text)) if self.value is None else ("value", repr(self.value))

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
 from guideway.generation.deferral import JOIN_WORK, Deferral, WorkDeferred, bound_work
 from guideway.generation.multi_step import stride
+from guideway.generation.speculation import Drafter, speculate
 from guideway.generation.stop_checker import Watch
 from guideway.generation.unbudgeted import SETTLED, UnbudgetedRun
 from guideway.matcher import Matcher
@@ -92,6 +93,9 @@ class Row:
         lowest: The lowest position to which the row was rewound in a multi-step call.
         healed: The text at the start that is not output.
         free_after: The constraint applies only to `healed`.
+        drafter: Proposes tokens (speculative decoding); None: nothing does.
+        drafted: The number of proposed tokens.
+        accepted: The number of those that were taken.
         earlier: The first token that a token budget changed before the row was resumed; None: there is none.
 
     Raises:
@@ -147,6 +151,8 @@ class Row:
         self._ends = self._eos_ids | limits.stop_token_ids
         self._unwatched = not limits.bad_words and limits.stopping_criteria is None and limits.logprobs is None
         self.lowest = sys.maxsize
+        self.drafter: Drafter | None = None
+        self.drafted = self.accepted = 0
 
     @property
     def tokens(self) -> list[int]:
@@ -562,9 +568,13 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
                 row.error = error
         if not row.is_over:
             going.append(row)
-    if strides and going and all(row.strides for row in going):
-        stride(going)
-        return
+    if going and all(row.strides for row in going):
+        if any(row.drafter is not None for row in going):
+            speculate(going)
+            return
+        if strides:
+            stride(going)
+            return
     # Rows that already generate do not wait for the whole of a long prompt.
     is_chunked = any(row.has_drawn for row in going)
     feed_all([row.session for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)

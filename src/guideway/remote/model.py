@@ -179,11 +179,11 @@ class RemoteModel(GeneratingModel):
             (),
             cut,
             b"",
-            usage,
-            tuple(dialogue.attempts),
-            dialogue.plan,
-            found.repairs,
-            found.reasoning,
+            usage=usage,
+            attempts=tuple(dialogue.attempts),
+            plan=dialogue.plan,
+            repairs=found.repairs,
+            reasoning=found.reasoning,
         )
 
     # -- synchronous calls

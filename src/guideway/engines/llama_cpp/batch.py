@@ -71,8 +71,8 @@ class DecodeBatch:
         self._tokens[:count], self._positions[:count] = [row[0] for row in rows], [one.tip for one in sequences]
 
 
-def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Columns:
-    """Concatenate the new tokens of sequences. Logits are needed after the last token of each."""
+def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Columns:
+    """Concatenate the new tokens of sequences. Logits are needed after the last token of each, or after every token."""
     tokens: list[int] = []
     positions: list[int] = []
     numbers: list[int] = []
@@ -82,7 +82,7 @@ def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]]) -> Colum
         tokens += ids
         positions += range(start, start + count)
         numbers += [sequence.number] * count
-        wanted += [0] * (count - 1)
+        wanted += [int(every)] * (count - 1)
         wanted.append(1)
     return tokens, positions, numbers, wanted
 

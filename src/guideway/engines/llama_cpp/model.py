@@ -89,6 +89,31 @@ class LlamaCppEngine:
         found = [run_state(self._context, self._pool, row, one) for row, one in zip(rows, caches, strict=True)]
         return np.array([logits for logits, _ in found]), [state for _, state in found]
 
+    def forward_all(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[list[Logits], list[Cache]]:
+        """See `VerifyingEngine`."""
+        self._check_open()
+        check_rows(self, rows, caches)
+        taken: dict[int, CellSequence] = {}
+        try:
+            self._take(caches, taken)
+            found = np.array(self._context.running.run(list(taken.values()), rows, every=True))
+        except BaseException:
+            self._cut(taken.values())
+            raise
+        ends = np.cumsum([len(row) for row in rows]).tolist()
+        logits = [found[end - len(row) : end] for row, end in zip(rows, ends, strict=True)]
+        return logits, [CachedPrefix(sequence, sequence.tip) for sequence in taken.values()]
+
+    def _take(self, caches: Sequence[Cache | None], taken: dict[int, CellSequence]) -> None:
+        """Add a sequence for each cache, by number."""
+        for cache in caches:
+            sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
+            if sequence.number in taken:  # two rows extend the same cache value
+                sequence = sequence.copy()
+            taken[sequence.number] = sequence
+
     def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
         """See `MultiStepEngine`. The logits are in llama.cpp's memory, and no cache values are made between passes."""
         self._check_open()
@@ -97,11 +122,7 @@ class LlamaCppEngine:
         check_rows(self, rows, caches)
         taken: dict[int, CellSequence] = {}
         try:
-            for cache in caches:
-                sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
-                if sequence.number in taken:  # two rows extend the same cache value
-                    sequence = sequence.copy()
-                taken[sequence.number] = sequence
+            self._take(caches, taken)
             if not self._context.running.go_on(list(taken.values()), rows, draw):
                 self._cut(taken.values())
         except BaseException:

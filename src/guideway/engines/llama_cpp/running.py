@@ -28,8 +28,11 @@ class Running:
         self._batch = DecodeBatch(size)
         self._outputs = Outputs(width)
 
-    def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> Logits:
-        """Run new tokens of sequences and advance their tips. Return the logits after each. Raises `EngineError`."""
+    def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Logits:
+        """Run new tokens of sequences and advance their tips. Return the logits after each. Raises `EngineError`.
+
+        `every`: the logits after each token, those of one sequence after those of the other.
+        """
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one token per row: the common case
             self._batch.put(sequences, rows)
@@ -37,7 +40,7 @@ class Running:
             for sequence in sequences:
                 sequence.tip += 1
             return self._outputs.lent(self._handle, total)
-        columns, blocks = laid_out(sequences, rows), []
+        columns, blocks = laid_out(sequences, rows, every=every), []
         for begin in range(0, total, self._size):
             wanted = self._batch.fill(columns, begin)
             self._decode(total)

@@ -129,12 +129,34 @@ class MlxEngine:
         logits = self._run_padded(held, left, logits=True)
         return logits, [RowCache(row, 0, row.tip) for row in held]
 
-    def _run_padded(self, held: Sequence[StoredRow], new: Sequence[Sequence[int]], *, logits: bool) -> Any:
-        """Run new tokens of rows, and return the logits of the last token of each if they are wanted."""
+    def forward_all(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[list[Logits], list[Cache]]:
+        """See `VerifyingEngine`. Models that do not pad rows run each row in its own call."""
+        if self._model is None:
+            raise closed_model()
+        check_rows(self, rows, caches)
+        groups = [list(range(len(rows)))] if self.pads_rows else [[number] for number in range(len(rows))]
+        logits: list[Any] = [None] * len(rows)
+        made: list[Any] = [None] * len(rows)
+        for members in groups:
+            new = [rows[i] for i in members]
+            own = [None if (cache := caches[i]) is None else own_rows(cache, MLX) for i in members]
+            held = arranged(own, [len(row) for row in new], self._like.batch, spare=1)
+            self.counts.add(len(new), len(rows), sum(map(len, new)))
+            found = self._run_padded(held, new, logits=True, every=True)
+            for number, row, here, one in zip(members, new, found, held, strict=True):
+                logits[number], made[number] = here[: len(row)], RowCache(one, 0, one.tip)
+        return logits, made
+
+    def _run_padded(
+        self, held: Sequence[StoredRow], new: Sequence[Sequence[int]], *, logits: bool, every: bool = False
+    ) -> Any:
+        """Run new tokens of rows. Returns the logits of the last token of each, or of every column, if they are wanted."""
         batch = PaddedBatch(held, new)
         try:
             made = self._model(batch.ids, cache=batch.layers)
-            found = batch.last(made) if logits else None
+            found = (made.astype(mx.float32) if every else batch.last(made)) if logits else None
             mx.eval(*([] if found is None else [found]), batch.store.arrays)
         except Exception as error:  # MLX raises various exceptions
             raise EngineError(f"MLX failed on {len(new)} rows of {batch.width} tokens: {error}") from error

@@ -56,8 +56,11 @@ class Graph:
         feeds["position_ids"] = np.maximum(positions, 0).astype(kinds["position_ids"])
         return feeds
 
-    def feeds(self, ids: NDArray[np.int64], cached: int) -> dict[str, NDArray[Any]]:
-        """Return the inputs except the cache, for ids of shape [rows, new] after `cached` tokens."""
+    def feeds(self, ids: NDArray[np.int64], cached: int, keep: int = 1) -> dict[str, NDArray[Any]]:
+        """Return the inputs except the cache, for ids of shape [rows, new] after `cached` tokens.
+
+        `keep`: the number of last tokens whose logits are needed.
+        """
         (count, new), kinds = ids.shape, self.integers
         feeds: dict[str, NDArray[Any]] = {"input_ids": ids.astype(kinds["input_ids"], copy=False)}
         if "attention_mask" in kinds:
@@ -66,7 +69,7 @@ class Graph:
             span = np.arange(cached, cached + new, dtype=kinds["position_ids"])
             feeds["position_ids"] = np.ascontiguousarray(np.broadcast_to(span, (count, new)))
         if "num_logits_to_keep" in kinds:
-            feeds["num_logits_to_keep"] = np.array(1, dtype=kinds["num_logits_to_keep"])
+            feeds["num_logits_to_keep"] = np.array(keep, dtype=kinds["num_logits_to_keep"])
         if self.has_branch:
             feeds["use_cache_branch"] = np.array([cached > 0])
         return feeds

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
-from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows
+from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows, row_caches
 from guideway.engines.onnx.cache import NUMPY, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
@@ -97,6 +97,27 @@ class OnnxEngine:
             return by_length(rows, caches, run)
         return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
 
+    def forward_all(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[list[Logits], list[Cache]]:
+        """See `VerifyingEngine`. Rows of equal lengths run together."""
+        check_rows(self, rows, caches)
+        found: list[Logits] = [np.empty(0, np.float32)] * len(rows)
+        numbers = iter(range(len(rows)))
+        place = {id(row): next(numbers) for row in rows}
+
+        def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
+            self.counts.add(len(some), len(rows), sum(map(len, some)))
+            past, ids = gather(self._graph, held), np.array(some, dtype=np.int64)
+            feeds = self._graph.feeds(ids, past.tip, keep=ids.shape[1])
+            logits, arrays = self._run(ids, past.arrays, feeds, every=True)
+            for row, own in zip(some, logits, strict=True):
+                found[place[id(row)]] = own
+            return logits[:, -1], row_caches(ArrayBatch(NUMPY, arrays), past.tip + ids.shape[1])
+
+        _, made = by_length(rows, caches, run)
+        return found, made
+
     @cached_property
     def pads_rows(self) -> bool:
         """Whether rows of different lengths run together.
@@ -162,9 +183,17 @@ class OnnxEngine:
         self._session = None
 
     def _run(
-        self, ids: NDArray[np.int64], past: tuple[NDArray[Any], ...], inputs: Mapping[str, NDArray[Any]]
+        self,
+        ids: NDArray[np.int64],
+        past: tuple[NDArray[Any], ...],
+        inputs: Mapping[str, NDArray[Any]],
+        *,
+        every: bool = False,
     ) -> tuple[Logits, tuple[NDArray[Any], ...]]:
-        """Run ids of shape [rows, new]. Returns the last logits and the new arrays. `inputs`: of `Graph.feeds`."""
+        """Run ids of shape [rows, new]. Returns the last logits (or `every`) and the new arrays.
+
+        `inputs`: of `Graph.feeds`.
+        """
         if self._session is None:
             raise closed_model()
         feeds = {**inputs, **dict(zip(self._graph.pasts, past, strict=True))}
@@ -173,6 +202,8 @@ class OnnxEngine:
         except Exception as error:  # the exception classes of the runtime have no other common base
             shape = f"{ids.shape[0]} rows of {ids.shape[1]} tokens after {past[0].shape[2]} cached tokens"
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
+        if every:
+            return logits.astype(np.float32, copy=False), tuple(presents)
         last = logits[:, -1, :].astype(
             np.float32, copy=logits.shape[1] > 1
         )  # a view would keep the logits of all tokens

@@ -137,6 +137,41 @@ class TransformersEngine:
         whole = found if len(part) == len(rows) else stacked(logits)
         return whole, [RowCache(row, 0, row.tip) for row in held]
 
+    def forward_all(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
+    ) -> tuple[list[Any], list[Cache]]:
+        """See `VerifyingEngine`. Models that do not pack rows run each row in its own call."""
+        if self._model is None:
+            raise closed_model()
+        check_rows(self, rows, caches)
+        if not self.packs_rows:
+            return self._single(rows, caches)
+        own = [None if cache is None else own_rows(cache, TORCH) for cache in caches]
+        held = arranged(own, [len(row) for row in rows], self._like.batch)
+        batch = PackedBatch(held, rows, self._device)
+        batch.last = torch.arange(batch.ids.shape[1], device=self._device)
+        found = self._run_packed(batch)
+        self.counts.add(len(rows), len(rows), batch.ids.shape[1])
+        logits, start = [], 0
+        for row, new in zip(held, rows, strict=True):
+            logits.append(found[start : start + len(new)])
+            row.tip += len(new)
+            start += len(new)
+        return logits, [RowCache(row, 0, row.tip) for row in held]
+
+    def _single(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[list[Any], list[Cache]]:
+        """`forward_all` for rows that run in their own calls."""
+        logits: list[Any] = []
+        made: list[Cache] = []
+        for row, cache in zip(rows, caches, strict=True):
+            cached = 0 if cache is None else cache.length
+            found = self._run([row], gather([cache], cached, supports_rollback=True), keep=len(row))
+            self.counts.add(1, len(rows), len(row))
+            own = found.logits[0].float()
+            logits.append(own if self.on_device else own.cpu().numpy())
+            made += made_caches(_cache_of(found), cached + len(row), supports_rollback=True)
+        return logits, made
+
     def _run_packed(self, batch: PackedBatch) -> Any:
         """Return the logits of the last token of each row."""
         try:
@@ -205,12 +240,12 @@ class TransformersEngine:
     def close(self) -> None:
         self._model = None
 
-    def _run(self, rows: Sequence[Sequence[int]], past: Any) -> Any:
+    def _run(self, rows: Sequence[Sequence[int]], past: Any, keep: int = 1) -> Any:
         ids = torch.tensor([list(row) for row in rows], device=self._device)
         before = {} if past is None else {self._past: past}
         try:
             with torch.inference_mode():
-                return self._model(input_ids=ids, use_cache=True, logits_to_keep=1, **before)
+                return self._model(input_ids=ids, use_cache=True, logits_to_keep=keep, **before)
         except Exception as error:  # model classes raise various exceptions
             check_place(self._model.device, self._device)
             raise EngineError(
