@@ -25,7 +25,7 @@ __all__ = ["AssistantDrafter", "Drafter", "PromptLookup", "check_assistant", "sp
 _SIZES = (3, 2)
 """The numbers of last tokens that are searched for in the earlier tokens."""
 _FEW = 32
-"""With more pending tokens than this, a row runs them in a pass of their own, which gives no logits of each."""
+"""With more pending tokens than this, a row runs them in a separate pass, which gives no logits of each."""
 
 
 class Drafter(Protocol):
