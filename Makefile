@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser site verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser site verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -72,6 +72,8 @@ one-store: .venv/.test             ## compare the masks of 10,000 constraints in
 	$(BIN)/python -m tests.campaigns.one_store
 walks: .venv/.test                 ## compare a million masked walks over random schemas with `jsonschema`
 	$(BIN)/python -m tests.campaigns.walks
+mixes: .venv/.test                 ## compare 2,000 random mixes of requests with single runs; MODEL=hf:NAME, mlx:FOLDER, gguf:FILE
+	$(BIN)/python -m tests.campaigns.mixes --model $(or $(MODEL),tiny)
 python-types: .venv/.test          ## draw texts of 3,000 random Python types: Pydantic accepts all of them
 	$(BIN)/python -m tests.campaigns.python_types
 lint: .venv/.lint                  ## check rules and layout with ruff

@@ -129,6 +129,8 @@ class Plan:
         )  # rows are rewound for banned strings, and rarely otherwise
         settings = self.settings
         if session is not None:
+            if settings.kv_cache is not None or settings.kv_hook is not None:
+                raise ValueError("kv_cache= and kv_hook= do not apply here: the session of the chat has its KV cache")
             session.seed, session.sampler = settings.seed, settings.sampler
         else:
             session = self.model.session(
