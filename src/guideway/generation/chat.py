@@ -439,7 +439,7 @@ class Chat:
         output = Reasoning(LiteralText(""), begin="" if is_open else begin, end=end, special=special)
         marks = len(encode(end)) + (0 if is_open else len(encode(begin)))
         own = {name: options[name] for name in _OF_REASONING if name in options}
-        found = yield ModelReply(session.model, session, output, {**own, "max_tokens": most + marks + 2}, shown=False)
+        found = yield ModelReply(session.model, session, output, {**own, "max_tokens": most + marks + 1}, shown=False)
         session.constrain(None)
         if session.tokens[-1] in session.tokenizer.eos_ids:
             session.rewind(1)

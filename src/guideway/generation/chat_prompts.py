@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -73,13 +74,13 @@ def prompt_text(
     given = dict(options or {})
     calls = tool_calls_in(source)
     if calls is None or not calls.tools or "tools" in given:
-        return tokenizer.render_chat(messages, **given)
+        return _rendered(tokenizer, messages, given)
     tools = [tool.to_openai() for tool in calls.tools]
     template = tokenizer.template_for(tools, given.get("chat_template"))
     if template is None or takes_tools(template):
         if calls.choice != "auto":
             given.setdefault("tool_choice", calls.choice)
-        return tokenizer.render_chat(messages, tools=tools, **given)
+        return _rendered(tokenizer, messages, {**given, "tools": tools})
     if warn:
         warnings.warn(
             "the chat template takes no tools, so they are described in the system message; the model may not have"
@@ -94,6 +95,33 @@ def prompt_text(
             raise
         merged = messages_as_text(messages, calls.tools, calls.family, system=False)
         return tokenizer.render_chat(merged, **given)
+
+
+def _rendered(tokenizer: Tokenizer, messages: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> str:
+    """Render messages. Some templates need the arguments of calls as a JSON text, and fail for a dict."""
+    try:
+        return tokenizer.render_chat(messages, **given)
+    except ChatTemplateError:
+        changed = [_with_json_arguments(message) for message in messages]
+        if changed == list(messages):
+            raise
+        try:
+            return tokenizer.render_chat(changed, **given)
+        except ChatTemplateError:
+            pass
+        raise
+
+
+def _with_json_arguments(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a message whose tool calls have their arguments as a JSON text."""
+    calls = []
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", call) if isinstance(call, Mapping) else {}
+        if not isinstance(function.get("arguments"), Mapping):
+            return message
+        text = json.dumps(function["arguments"], ensure_ascii=False, default=str)
+        calls.append({**call, "function": {**function, "arguments": text}})
+    return {**message, "tool_calls": calls} if calls else message
 
 
 @cached(64)

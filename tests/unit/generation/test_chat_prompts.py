@@ -163,6 +163,20 @@ def test_variables_of_the_template(tmp_path: Path) -> None:
         prompt(one, continued, chat_template_kwargs={"continue_final_message": True, "add_generation_prompt": True})
 
 
+def test_templates_that_need_arguments_as_text(tmp_path: Path) -> None:
+    template = (
+        "{% for tool in tools or [] %}{{ tool.function.name }}{% endfor %}{% for message in messages %}"
+        "{{ message.role + ':' + message.content }}"
+        "{% for call in message.tool_calls or [] %}{{ '<tool_call>' + call.function.arguments }}{% endfor %}{% endfor %}"
+    )
+    one = model(tmp_path, template)
+    messages = [USER, Reply(calls=(ToolCall("add", {"a": 1, "b": 2}),)).as_message()]
+    expected = 'adduser:What is 1 + 2?assistant:<tool_call>{"a": 1, "b": 2}'
+    assert prompt_text(one.tokenizer, messages, gw.ToolCalls([add])) == expected
+    with pytest.raises(ChatTemplateError, match="can only concatenate"):
+        prompt_text(one.tokenizer, [{"role": "user", "content": 3}], gw.ToolCalls([add]))
+
+
 def test_the_choice_is_a_variable_of_the_template(tmp_path: Path) -> None:
     one = model(tmp_path, "{{ tools[0].function.name }} {{ tool_choice | default('free') }}")
     assert prompt_text(one.tokenizer, [USER], gw.ToolCalls([add], family="hermes")) == "add free"
