@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import time
 
@@ -30,18 +31,26 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)  # sequences that end early are what is provoked here
-    failed = 0
+    failed, total = 0, 0.0
     for name, check in CHECKS.items():
         if not name.startswith(given.only):
             continue
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), _cpu_seconds()
         try:
             good, line = check(given.seed)
         except Exception as error:
             good, line = False, f"{type(error).__name__}: {error}"
         failed += not good
-        print(f"{'ok  ' if good else 'FAIL'} {name}: {line} [{time.perf_counter() - start:.0f} s]", flush=True)
+        seconds, cpu = time.perf_counter() - start, _cpu_seconds() - cpu
+        print(f"{'ok  ' if good else 'FAIL'} {name}: {line} [{seconds:.0f} s, CPU {cpu:.0f} s]", flush=True)
+        total += cpu
+    print(f"CPU {total:.0f} s")
     return int(failed > 0)
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 if __name__ == "__main__":
