@@ -42,7 +42,7 @@ _AVOID = re.compile(rf"(?<![\w-])(?:{'|'.join(AVOID)})(?![\w-])", re.IGNORECASE)
 EXCEPTIONS: dict[str, list[str]] = {}
 
 # The largest number of words in an area; None: not limited yet.
-LIMITS: dict[str, int | None] = {"docs": 0, "src": 0, "kernel": None}
+LIMITS: dict[str, int | None] = {"docs": 0, "src": 0, "kernel": 20}
 
 AREAS = {
     "docs": ["*.md", "docs/**/*.md", "kernel/*.md"],

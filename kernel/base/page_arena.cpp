@@ -69,7 +69,7 @@ private:
     std::array<std::uint64_t, kUnits / 64> words_{};
 };
 
-// Lies at the beginning of its own memory. All of it is stretches: pieces that are in use, and between them what is free.
+// The header of a chunk. The rest consists of stretches: pieces that are in use, and free ones between them.
 struct Chunk {
     Marks begins, free;  // a stretch begins there, and is free
 };

@@ -558,7 +558,7 @@ std::uint32_t Pool::draw(double number) {
     return ids_[last];
 }
 
-// What is allowed and what is not, each summed against the largest of its own kind, so that little that is allowed is
+// What is allowed and what is not, each summed against the largest of the same kind, so that little that is allowed is
 // not lost next to much that is not.
 struct Sums {
     double legal = 0, outside = 0;
