@@ -107,7 +107,8 @@ class Guideway(Engine):
         import guideway as gw
 
         try:
-            return gw.compile(gw.JsonSchema(schema, profile="exact"), self.vocabulary, cache=False)
+            with gw.cache.disabled():  # else an equal schema of an earlier pass would not be lowered again
+                return gw.compile(gw.JsonSchema(schema, profile="exact"), self.vocabulary, cache=False)
         except (gw.GuidewayError, ValueError) as error:
             raise Refused(str(error)) from error
 

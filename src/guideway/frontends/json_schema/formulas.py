@@ -41,39 +41,43 @@ class TooComplex(Exception):
 class AllOf:
     """A conjunction of a cube and of other formulas (`rest`)."""
 
-    __slots__ = ("cube", "rest")
+    __slots__ = ("cube", "rest", "weight", "weight_negated")
 
     def __init__(self, cube: Cube, rest: tuple[Formula, ...] = ()) -> None:
         self.cube = cube
         self.rest = rest
+        self.weight = self.weight_negated = -1.0
 
 
 class Not:
     """The negation of a cube: some of its assertions fail."""
 
-    __slots__ = ("cube",)
+    __slots__ = ("cube", "weight", "weight_negated")
 
     def __init__(self, cube: Cube) -> None:
         self.cube = cube
+        self.weight = self.weight_negated = -1.0
 
 
 class AnyOf:
     """A disjunction."""
 
-    __slots__ = ("parts",)
+    __slots__ = ("parts", "weight", "weight_negated")
 
     def __init__(self, parts: tuple[Formula, ...]) -> None:
         self.parts = parts
+        self.weight = self.weight_negated = -1.0
 
 
 class ExactlyOne:
     """Exactly one of the parts holds; or, if not `holds`, none or several do."""
 
-    __slots__ = ("holds", "parts")
+    __slots__ = ("holds", "parts", "weight", "weight_negated")
 
     def __init__(self, parts: tuple[Formula, ...], holds: bool) -> None:
         self.parts = parts
         self.holds = holds
+        self.weight = self.weight_negated = -1.0
 
 
 Formula = bool | AllOf | Not | AnyOf | ExactlyOne
@@ -267,13 +271,14 @@ class Formulas:
             cube = one.cube
             self._spend(1 + min(len(cube), len(given)) // 8)
             gone = []
-            small, large = (given, cube) if len(given) < len(cube) else (cube, given)
-            for var in small:
-                if var in large:
-                    if not cube[var] & given[var]:
-                        return isinstance(one, Not)
-                    if not given[var] & ~cube[var]:
-                        gone.append(var)
+            if not given.keys().isdisjoint(cube):
+                small, large = (given, cube) if len(given) < len(cube) else (cube, given)
+                for var in small:
+                    if var in large:
+                        if not cube[var] & given[var]:
+                            return isinstance(one, Not)
+                        if not given[var] & ~cube[var]:
+                            gone.append(var)
             if gone:
                 cube = {var: bits for var, bits in cube.items() if var not in gone}
             if isinstance(one, Not):
@@ -324,10 +329,20 @@ class Formulas:
                 self._count_vars(part, counts, masks)
 
     def _weight(self, one: Formula, negated: bool = False) -> float:
-        """An estimate of the number of alternatives of a formula, or of its negation."""
-        self._spend(1)
+        """An estimate of the number of alternatives of a formula, or of its negation. It is kept in the formula."""
         if isinstance(one, bool):
             return float(one is not negated)
+        known = one.weight_negated if negated else one.weight
+        if known < 0:
+            known = self._new_weight(one, negated)
+            if negated:
+                one.weight_negated = known
+            else:
+                one.weight = known
+        return known
+
+    def _new_weight(self, one: AllOf | Not | AnyOf | ExactlyOne, negated: bool) -> float:
+        self._spend(1)
         if isinstance(one, Not):
             return 1.0 if negated else 1.3 if self._is_demand(one) else float(len(one.cube))
         if isinstance(one, AllOf):
