@@ -160,6 +160,10 @@ def answer_line(
 
 def answer_body(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
     """Return the body of an answer in OpenAI's format. `found`: the samples of each prompt."""
+    if request.endpoint == "/v1/responses":
+        from guideway.batch.response_objects import response_body  # imports this module
+
+        return response_body(model, request, found[0][0])
     return _BODIES[request.endpoint](model, request, found)
 
 
@@ -313,29 +317,4 @@ def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence
     }
 
 
-def _responses(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
-    one = found[0][0]
-    whole = one.finish_reason == "stop"
-    status = "completed" if whole else "incomplete"
-    content = {"type": "output_text", "text": one.text, "annotations": []}
-    message = {
-        "type": "message",
-        "id": identifier("msg", request.custom_id),
-        "status": status,
-        "role": "assistant",
-        "content": [content],
-    }
-    return {
-        "id": identifier("resp", request.custom_id),
-        "object": "response",
-        "created_at": int(time.time()),
-        "status": status,
-        "error": None,
-        "incomplete_details": None if whole else {"reason": "max_output_tokens"},
-        "model": request.details.get("model", model.name),
-        "output": [message],
-        "usage": usage_object(found, ("input_tokens", "output_tokens")),
-    }
-
-
-_BODIES = {"/v1/chat/completions": _chat, "/v1/completions": _completion, "/v1/responses": _responses}
+_BODIES = {"/v1/chat/completions": _chat, "/v1/completions": _completion}

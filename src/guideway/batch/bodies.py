@@ -97,6 +97,8 @@ class _Body:
     def __init__(self, fields: Mapping[str, Any], *, served: bool = False) -> None:
         self._fields = {name: value for name, value in fields.items() if value is not None}
         self._known: list[str] = [*_NO_EFFECT, "stream"]
+        self.given = {name: value for name, value in self._fields.items() if name != "input"}
+        """The fields as they were given, without the input."""
         self.served = served
         self.limit = "max_tokens"
 
@@ -356,12 +358,31 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
         "limit_param": "max_output_tokens",
         "instructions": instructions,
         "previous": previous,
+        "store": body.take("store", boolean_field, body.served),
+        "given": body.given,
+        "items": _input_items(given, custom_id),
         **body.shared(),
         **answer,
     }
     body.finish()
     output = details.pop("output")
     return BatchRequest(custom_id, messages, output, options, None, "/v1/responses", details)
+
+
+def _input_items(given: Any, custom_id: str) -> list[dict[str, Any]]:
+    """Return the input as items with ids."""
+    if isinstance(given, str):
+        given = [{"role": "user", "content": given}]
+    items = []
+    for number, item in enumerate(given):
+        item = {"type": "message", "id": f"item_{custom_id[:24]}_{number}", **item}  # a copy
+        if item["type"] == "message":
+            item.setdefault("status", "completed")
+            if isinstance(item.get("content"), str):
+                kind = "output_text" if item.get("role") == "assistant" else "input_text"
+                item["content"] = [{"type": kind, "text": item["content"]}]
+        items.append(item)
+    return items
 
 
 def _effort(given: dict[str, Any]) -> str | None:

@@ -20,6 +20,7 @@ extraction.py              the options of `extract`, and the prompts of its text
 prompts.py                 `ExtractionPrompt`: the prompt of `extract`
 resumption.py              `resume`: continue from a state
 scoring.py                 `score`: exact probabilities of options
+prompt_logprobs.py         log-probabilities of the tokens of prompts
 beam.py                    `beam_search`: the most probable texts
 sequential_monte_carlo.py  `smc`: samples from the model's distribution, conditioned on the constraint
 results.py                 `Generation`, `Truncation`, `GenerationState`

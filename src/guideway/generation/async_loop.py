@@ -52,6 +52,12 @@ class Loop:
                 self._running = True  # not before: the system may refuse the thread
             self._calls.append(call)  # the thread waits for the guard
 
+    @property
+    def sequences(self) -> int:
+        """The number of sequences that run."""
+        with self._guard:
+            return sum(len(call.active) for call in self._calls)
+
     def _run(self) -> None:
         while True:
             with self._guard:

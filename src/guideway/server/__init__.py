@@ -7,6 +7,13 @@ models.py      the models that a server offers
 pooled.py      the models of a pool, and the endpoints that show and unload them
 state.py       what the endpoints share: admission, keys, metrics
 generating.py  the endpoints that generate
+responses.py   the endpoints of the Responses API, and stored responses
+response_events.py the events of streams of the Responses API
+files.py       `/v1/files`
+batches.py     `/v1/batches`
+inspection.py  `/guideway/check`, `score`, `plan`
+session_routes.py `/guideway/sessions`
+echo.py        prompts and reports as parts of answers
 running.py     a request in the rounds of its model
 chunks.py      the chunks of streams
 reply_stream.py  reasoning, text and calls of a reply while it is generated

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import guideway
+from guideway.server import batches, files, inspection, responses, session_routes
 from guideway.server.errors import HttpError, error_response
 from guideway.server.explaining import explain
 from guideway.server.generating import GenerationEndpoint
@@ -43,6 +44,7 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         The application. `app.state.server` is its `ServerState`.
     """
     state = ServerState(models, settings or ServerSettings())
+    stores: list[Any] = []
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -52,6 +54,10 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         finally:
             loading.cancel()
             state.draining = True
+            for store in stores:
+                closing = store.close()
+                if closing is not None:
+                    await closing
             await models.stop()
 
     routes = [
@@ -75,6 +81,9 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
             Route(url, GenerationEndpoint(state, url), methods=["POST"])
             for url in ("/v1/chat/completions", "/v1/completions")
         ),
+        *_response_routes(state),
+        *_batch_routes(state, stores),
+        *_own_routes(state, stores),
     ]
     middleware = [Middleware(_LoopbackOnly)] if not state.settings.api_keys else []
     if state.settings.cors_origins:
@@ -90,6 +99,69 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
     app = Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
     app.state.server = state
     return app
+
+
+def _stored(state: ServerState, store: Any) -> Callable[[str, Any, str], Route]:
+    """Return a function that makes the routes of a store."""
+
+    def route(path: str, handler: Any, method: str) -> Route:
+        async def run(state: ServerState, request: Request) -> Response:
+            key = state.key_of(request.headers.get("authorization"))
+            found: Response = (
+                await handler(state, request, key) if store is None else await handler(state, store, request, key)
+            )
+            return found
+
+        return Route(path, _endpoint(state, run), methods=[method])
+
+    return route
+
+
+def _response_routes(state: ServerState) -> list[Route]:
+    store = responses.ResponseStore(state.settings.max_stored_bytes)
+    route, one = _stored(state, store), "/v1/responses/{name}"
+    return [
+        Route("/v1/responses", responses.ResponsesEndpoint(state, store), methods=["POST"]),
+        route("/v1/responses/input_tokens", responses.count_input, "POST"),
+        route(one, responses.retrieve, "GET"),
+        route(one, responses.delete, "DELETE"),
+        route(f"{one}/cancel", responses.cancel, "POST"),
+        route(f"{one}/input_items", responses.input_items, "GET"),
+    ]
+
+
+def _batch_routes(state: ServerState, stores: list[Any]) -> list[Route]:
+    file_store = files.FileStore(state.settings.max_stored_bytes * 8)
+    batch_store = batches.BatchStore(file_store)
+    stores += [batch_store, file_store]
+    file, batch = _stored(state, file_store), _stored(state, batch_store)
+    return [
+        file("/v1/files", files.create, "POST"),
+        file("/v1/files", files.list_files, "GET"),
+        file("/v1/files/{name}", files.retrieve, "GET"),
+        file("/v1/files/{name}", files.delete, "DELETE"),
+        file("/v1/files/{name}/content", files.content, "GET"),
+        batch("/v1/batches", batches.create, "POST"),
+        batch("/v1/batches", batches.list_batches, "GET"),
+        batch("/v1/batches/{name}", batches.retrieve, "GET"),
+        batch("/v1/batches/{name}/cancel", batches.cancel, "POST"),
+    ]
+
+
+def _own_routes(state: ServerState, stores: list[Any]) -> list[Route]:
+    store = session_routes.SessionStore(state.settings.max_sessions)
+    stores.append(store)
+    plain, session, one = _stored(state, None), _stored(state, store), "/guideway/sessions/{name}"
+    return [
+        plain("/guideway/check", inspection.check, "POST"),
+        plain("/guideway/score", inspection.score, "POST"),
+        plain("/guideway/plan", inspection.plan, "POST"),
+        session("/guideway/sessions", session_routes.create, "POST"),
+        session(one, session_routes.retrieve, "GET"),
+        session(one, session_routes.delete, "DELETE"),
+        session(f"{one}/save", session_routes.save, "POST"),
+        session(one + "/{operation}", session_routes.operate, "POST"),
+    ]
 
 
 async def _load(state: ServerState) -> None:

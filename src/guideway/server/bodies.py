@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope
 
 from guideway import background
+from guideway.batch.reading import strict_loads
 from guideway.errors import InvalidRequestError
-from guideway.jsontext.decoder import loads
 from guideway.jsontext.tokens import is_deeper
 from guideway.server.errors import HttpError
 from guideway.server.settings import ServerSettings
@@ -71,7 +71,7 @@ def _decoded(data: bytes, deepest: int) -> dict[str, Any]:
         text = data.decode()
         if is_deeper(text, deepest):
             raise InvalidRequestError(f"the body is nested deeper than {deepest} levels", "", "invalid_json")
-        found = loads(text, parse_constant=_no_number)
+        found = strict_loads(text)
     except InvalidRequestError:
         raise
     except ValueError as error:
@@ -79,10 +79,6 @@ def _decoded(data: bytes, deepest: int) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidRequestError(f"the body must be a JSON object, got {type(found).__name__}", "", "invalid_type")
     return found
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not JSON")
 
 
 def _too_large(most: int) -> HttpError:

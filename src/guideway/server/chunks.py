@@ -15,7 +15,7 @@ from guideway.sampling import TokenLogprobs
 from guideway.server.reply_stream import ReplyPart, ReplyStream
 from guideway.server.running import Part
 
-__all__ = ["ChatChunks", "CompletionChunks", "event"]
+__all__ = ["DONE", "ChatChunks", "CompletionChunks", "ReplyTexts", "event"]
 
 DONE = b"data: [DONE]\n\n"
 
@@ -55,11 +55,25 @@ class _Chunks:
         """Return a chunk with one choice, which is given as JSON."""
         return f"{self._before}{choice}{self._after}".encode("utf-8", "replace")
 
+    def cancelled(self) -> bytes:
+        """Return the last events of a request that was cancelled."""
+        return DONE
+
+    def failed(self, error: dict[str, Any]) -> bytes:
+        """Return the last events of a request that failed."""
+        return event({"error": error})
+
     def closing(self, found: Sequence[Sequence[Generation[Any]]]) -> bytes:
         """Return the last events."""
         if not self._usage:
             return DONE
         usage = usage_object(found, ("prompt_tokens", "completion_tokens"))
+        if self.request.options.get("max_tokens") == 0:
+            usage = {
+                "prompt_tokens": usage["prompt_tokens"],
+                "completion_tokens": 0,
+                "total_tokens": usage["prompt_tokens"],
+            }
         return event({**self._head, "choices": [], "usage": usage}) + DONE
 
 
@@ -196,8 +210,13 @@ class CompletionChunks(_Chunks):
     def __init__(self, model: Model, request: BatchRequest, family: Family | None) -> None:
         super().__init__(model, request)
         self._lengths: dict[int, int] = {}
+        self.echo: Any = None
+        """The prompts, if they belong to the texts (`PromptEcho`)."""
 
     def _of(self, part: Part) -> bytes:
+        made = self._prompt(part.choice) if self.echo is not None and part.choice not in self._lengths else b""
+        if self.request.options.get("max_tokens") == 0:
+            part = Part(part.choice, "", (), part.result)
         finish = None if part.result is None else part.result.finish_reason
         logprobs = None
         if part.steps:
@@ -205,4 +224,11 @@ class CompletionChunks(_Chunks):
             logprobs = logprob_lists(self.model, part.steps, start)
             self._lengths[part.choice] = start + sum(map(len, logprobs["tokens"]))
         choice = {"index": part.choice, "text": part.text, "logprobs": logprobs, "finish_reason": finish}
-        return self.chunk(json.dumps(choice, ensure_ascii=False, separators=(",", ":")))
+        return made + self.chunk(json.dumps(choice, ensure_ascii=False, separators=(",", ":")))
+
+    def _prompt(self, choice: int) -> bytes:
+        text, _ = self.echo.prompt(self.request, choice)
+        self._lengths[choice] = len(text)
+        logprobs = self.echo.logprobs(self.model, self.request, choice)
+        shown = {"index": choice, "text": text, "logprobs": logprobs, "finish_reason": None}
+        return self.chunk(json.dumps(shown, ensure_ascii=False, separators=(",", ":")))

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from starlette.datastructures import Headers
@@ -24,24 +25,43 @@ from guideway.generation import Generation, Model
 from guideway.generation.plan import Job
 from guideway.remote import RemoteModel
 from guideway.server.bodies import read_json
-from guideway.server.chunks import ChatChunks, CompletionChunks, event
-from guideway.server.errors import error_response, status_and_object
+from guideway.server.chunks import ChatChunks, CompletionChunks
+from guideway.server.echo import PromptEcho, echo_of, report_of
+from guideway.server.errors import HttpError, error_response, status_and_object
 from guideway.server.gateway import UpstreamJob, UpstreamRequest, upstream_job
+from guideway.server.response_events import ResponseEvents
 from guideway.server.running import ServedRequest
 from guideway.server.sse import ClientLeft, EventStream, unless_left
 from guideway.server.state import LOG, ServerState
 
 __all__ = ["GenerationEndpoint", "Prepared", "prepare"]
 
-_CHUNKS = {"/v1/chat/completions": ChatChunks, "/v1/completions": CompletionChunks}
+_CHUNKS: dict[str, Callable[..., Any]] = {
+    "/v1/chat/completions": ChatChunks,
+    "/v1/completions": CompletionChunks,
+    "/v1/responses": ResponseEvents,
+}
+
+
+def _unchanged(request: BatchRequest) -> BatchRequest:
+    return request
 
 
 @dataclass
 class Prepared:
-    """A request that was read, and the notation of its replies. It is set even if the job could not be made."""
+    """A request that was read, and what its answer needs. It is set even if the job could not be made.
+
+    Attributes:
+        request: The request.
+        family: The notation of its replies.
+        echo: Its prompts, if they belong to the texts.
+        complete: Adds to the request what the server knows.
+    """
 
     request: BatchRequest | None = None
     family: Family | None = None
+    echo: PromptEcho | None = None
+    complete: Callable[[BatchRequest], BatchRequest] = _unchanged
 
 
 def prepare(
@@ -65,12 +85,19 @@ def prepare(
         ValueError: An option is out of range.
     """
     request = read_body(url, uuid.uuid4().hex, body)
-    found.request = request = replace(request, details={**request.details, "model": name})
+    request = replace(request, details={**request.details, "model": name})
+    found.request = request = found.complete(request)
     options = {**settings.options, "batch_size": settings.max_num_seqs}
     if isinstance(model, RemoteModel):
+        if request.details.get("echo"):
+            raise InvalidRequestError("a model served by an API has no 'echo'", "echo", "unsupported_parameter")
         return upstream_job(model, request, options)
+    if request.options.get("max_tokens") == 0:  # only the prompt is returned; one token is generated and left out
+        request = replace(request, options={**request.options, "max_tokens": 1})
     made = job_of(model, request, options, return_exceptions=False)
     found.family = made.family
+    if request.details.get("echo"):
+        found.echo = echo_of(model, made.job, request.options.get("logprobs"))
     return made.job
 
 
@@ -107,6 +134,25 @@ class GenerationEndpoint:
         self._state, self._url = state, url
         self._prepare, self._chunks = preparing, chunks or _CHUNKS[url]
 
+    def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:
+        """Return a request with what the server knows of it. `key`: the name of its key."""
+        return request
+
+    def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
+        """Called when the texts of a request begin."""
+
+    def ended(
+        self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
+    ) -> None:
+        """Called once after `begun`.
+
+        Args:
+            request: The request.
+            key: The name of its key.
+            answer: The answer; None: there is none, or it was sent in chunks.
+            one: The first generation, if it is complete.
+        """
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         state, begun, found = self._state, time.perf_counter(), Prepared()
@@ -119,17 +165,21 @@ class GenerationEndpoint:
             await send(message)
 
         try:
-            with state.admitted(state.key_of(Headers(scope=scope).get("authorization"))) as admission:
+            key = state.key_of(Headers(scope=scope).get("authorization"))
+            found.complete = partial(self.complete_request, key=key)
+            with state.admitted(key) as admission:
                 body = await read_json(scope, receive, state.settings)
                 name = model_name(body)
                 async with AsyncExitStack() as held:
                     model = await unless_left(receive, held.enter_async_context(state.models.lease(name)))
+                    if isinstance(model, Model):
+                        state.uses(model)
                     shown = name or state.models.cards()[0].name
                     making = background.run(self._prepare, found, model, shown, self._url, body, state.settings)
                     job = await unless_left(receive, making)
                     state.metrics.observe("request_prepare_seconds", time.perf_counter() - begun, model=shown)
                     admission.reserve(tokens_of(job))
-                    await self._generate(model, found, job, scope, receive, sending)
+                    await self._generate(model, found, job, key, scope, receive, sending)
         except ClientLeft:
             state.metrics.count("requests_cancelled_total")
         except Exception as error:
@@ -141,7 +191,7 @@ class GenerationEndpoint:
             self._record(found, status, time.perf_counter() - begun)
 
     async def _generate(
-        self, model: Any, found: Prepared, job: Job | UpstreamJob, scope: Scope, receive: Receive, send: Send
+        self, model: Any, found: Prepared, job: Job | UpstreamJob, key: str, scope: Scope, receive: Receive, send: Send
     ) -> None:
         request = found.request
         assert request is not None  # noqa: S101  # `prepare` has set it
@@ -151,32 +201,56 @@ class GenerationEndpoint:
             running = UpstreamRequest(job, streams=streams)
         else:
             running = ServedRequest(job, streams=streams)
+        self.begun(request, key, running)
+        answer: dict[str, Any] | None = None
         try:
-            if not streams:
-                results = await unless_left(receive, running.results())
-                self._observe(request, results, running)
-                await JSONResponse(answer_body(model, request, results))(scope, receive, send)
+            if streams:
+                chunks = self._chunks(model, request, found.family)
+                if found.echo is not None:
+                    chunks.echo = found.echo
+                await self._stream(request, running, chunks, scope, receive, send)
+                answer = getattr(chunks, "final", None)
                 return
-            events = self._events(model, request, running, found.family)
-            first = await unless_left(receive, _first(events))
-            settings = self._state.settings
-            response = EventStream(
-                first,
-                events,
-                running.poke,
-                headers={"x-request-id": request.custom_id},
-                keep_alive_seconds=settings.keep_alive_seconds,
-                send_seconds=settings.send_seconds,
-            )
-            await response(scope, receive, send)
+            results = await unless_left(receive, running.results())
+            if _is_incomplete(job):
+                raise HttpError(409, "the response was cancelled", code="cancelled")
+            self._observe(request, results, running)
+            answer = answer_body(model, request, results)
+            if found.echo is not None:
+                found.echo.add_to(model, request, answer)
+            if request.details.get("report"):
+                answer["guideway"] = report_of(request, results)
+            await JSONResponse(answer)(scope, receive, send)
         finally:
             running.cancel()
+            one = job.results[0][0] if job.results else None
+            self.ended(request, key, answer, one if isinstance(one, Generation) else None)
+
+    async def _stream(
+        self,
+        request: BatchRequest,
+        running: ServedRequest | UpstreamRequest,
+        chunks: Any,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        events, settings = self._events(request, running, chunks), self._state.settings
+        first = await unless_left(receive, _first(events))
+        response = EventStream(
+            first,
+            events,
+            running.poke,
+            headers={"x-request-id": request.custom_id},
+            keep_alive_seconds=settings.keep_alive_seconds,
+            send_seconds=settings.send_seconds,
+        )
+        await response(scope, receive, send)
 
     async def _events(
-        self, model: Model, request: BatchRequest, running: ServedRequest | UpstreamRequest, family: Family | None
+        self, request: BatchRequest, running: ServedRequest | UpstreamRequest, chunks: Any
     ) -> AsyncGenerator[bytes, None]:
         """Yield the events of a stream. An error after the first event is an event."""
-        chunks = self._chunks(model, request, family)
         begun = False
         try:
             async for parts in running.parts():
@@ -189,7 +263,10 @@ class GenerationEndpoint:
             status, found = status_and_object(error, request)
             if status >= 500:
                 LOG.exception("%s failed", self._url)
-            yield event({"error": found})
+            yield chunks.failed(found)
+            return
+        if _is_incomplete(running.job):
+            yield chunks.cancelled()
             return
         results: list[list[Generation[Any]]] = running.job.results  # type: ignore[assignment]  # there is no exception
         self._observe(request, results, running)
@@ -228,6 +305,11 @@ class GenerationEndpoint:
             if self._state.settings.log_prompts:
                 extra["prompt"] = found.request.prompt
         LOG.info("request", extra={"fields": extra})
+
+
+def _is_incomplete(job: Job | UpstreamJob) -> bool:
+    """Return whether a job ended before all of its texts were complete."""
+    return any(one is None for group in job.results for one in group)
 
 
 async def _first(events: AsyncGenerator[bytes, None]) -> bytes:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ipaddress
 import json
 import logging
+import signal
 import socket
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import uvicorn
@@ -25,6 +29,24 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.config.loaded_app_state.draining = True  # type: ignore[attr-defined]  # set in `serve`
         super().handle_exit(sig, frame)
+
+
+@contextmanager
+def _signals_end_quietly() -> Iterator[None]:
+    """Let the process end with status 0: uvicorn raises the signal again when it has ended, for which this is a handler."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, _ignored) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ignored(number: int, frame: FrameType | None) -> None:
+    """Handle a signal that was handled already."""
 
 
 class _JsonLines(logging.Formatter):
@@ -105,7 +127,8 @@ def serve(
         "listening", extra={"fields": {"url": f"http://{shown}:{port}", "models": [c.name for c in models.cards()]}}
     )
     try:
-        _Server(config).run(sockets=[listener])
+        with _signals_end_quietly():
+            _Server(config).run(sockets=[listener])
     finally:
         listener.close()
         LOG.removeHandler(handler)

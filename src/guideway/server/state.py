@@ -8,7 +8,10 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
+from guideway.generation import Model
+from guideway.generation.async_loop import Loop, loop_of
 from guideway.server.errors import HttpError
 from guideway.server.metrics import Metrics
 from guideway.server.models import ServedModels
@@ -37,9 +40,18 @@ class ServerState:
         self.metrics = Metrics()
         self.metrics.gauge("num_requests_running", "Requests in flight.", lambda: float(self._count))
         self.metrics.gauge("tokens_in_flight", "Tokens that the requests in flight may need.", lambda: self._tokens)
+        self.metrics.gauge("num_sequences", "Sequences that run in the models.", self._sequences)
+        self._loops: WeakSet[Loop] = WeakSet()
         self._count, self._tokens = 0, 0
         self._of_key: Counter[str] = Counter()
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.api_keys]
+
+    def uses(self, model: Model) -> None:
+        """Count the sequences of a model from now on."""
+        self._loops.add(loop_of(model))
+
+    def _sequences(self) -> float:
+        return float(sum(loop.sequences for loop in self._loops))
 
     def key_of(self, header: str | None) -> str:
         """Return a name for the key of an `Authorization` header; "" if no key is needed.

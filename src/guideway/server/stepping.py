@@ -145,6 +145,14 @@ class TokenEvents:
                 made += event({"tokens": [self._token(step) for step in part.steps]})
         return made
 
+    def cancelled(self) -> bytes:
+        """Return the last events of a request that was cancelled."""
+        return b"data: [DONE]\n\n"
+
+    def failed(self, error: dict[str, Any]) -> bytes:
+        """Return the last events of a request that failed."""
+        return event({"error": error})
+
     def closing(self, found: Sequence[Sequence[Generation[Any]]]) -> bytes:
         """Return the last events."""
         one = found[0][0]

@@ -1,0 +1,184 @@
+"""The endpoints of the Responses API: generation, stored responses, cancellation, and the number of input tokens."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from guideway import background
+from guideway.batch.answers import identifier
+from guideway.batch.bodies import read_body
+from guideway.batch.replies import chat_prompt
+from guideway.batch.requests import BatchRequest
+from guideway.constraints.tools import Reply
+from guideway.errors import InvalidRequestError
+from guideway.generation import Generation, Model
+from guideway.server.bodies import read_json
+from guideway.server.errors import HttpError
+from guideway.server.gateway import UpstreamRequest
+from guideway.server.generating import GenerationEndpoint, model_name
+from guideway.server.inspection import local_model
+from guideway.server.running import ServedRequest
+from guideway.server.state import ServerState
+
+__all__ = ["ResponseStore", "ResponsesEndpoint", "cancel", "count_input", "delete", "input_items", "retrieve"]
+
+MAX_STORED = 10_000
+"""The maximum number of stored responses."""
+
+
+@dataclass
+class _Stored:
+    """A response, and the messages with which a conversation continues from it."""
+
+    key: str
+    response: dict[str, Any]
+    messages: list[dict[str, Any]]
+    items: list[dict[str, Any]]
+    size: int
+
+
+class ResponseStore:
+    """Responses in memory. The least recently used ones are dropped. A key sees only its own responses.
+
+    Args:
+        max_bytes: The maximum size of all of them, as JSON.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._size = max_bytes, 0
+        self._stored: OrderedDict[str, _Stored] = OrderedDict()
+        self.active: dict[str, tuple[str, ServedRequest | UpstreamRequest]] = {}
+        """The key and the rows of responses that are generated now."""
+
+    def put(
+        self, key: str, response: dict[str, Any], messages: list[dict[str, Any]], items: list[dict[str, Any]]
+    ) -> None:
+        """Store a response, unless it is larger than all that may be stored."""
+        size = len(json.dumps([response, messages, items]))
+        if size > self._max_bytes:
+            return
+        self._stored[response["id"]] = _Stored(key, response, messages, items, size)
+        self._size += size
+        while self._size > self._max_bytes or len(self._stored) > MAX_STORED:
+            self._size -= self._stored.popitem(last=False)[1].size
+
+    def find(self, key: str, name: str) -> _Stored | None:
+        """Return a stored response."""
+        found = self._stored.get(name)
+        if found is None or found.key != key:
+            return None
+        self._stored.move_to_end(name)
+        return found
+
+    def get(self, key: str, name: str) -> _Stored:
+        """Return a stored response. Raises `HttpError` (404) if there is none."""
+        found = self.find(key, name)
+        if found is None:
+            raise HttpError(
+                404, f"there is no response {name!r:.80}; it was not stored, or dropped", code="response_not_found"
+            )
+        return found
+
+    def drop(self, key: str, name: str) -> None:
+        """Remove a stored response. Raises `HttpError` (404) if there is none."""
+        self._size -= self.get(key, name).size
+        del self._stored[name]
+
+
+class ResponsesEndpoint(GenerationEndpoint):
+    """`POST /v1/responses`. An ASGI application."""
+
+    def __init__(self, state: ServerState, store: ResponseStore) -> None:
+        super().__init__(state, "/v1/responses")
+        self._store = store
+
+    def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:
+        """Return a request with the messages of the conversation that it continues."""
+        previous = request.details.get("previous")
+        if previous is None:
+            return request
+        found = self._store.find(key, previous)
+        if found is None:
+            raise InvalidRequestError(
+                f"there is no response {previous!r:.80}; it was not stored, or dropped",
+                "previous_response_id",
+                "previous_response_not_found",
+            )
+        messages: Any = request.prompt
+        return replace(request, prompt=[*found.messages, *messages])
+
+    def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
+        """Note that rows generate, so that `cancel` finds them."""
+        self._store.active[identifier("resp", request.custom_id)] = key, running
+
+    def ended(
+        self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
+    ) -> None:
+        """Store the response."""
+        self._store.active.pop(identifier("resp", request.custom_id), None)
+        if answer is None or not request.details.get("store"):
+            return
+        messages: Any = list(request.prompts()[0])
+        if one is not None:
+            reply = one.value if isinstance(one.value, Reply) else Reply(one.text)
+            messages = [*messages, _numbered(reply.as_message(), answer)]
+        self._store.put(key, answer, messages, request.details.get("items", []))
+
+
+def _numbered(message: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return a message whose calls have the ids of the response."""
+    ids = [item["call_id"] for item in answer["output"] if "call_id" in item]
+    for call, given in zip(message.get("tool_calls", ()), ids, strict=False):
+        call["id"] = given
+    return message
+
+
+async def retrieve(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
+    """`GET /v1/responses/{id}`."""
+    return JSONResponse(store.get(key, request.path_params["name"]).response)
+
+
+async def delete(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
+    """`DELETE /v1/responses/{id}`."""
+    name = request.path_params["name"]
+    store.drop(key, name)
+    return JSONResponse({"id": name, "object": "response", "deleted": True})
+
+
+async def input_items(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
+    """`GET /v1/responses/{id}/input_items`."""
+    items = store.get(key, request.path_params["name"]).items
+    ends = {"first_id": items[0]["id"] if items else None, "last_id": items[-1]["id"] if items else None}
+    return JSONResponse({"object": "list", "data": items, "has_more": False, **ends})
+
+
+async def cancel(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
+    """`POST /v1/responses/{id}/cancel`: end a response that is generated now. Its client gets it as cancelled."""
+    name = request.path_params["name"]
+    owner, running = store.active.get(name, ("", None))
+    if running is not None and owner == key:
+        running.cancel()
+        return JSONResponse({"id": name, "object": "response", "status": "cancelled"})
+    return JSONResponse(store.get(key, name).response)
+
+
+async def count_input(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
+    """`POST /v1/responses/input_tokens`: the number of tokens of the prompt."""
+    body = await read_json(request.scope, request.receive, state.settings)
+    async with state.models.lease(model_name(body)) as model:
+        endpoint = ResponsesEndpoint(state, store)
+        count = await background.run(_count, local_model(model), body, endpoint, key)
+    return JSONResponse({"object": "response.input_tokens", "input_tokens": count})
+
+
+def _count(model: Model, body: dict[str, Any], endpoint: ResponsesEndpoint, key: str) -> int:
+    request = endpoint.complete_request(read_body("/v1/responses", "count", body), key)
+    with model.session() as session:
+        session.feed(model.tokenizer.encode(chat_prompt(model, request)))
+        return len(session)

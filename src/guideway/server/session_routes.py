@@ -1,0 +1,251 @@
+"""`/guideway/sessions`: sessions that clients hold open: feed, infer, rewind, set_text, fork, save."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from guideway import background
+from guideway.batch.fields import boolean_field, integer_field, invalid_field, string_field
+from guideway.batch.requests import CONSTRAINTS, unknown_field
+from guideway.errors import InvalidRequestError
+from guideway.generation import Model
+from guideway.sampling import Sampler
+from guideway.server.bodies import read_json
+from guideway.server.errors import HttpError
+from guideway.server.generating import model_name
+from guideway.server.inspection import constraint_of, local_model, prompt_of
+from guideway.server.state import ServerState
+from guideway.sessions import Session
+
+__all__ = ["OPERATIONS", "SessionStore", "create", "delete", "operate", "retrieve", "save"]
+
+IDLE_SECONDS = 1800.0
+"""A session that is not used for this time is closed."""
+
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p")
+
+
+@dataclass
+class OpenSession:
+    """A session, and the key that it belongs to. One request at a time uses it."""
+
+    id: str
+    key: str
+    model: str
+    session: Session
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    used: float = field(default_factory=time.monotonic)
+
+
+class SessionStore:
+    """The open sessions of a server.
+
+    Args:
+        most: The maximum number of sessions of one key.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._sessions: dict[str, OpenSession] = {}
+
+    def add(self, key: str, model: str, session: Session) -> OpenSession:
+        """Add a session. Raises `HttpError` (429) if the key has too many."""
+        now = time.monotonic()
+        for one in [one for one in self._sessions.values() if now - one.used > IDLE_SECONDS]:
+            self.remove(one)
+        if sum(one.key == key for one in self._sessions.values()) >= self._most:
+            session.close()
+            raise HttpError(
+                429, f"{self._most} sessions are open; close one", kind="rate_limit_error", code="too_many_sessions"
+            )
+        found = OpenSession(f"sess_{uuid.uuid4().hex}", key, model, session)
+        self._sessions[found.id] = found
+        return found
+
+    def get(self, key: str, name: str) -> OpenSession:
+        """Return a session. Raises `HttpError` (404) if there is none."""
+        found = self._sessions.get(name)
+        if found is None or found.key != key:
+            raise HttpError(404, f"there is no session {name!r:.80}; it was closed", code="not_found", param="id")
+        found.used = time.monotonic()
+        return found
+
+    def remove(self, found: OpenSession) -> None:
+        """Close a session."""
+        self._sessions.pop(found.id, None)
+        found.session.close()
+
+    def close(self) -> None:
+        """Close all sessions."""
+        for one in list(self._sessions.values()):
+            self.remove(one)
+
+
+def _shown(found: OpenSession, **more: Any) -> dict[str, Any]:
+    session = found.session
+    return {
+        "id": found.id,
+        "object": "guideway.session",
+        "model": found.model,
+        "tokens": len(session),
+        "text": session.text,
+        "max_rewind": session.max_rewind,
+        "context_size": session.context_size,
+        "is_finished": session.matcher is not None and session.is_finished,
+        **more,
+    }
+
+
+async def create(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
+    """`POST /guideway/sessions`: open a session with a prompt and a constraint of what follows."""
+    body = await read_json(request.scope, request.receive, state.settings)
+    state.check_capacity(key)
+    name = model_name(body)
+    async with state.models.lease(name) as model:
+        session = await background.run(_opened, local_model(model), body)
+        return JSONResponse(_shown(store.add(key, name or state.models.cards()[0].name, session)))
+
+
+def _opened(model: Model, body: dict[str, Any]) -> Session:
+    source = constraint_of(body, "prompt", "messages", "seed", *_SAMPLING)
+    seed = integer_field(-(2**63))(body.get("seed", 0), "seed")
+    given = {name: body[name] for name in _SAMPLING if body.get(name) is not None}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise invalid_field(name, "a number", value)
+    try:
+        sampler = Sampler(**given) if given else None
+    except (ValueError, TypeError) as error:
+        raise InvalidRequestError(str(error), next(iter(given)), "invalid_value") from None
+    session = model.session(seed=seed, sampler=sampler)
+    if body.get("prompt") is not None or body.get("messages") is not None:
+        session.feed(prompt_of(model, body))
+    if source is not None:
+        session.constrain(source)
+    return session
+
+
+async def retrieve(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
+    """`GET /guideway/sessions/{id}`."""
+    return JSONResponse(_shown(store.get(key, request.path_params["name"])))
+
+
+async def delete(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
+    """`DELETE /guideway/sessions/{id}`."""
+    found = store.get(key, request.path_params["name"])
+    async with found.lock:
+        store.remove(found)
+    return JSONResponse({"id": found.id, "object": "guideway.session", "deleted": True})
+
+
+async def save(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
+    """`POST /guideway/sessions/{id}/save`: the snapshot of a session, for `Model.load_session`."""
+    found = store.get(key, request.path_params["name"])
+    async with found.lock:
+        data = await background.run(_saved, found.session)
+    return Response(data, media_type="application/octet-stream")
+
+
+def _saved(session: Session) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="guideway-session-") as folder:
+        path = Path(folder) / "session"
+        session.save(path)
+        return path.read_bytes()
+
+
+async def operate(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
+    """`POST /guideway/sessions/{id}/{operation}`: one of `OPERATIONS`, or "fork"."""
+    name, operation = request.path_params["name"], request.path_params["operation"]
+    body = await read_json(request.scope, request.receive, state.settings)
+    found = store.get(key, name)
+    fields, run = OPERATIONS.get(operation, ((), None))
+    if run is None and operation != "fork":
+        known = ", ".join((*OPERATIONS, "fork", "save"))
+        raise HttpError(404, f"there is no operation {operation!r:.40}; operations are {known}", code="unknown_url")
+    for one in body:
+        if one not in fields:
+            raise unknown_field(one, one, fields or ("no field",))
+    async with found.lock:
+        if run is None:
+            forked = await background.run(found.session.fork)
+            return JSONResponse(_shown(store.add(key, found.model, forked)))
+        with state.admitted(key):
+            result = await background.run(run, found.session, body)
+        return JSONResponse(_shown(found, **result))
+
+
+def _feed(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    given = [name for name in ("text", "tokens") if body.get(name) is not None]
+    if len(given) != 1:
+        raise InvalidRequestError("the body needs 'text' or 'tokens'", given[1] if given else "text")
+    value = body[given[0]]
+    if given[0] == "text":
+        return {"fed": session.feed(string_field(value, "text"))}
+    if not isinstance(value, list) or not all(type(one) is int for one in value):
+        raise invalid_field("tokens", "a list of token ids", value)
+    return {"fed": session.feed(value)}
+
+
+def _infer(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    count = integer_field(1, 4096)(body.get("count", 1), "count")
+    top = integer_field(0, 20)(body.get("top_logprobs", 0), "top_logprobs")
+    left = body.get("tokens_left")
+    if left is not None:
+        integer_field(1)(left, "tokens_left")
+    made = []
+    for number in range(count):
+        if session.matcher is not None and session.is_finished:
+            break
+        shown = None
+        if top:
+            table = session.tokenizer.vocabulary
+            shown = [
+                {
+                    "id": token_id,
+                    "token": table.bytes_of([token_id], special=True).decode("utf-8", "replace"),
+                    "logit": logit,
+                }
+                for token_id, logit in session.top_k(top)
+            ]
+        token_id = session.infer(tokens_left=None if left is None else left - number)
+        text = session.tokenizer.vocabulary.bytes_of([token_id]).decode("utf-8", "replace")
+        made.append({"id": token_id, "token": text, **({} if shown is None else {"top": shown})})
+        if token_id in session.tokenizer.eos_ids:
+            break
+    return {"inferred": made}
+
+
+def _rewind(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    release = boolean_field(body.get("release", False), "release")
+    return {"removed": session.rewind(integer_field(0)(body.get("count"), "count"), release=release)}
+
+
+def _set_text(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    release = boolean_field(body.get("release", False), "release")
+    changed = session.set_text(string_field(body.get("text"), "text"), release=release)
+    return {"kept": changed.kept, "removed": changed.removed, "fed": changed.fed}
+
+
+def _constrain(session: Session, body: dict[str, Any]) -> dict[str, Any]:
+    session.constrain(constraint_of(body))
+    return {}
+
+
+OPERATIONS: dict[str, tuple[tuple[str, ...], Callable[[Session, dict[str, Any]], dict[str, Any]]]] = {
+    "feed": (("text", "tokens"), _feed),
+    "infer": (("count", "tokens_left", "top_logprobs"), _infer),
+    "rewind": (("count", "release"), _rewind),
+    "set_text": (("text", "release"), _set_text),
+    "constrain": (CONSTRAINTS, _constrain),
+}
+"""The operations by name: the fields of their bodies, and what they do."""

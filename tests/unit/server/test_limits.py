@@ -1,0 +1,201 @@
+"""Limits and security: keys, sizes, queues, slow and leaving clients, draining."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from guideway.generation import Model
+from guideway.server import ServerSettings, create_app, read_keys, serve
+from guideway.server.serving import is_loopback
+from tests.helpers.serving import LiveServer, live_server
+
+CHAT = "/v1/chat/completions"
+SAY: dict[str, Any] = {"model": "tiny", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 4}
+LONG: dict[str, Any] = {**SAY, "max_tokens": 900, "min_tokens": 890}
+
+
+def post(url: str, body: Any, **headers: str) -> httpx.Response:
+    return httpx.post(url + CHAT, json=body, headers=headers, timeout=60)
+
+
+def test_keys(tiny: Model) -> None:
+    with live_server({"tiny": tiny}, api_keys=("first", "second")) as live:
+        for header in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "first"[:3]}):
+            found = post(live.url, SAY, **header)
+            assert (found.status_code, found.json()["error"]["code"]) == (401, "invalid_api_key")
+        assert post(live.url, SAY, Authorization="Bearer second").status_code == 200
+        assert httpx.get(f"{live.url}/v1/models").status_code == 401
+        assert httpx.get(f"{live.url}/health").status_code == 200
+        stored = httpx.post(
+            f"{live.url}/v1/responses",
+            json={"model": "tiny", "input": "a", "max_output_tokens": 2},
+            headers={"Authorization": "Bearer first"},
+        ).json()["id"]
+        url = f"{live.url}/v1/responses/{stored}"
+        assert httpx.get(url, headers={"Authorization": "Bearer second"}).status_code == 404
+        assert httpx.get(url, headers={"Authorization": "Bearer first"}).status_code == 200
+
+
+def test_keys_are_not_shown() -> None:
+    assert "secret" not in repr(ServerSettings(api_keys=("secret",)))
+
+
+def test_key_file(tmp_path: Any) -> None:
+    path = tmp_path / "keys"
+    path.write_text("# comment\n\n one \ntwo\n")
+    assert read_keys(path) == ("one", "two")
+    path.write_text("# none\n")
+    with pytest.raises(ValueError, match="one key per line"):
+        read_keys(path)
+
+
+@pytest.mark.parametrize(("host", "found"), [("127.0.0.1", True), ("::1", True), ("0.0.0.0", False), ("a.b", False)])
+def test_loopback(host: str, found: bool) -> None:
+    assert is_loopback(host) is found
+
+
+def test_other_addresses_need_keys(tiny: Model) -> None:
+    from guideway.server import FixedModels
+
+    with pytest.raises(ValueError, match="API keys"):
+        serve(FixedModels({"tiny": tiny}), host="0.0.0.0")
+
+
+def test_other_host_names_are_refused(server: LiveServer) -> None:
+    found = httpx.get(f"{server.url}/v1/models", headers={"Host": "evil.example"})
+    assert (found.status_code, found.json()["error"]["code"]) == (403, "forbidden_host")
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "code"),
+    [
+        (b"{", "application/json", 400, "invalid_json"),
+        (b"[]", "application/json", 400, "invalid_type"),
+        (b'{"a": NaN}', "application/json", 400, "invalid_json"),
+        (b'{"a": 1e999}', "application/json", 400, "invalid_json"),
+        (b"\xff", "application/json", 400, "invalid_json"),
+        (b"[" * 3000, "application/json", 400, "invalid_json"),
+        (b'{"a":' * 300 + b"1" + b"}" * 300, "application/json", 400, "invalid_json"),
+        (b"{}", "text/plain", 415, "unsupported_media_type"),
+        (b'{"a": "' + b"a" * (5 << 20) + b'"}', "application/json", 413, "body_too_large"),
+    ],
+)
+def test_bodies(server: LiveServer, content: bytes, kind: str, status: int, code: str) -> None:
+    found = httpx.post(server.url + CHAT, content=content, headers={"Content-Type": kind}, timeout=60)
+    assert (found.status_code, found.json()["error"]["code"]) == (status, code)
+
+
+def test_body_without_a_length_is_limited(server: LiveServer) -> None:
+    parts = (b"a" * 65536 for _ in range(100))
+    found = httpx.post(server.url + CHAT, content=parts, headers={"Content-Type": "application/json"}, timeout=60)
+    assert found.status_code == 413
+
+
+def test_unknown_url_and_method(server: LiveServer) -> None:
+    assert httpx.get(f"{server.url}/v1/unknown").json()["error"]["code"] == "unknown_url"
+    assert httpx.get(server.url + CHAT).json()["error"]["code"] == "method_not_allowed"
+
+
+def wait_until(condition: Any, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def sequences(live: LiveServer) -> float:
+    lines = httpx.get(f"{live.url}/metrics").text.splitlines()
+    return float(next(line.split()[-1] for line in lines if line.startswith("guideway:num_sequences ")))
+
+
+def in_flight(live: LiveServer) -> float:
+    lines = httpx.get(f"{live.url}/metrics").text.splitlines()
+    return float(next(line.split()[-1] for line in lines if line.startswith("guideway:num_requests_running ")))
+
+
+def test_queue_is_limited(tiny: Model) -> None:
+    with live_server({"tiny": tiny}, max_queue=2) as live:
+        threads = [threading.Thread(target=post, args=(live.url, LONG)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: in_flight(live) == 2)
+        found = post(live.url, SAY)
+        assert (found.status_code, found.headers["retry-after"]) == (429, "1")
+        assert found.json()["error"]["type"] == "rate_limit_error"
+        for thread in threads:
+            thread.join()
+        assert post(live.url, SAY).status_code == 200
+
+
+def test_tokens_in_flight_are_limited(tiny: Model) -> None:
+    with live_server({"tiny": tiny}, max_tokens_in_flight=100) as live:
+        assert post(live.url, LONG).status_code == 429
+        assert post(live.url, SAY).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_rows_of_a_client_that_leaves_are_freed(server: LiveServer, stream: bool) -> None:
+    body = json.dumps({**LONG, "stream": stream, "n": 4}).encode()
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(head.encode() + body)
+        wait_until(lambda: sequences(server) > 0)
+    wait_until(lambda: in_flight(server) == 0 and sequences(server) == 0, 10)
+    assert post(server.url, SAY).status_code == 200
+
+
+def test_a_client_that_takes_no_data_is_disconnected(tiny: Model) -> None:
+    with live_server({"tiny": tiny}, send_seconds=0.5) as live:
+        body = json.dumps({**LONG, "stream": True, "logprobs": True, "top_logprobs": 20, "n": 16}).encode()
+        head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        host, port = live.url.removeprefix("http://").split(":")
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with client:
+            client.connect((host, int(port)))
+            client.sendall(head.encode() + body)
+            wait_until(lambda: in_flight(live) == 1)
+            wait_until(lambda: in_flight(live) == 0, 60)
+
+
+def test_sigterm_drains() -> None:
+    command = [sys.executable, "-m", "guideway", "serve", "--model", "tiny", "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        url = json.loads(process.stderr.readline())["url"]
+        wait_until(lambda: httpx.get(f"{url}/ready").status_code == 200, 60)
+        assert post(url, SAY).status_code == 200
+        answers: list[httpx.Response] = []
+        thread = threading.Thread(
+            target=lambda: answers.append(post(url, {**SAY, "max_tokens": 200, "min_tokens": 190, "n": 2}))
+        )
+        thread.start()
+        wait_until(lambda: "num_requests_running 1" in httpx.get(f"{url}/metrics").text)
+        os.kill(process.pid, signal.SIGTERM)
+        thread.join(60)
+        assert answers[0].status_code == 200
+        assert len(answers[0].json()["choices"]) == 2
+    finally:
+        process.terminate()
+        _, log = process.communicate(timeout=60)
+    assert process.returncode == 0
+    records = [json.loads(line) for line in log.splitlines()]
+    assert {record["message"] for record in records} >= {"request"}
+    assert "hi" not in [record.get("prompt") for record in records]
+
+
+def test_create_app_is_an_asgi_application(tiny: Model) -> None:
+    from guideway.server import FixedModels
+
+    assert create_app(FixedModels({"tiny": tiny})).routes
