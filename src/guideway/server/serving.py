@@ -103,7 +103,7 @@ def serve(
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
     LOG.addHandler(handler)
-    LOG.setLevel(logging.WARNING if quiet else logging.INFO)
+    LOG.setLevel(logging.INFO)
     LOG.propagate = False
     app = create_app(models, settings)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -126,6 +126,8 @@ def serve(
     LOG.info(
         "listening", extra={"fields": {"url": f"http://{shown}:{port}", "models": [c.name for c in models.cards()]}}
     )
+    if quiet:
+        LOG.setLevel(logging.WARNING)
     try:
         with _signals_end_quietly():
             _Server(config).run(sockets=[listener])
