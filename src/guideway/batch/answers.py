@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import re
 import time
 from collections.abc import Sequence
@@ -12,8 +9,19 @@ from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
+from guideway.batch.answer_parts import (
+    call_id,
+    call_object,
+    identifier,
+    logprob_lists,
+    logprob_object,
+    reply_text,
+    token_counts,
+    usage_object,
+)
 from guideway.batch.requests import BatchRequest
-from guideway.constraints.tools import Reply, ToolCall
+from guideway.batch.response_objects import response_body
+from guideway.constraints.tools import Reply
 from guideway.errors import (
     AuthenticationError,
     ConnectionLostError,
@@ -30,24 +38,16 @@ from guideway.errors import (
 )
 from guideway.generation import Generation
 from guideway.generation.protocol import AnyModel
-from guideway.sampling import TokenLogprobs
 from guideway.sessions import ModelBase
 
 __all__ = [
     "answer_body",
     "answer_line",
-    "call_id",
-    "call_object",
     "chat_message",
     "digest_of_line",
     "error_line",
     "error_object",
-    "identifier",
-    "logprob_lists",
-    "logprob_object",
     "outcome_of_line",
-    "reply_text",
-    "usage_object",
 ]
 
 _STATUS: list[tuple[type[Exception], int, str, str]] = [
@@ -161,16 +161,8 @@ def answer_line(
 def answer_body(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
     """Return the body of an answer in OpenAI's format. `found`: the samples of each prompt."""
     if request.endpoint == "/v1/responses":
-        from guideway.batch.response_objects import response_body  # imports this module
-
         return response_body(model, request, found[0][0])
     return _BODIES[request.endpoint](model, request, found)
-
-
-def identifier(prefix: str, custom_id: str | None, place: str = "") -> str:
-    """Return the identifier of an object that belongs to a request: equal for equal arguments."""
-    text = f"{custom_id}\0{place if custom_id is None else ''}"
-    return f"{prefix}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
 def _own(request: BatchRequest, samples: list[Generation[Any]], digest: str) -> dict[str, Any]:
@@ -185,7 +177,7 @@ def _own(request: BatchRequest, samples: list[Generation[Any]], digest: str) -> 
 
 
 def _sample(one: Generation[Any]) -> dict[str, Any]:
-    prompt, completion = _tokens(one)
+    prompt, completion = token_counts(one)
     made = {
         "text": one.text,
         "value": to_jsonable_python(one.value, serialize_unknown=True),
@@ -196,19 +188,6 @@ def _sample(one: Generation[Any]) -> dict[str, Any]:
     if one.truncation is not None:
         made["truncation"] = one.truncation._asdict()
     return made
-
-
-def _tokens(one: Generation[Any]) -> tuple[int, int]:
-    usage = getattr(one, "usage", None)  # of a remote model
-    return (one.prompt_tokens, len(one.tokens)) if usage is None else (usage.input, usage.output)
-
-
-def usage_object(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]) -> dict[str, int]:
-    """Return the usage of a request. `names`: of the tokens of prompts, and of those of texts."""
-    remote = any(getattr(one, "usage", None) is not None for group in found for one in group)
-    prompt = sum(_tokens(one)[0] for group in found for one in (group if remote else group[:1]))
-    completion = sum(_tokens(one)[1] for group in found for one in group)
-    return {names[0]: prompt, names[1]: completion, "total_tokens": prompt + completion}
 
 
 def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
@@ -245,54 +224,6 @@ def chat_message(request: BatchRequest, one: Generation[Any], index: int = 0) ->
         call_object(request, call, call_id(request, call, index, number)) for number, call in enumerate(reply.calls)
     ]
     return message, "tool_calls" if one.finish_reason == "stop" else one.finish_reason
-
-
-def reply_text(reply: Reply) -> str:
-    """Return the text of a reply. Line breaks between reasoning and answer are not part of it."""
-    return reply.text.lstrip("\n") if reply.reasoning else reply.text
-
-
-def call_id(request: BatchRequest, call: ToolCall, index: int, number: int) -> str:
-    """Return the id of a call: that of the model if it writes one, else one that depends on the request only."""
-    return call.id or f"{identifier('call', request.custom_id)}_{index}_{number}"
-
-
-def call_object(request: BatchRequest, call: ToolCall, given: str) -> dict[str, Any]:
-    """Return a call as a chat completion has it. `given`: its id."""
-    arguments = call.json_arguments()
-    tools = request.details.get("tools")
-    if tools is not None and call.name in tools.custom:
-        return {"id": given, "type": "custom", "custom": {"name": call.name, "input": arguments["input"]}}
-    text = json.dumps(arguments, ensure_ascii=False)
-    return {"id": given, "type": "function", "function": {"name": call.name, "arguments": text}}
-
-
-def _token(model: ModelBase, token_id: int, logprob: float) -> dict[str, Any]:
-    data = model.vocabulary.bytes_of([token_id], special=True)
-    return {"token": data.decode("utf-8", "replace"), "logprob": max(logprob, -9999.0), "bytes": list(data)}
-
-
-def logprob_object(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
-    """Return the log-probabilities of a token as chat completions have them."""
-    top = [
-        _token(model, other.token_id, math.log(other.probability) if other.probability else -math.inf)
-        for other in step.alternatives
-    ]
-    return {**_token(model, step.token_id, step.logprob), "top_logprobs": top}
-
-
-def logprob_lists(model: ModelBase, found: Sequence[TokenLogprobs], start: int = 0) -> dict[str, Any]:
-    """Return log-probabilities as completions have them. `start`: the offset of the first token in the text."""
-    steps = [logprob_object(model, step) for step in found]
-    offsets = [start]
-    for step in steps:
-        offsets.append(offsets[-1] + len(step["token"]))
-    return {
-        "tokens": [step["token"] for step in steps],
-        "token_logprobs": [step["logprob"] for step in steps],
-        "top_logprobs": [{other["token"]: other["logprob"] for other in step["top_logprobs"]} for step in steps],
-        "text_offset": offsets[:-1],
-    }
 
 
 def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:

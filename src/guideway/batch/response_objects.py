@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from guideway.batch.answers import call_id, identifier, logprob_object, reply_text
+from guideway.batch.answer_parts import call_id, identifier, logprob_object, reply_text
 from guideway.batch.requests import BatchRequest
 from guideway.constraints.tools import Reply
 from guideway.generation import Generation

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from guideway.batch.answers import chat_message, identifier, logprob_lists, logprob_object, usage_object
+from guideway.batch.answer_parts import identifier, logprob_lists, logprob_object, usage_object
+from guideway.batch.answers import chat_message
 from guideway.batch.requests import BatchRequest
 from guideway.constraints.tools import Family
 from guideway.generation import Generation, Model

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guideway.batch.answers import logprob_lists
+from guideway.batch.answer_parts import logprob_lists
 from guideway.batch.requests import BatchRequest
 from guideway.generation import Generation, Model
 from guideway.generation.plan import Job

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from guideway.batch.answers import identifier, logprob_object
+from guideway.batch.answer_parts import identifier, logprob_object
 from guideway.batch.requests import BatchRequest
 from guideway.batch.response_objects import (
     call_item,

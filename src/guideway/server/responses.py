@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from guideway import background
-from guideway.batch.answers import identifier
+from guideway.batch.answer_parts import identifier
 from guideway.batch.bodies import read_body
 from guideway.batch.replies import chat_prompt
 from guideway.batch.requests import BatchRequest

@@ -79,15 +79,18 @@ def test_completion_with_several_prompts(client: openai.OpenAI) -> None:
         ({"temperature": "hot"}, "temperature", "number"),
         ({"guided_json": {}}, "guided_json", "structured_outputs"),
         ({"top_logprobs": 2}, "top_logprobs", "logprobs"),
-        ({"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "strin"}}}},
-         "response_format.json_schema.schema/type", "strin"),
+        (
+            {"response_format": {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "strin"}}}},
+            "response_format.json_schema.schema/type",
+            "strin",
+        ),
         ({"response_format": FORMAT, "max_tokens": 3}, "max_tokens", "shortest"),
         ({"response_format": FORMAT, "stop": ["a"]}, "stop", "exclude"),
         ({"messages": [{"role": "user", "content": "a" * 9000}]}, "messages", "context"),
         ({"stream_options": {"include_usage": True}}, "stream_options", "stream"),
         ({"logit_bias": {"99999": 1}}, "logit_bias", "vocabulary"),
     ],
-)  # fmt: skip
+)
 def test_refused_fields(client: openai.OpenAI, fields: dict[str, Any], param: str, words: str) -> None:
     with pytest.raises(openai.BadRequestError, match=words) as found:
         ask(client, extra_body=fields)

@@ -187,7 +187,10 @@ def test_logprobs(client: openai.OpenAI) -> None:
         ({"previous_response_id": "resp_x"}, "previous_response_id"),
         ({"background": True}, "background"),
         ({"conversation": "a"}, "conversation"),
-        ({"text": {"format": {"type": "json_schema", "name": "a", "schema": {"type": "strin"}}}}, "text.format.schema/type"),
+        (
+            {"text": {"format": {"type": "json_schema", "name": "a", "schema": {"type": "strin"}}}},
+            "text.format.schema/type",
+        ),
         ({"text": FORM, "max_output_tokens": 2}, "max_output_tokens"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": [WEATHER], "tool_choice": {"type": "function", "name": "x"}}, "tool_choice.name"),
@@ -196,7 +199,7 @@ def test_logprobs(client: openai.OpenAI) -> None:
         ({"truncation": "auto"}, "truncation"),
         ({"inputs": "a"}, "inputs"),
     ],
-)  # fmt: skip
+)
 def test_refused_fields(client: openai.OpenAI, fields: dict[str, Any], param: str) -> None:
     with pytest.raises(openai.BadRequestError) as found:
         ask(client, extra_body=fields)

@@ -109,9 +109,11 @@ def test_streamed_calls(client: openai.OpenAI, tool: dict[str, Any]) -> None:
 
 def test_calls_and_results_are_sent_back(client: openai.OpenAI) -> None:
     first = ask(client, tools=[WEATHER, DATE], tool_choice="required").choices[0].message
-    history: list[Any] = [*SAY, first.model_dump(), *(
-        {"role": "tool", "tool_call_id": call.id, "content": "sunny"} for call in first.tool_calls
-    )]  # fmt: skip
+    history: list[Any] = [
+        *SAY,
+        first.model_dump(),
+        *({"role": "tool", "tool_call_id": call.id, "content": "sunny"} for call in first.tool_calls),
+    ]
     assert ask(client, messages=history, tools=[WEATHER, DATE], max_tokens=8).choices[0].message
 
 
@@ -119,17 +121,26 @@ def test_calls_and_results_are_sent_back(client: openai.OpenAI) -> None:
     ("fields", "param"),
     [
         ({"tool_choice": "required"}, "tool_choice"),
-        ({"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}}, "tool_choice.function.name"),
+        (
+            {"tools": [WEATHER], "tool_choice": {"type": "function", "function": {"name": "x"}}},
+            "tool_choice.function.name",
+        ),
         ({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": [{"type": "function", "function": {"name": "a", "parameter": {}}}]}, "tools[0].function.parameter"),
         ({"tools": [custom("a", "lark", "start: (")]}, "tools[0].custom.format.grammar.definition"),
-        ({"tools": [function("a") | {"function": {"name": "a", "parameters": {"type": "object", "minProperties": "a"}}}]},
-         "tools[0].function.parameters/minProperties"),
+        (
+            {
+                "tools": [
+                    function("a") | {"function": {"name": "a", "parameters": {"type": "object", "minProperties": "a"}}}
+                ]
+            },
+            "tools[0].function.parameters/minProperties",
+        ),
         ({"tools": [WEATHER], "reasoning_effort": "high"}, "reasoning_effort"),
         ({"messages": [{"role": "user", "content": "a", "nme": "b"}]}, "messages[0].nme"),
     ],
-)  # fmt: skip
+)
 def test_refused_tools(client: openai.OpenAI, fields: dict[str, Any], param: str) -> None:
     with pytest.raises(openai.BadRequestError) as found:
         ask(client, parallel_tool_calls=None, extra_body=fields)

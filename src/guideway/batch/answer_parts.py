@@ -1,0 +1,94 @@
+"""Parts of answers in OpenAI's format: identifiers, calls, log-probabilities, usage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from guideway.batch.requests import BatchRequest
+from guideway.constraints.tools import Reply, ToolCall
+from guideway.generation import Generation
+from guideway.sampling import TokenLogprobs
+from guideway.sessions import ModelBase
+
+__all__ = [
+    "call_id",
+    "call_object",
+    "identifier",
+    "logprob_lists",
+    "logprob_object",
+    "reply_text",
+    "token_counts",
+    "usage_object",
+]
+
+
+def identifier(prefix: str, custom_id: str | None, place: str = "") -> str:
+    """Return the identifier of an object that belongs to a request: equal for equal arguments."""
+    text = f"{custom_id}\0{place if custom_id is None else ''}"
+    return f"{prefix}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
+
+
+def reply_text(reply: Reply) -> str:
+    """Return the text of a reply. Line breaks between reasoning and answer are not part of it."""
+    return reply.text.lstrip("\n") if reply.reasoning else reply.text
+
+
+def call_id(request: BatchRequest, call: ToolCall, index: int, number: int) -> str:
+    """Return the id of a call: that of the model if it writes one, else one that depends on the request only."""
+    return call.id or f"{identifier('call', request.custom_id)}_{index}_{number}"
+
+
+def call_object(request: BatchRequest, call: ToolCall, given: str) -> dict[str, Any]:
+    """Return a call as a chat completion has it. `given`: its id."""
+    arguments = call.json_arguments()
+    tools = request.details.get("tools")
+    if tools is not None and call.name in tools.custom:
+        return {"id": given, "type": "custom", "custom": {"name": call.name, "input": arguments["input"]}}
+    text = json.dumps(arguments, ensure_ascii=False)
+    return {"id": given, "type": "function", "function": {"name": call.name, "arguments": text}}
+
+
+def _token(model: ModelBase, token_id: int, logprob: float) -> dict[str, Any]:
+    data = model.vocabulary.bytes_of([token_id], special=True)
+    return {"token": data.decode("utf-8", "replace"), "logprob": max(logprob, -9999.0), "bytes": list(data)}
+
+
+def logprob_object(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
+    """Return the log-probabilities of a token as chat completions have them."""
+    top = [
+        _token(model, other.token_id, math.log(other.probability) if other.probability else -math.inf)
+        for other in step.alternatives
+    ]
+    return {**_token(model, step.token_id, step.logprob), "top_logprobs": top}
+
+
+def logprob_lists(model: ModelBase, found: Sequence[TokenLogprobs], start: int = 0) -> dict[str, Any]:
+    """Return log-probabilities as completions have them. `start`: the offset of the first token in the text."""
+    steps = [logprob_object(model, step) for step in found]
+    offsets = [start]
+    for step in steps:
+        offsets.append(offsets[-1] + len(step["token"]))
+    return {
+        "tokens": [step["token"] for step in steps],
+        "token_logprobs": [step["logprob"] for step in steps],
+        "top_logprobs": [{other["token"]: other["logprob"] for other in step["top_logprobs"]} for step in steps],
+        "text_offset": offsets[:-1],
+    }
+
+
+def usage_object(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]) -> dict[str, int]:
+    """Return the usage of a request. `names`: of the tokens of prompts, and of those of texts."""
+    remote = any(getattr(one, "usage", None) is not None for group in found for one in group)
+    prompt = sum(token_counts(one)[0] for group in found for one in (group if remote else group[:1]))
+    completion = sum(token_counts(one)[1] for group in found for one in group)
+    return {names[0]: prompt, names[1]: completion, "total_tokens": prompt + completion}
+
+
+def token_counts(one: Generation[Any]) -> tuple[int, int]:
+    """Return the numbers of tokens of the prompt and of the text."""
+    usage = getattr(one, "usage", None)  # of a remote model
+    return (one.prompt_tokens, len(one.tokens)) if usage is None else (usage.input, usage.output)

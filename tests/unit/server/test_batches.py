@@ -1,0 +1,78 @@
+"""Files and batches with OpenAI's client."""
+
+import json
+import time
+from typing import Any
+
+import openai
+import pytest
+
+CHAT = "/v1/chat/completions"
+
+
+def line(name: str, url: str = CHAT, **body: Any) -> str:
+    given = {"model": "tiny", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 3, **body}
+    return json.dumps({"custom_id": name, "method": "POST", "url": url, "body": given})
+
+
+def upload(client: openai.OpenAI, *lines: str) -> Any:
+    return client.files.create(file=("in.jsonl", "\n".join(lines).encode()), purpose="batch")
+
+
+def ended(client: openai.OpenAI, name: str) -> Any:
+    until = time.monotonic() + 60
+    while (found := client.batches.retrieve(name)).status not in ("completed", "failed", "cancelled"):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return found
+
+
+def test_batch(client: openai.OpenAI) -> None:
+    lines = [line(f"r{number}") for number in range(5)]
+    given = upload(client, *lines, line("bad", temprature=1), line("r0"), "{", line("other", "/v1/completions"))
+    batch = client.batches.create(input_file_id=given.id, endpoint=CHAT, completion_window="24h", metadata={"a": "b"})
+    done = ended(client, batch.id)
+    assert (done.status, done.metadata) == ("completed", {"a": "b"})
+    assert done.request_counts is not None
+    assert (done.request_counts.total, done.request_counts.completed, done.request_counts.failed) == (9, 5, 4)
+    assert done.output_file_id is not None
+    assert done.error_file_id is not None
+    found = [json.loads(one) for one in client.files.content(done.output_file_id).text.splitlines()]
+    assert {one["custom_id"] for one in found} == {f"r{number}" for number in range(5)}
+    assert all(one["response"]["body"]["object"] == "chat.completion" for one in found)
+    errors = [json.loads(one) for one in client.files.content(done.error_file_id).text.splitlines()]
+    params = {one["response"]["body"]["error"]["param"] for one in errors}
+    assert params >= {"temprature", "custom_id", "url"}
+    assert batch.id in [one.id for one in client.batches.list().data]
+
+
+def test_cancelled_batch(client: openai.OpenAI) -> None:
+    given = upload(client, *(line(f"r{number}", max_tokens=900, min_tokens=890) for number in range(200)))
+    batch = client.batches.create(input_file_id=given.id, endpoint=CHAT, completion_window="24h")
+    client.batches.cancel(batch.id)
+    assert ended(client, batch.id).status == "cancelled"
+
+
+def test_files(client: openai.OpenAI) -> None:
+    given = upload(client, "a", "b")
+    assert (given.bytes, given.filename, given.purpose) == (3, "in.jsonl", "batch")
+    assert client.files.content(given.id).content == b"a\nb"
+    assert given.id in [one.id for one in client.files.list().data]
+    assert client.files.delete(given.id).deleted
+    with pytest.raises(openai.NotFoundError):
+        client.files.retrieve(given.id)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"endpoint": "/v1/embeddings"}, "endpoint"),
+        ({"completion_window": "1h"}, "completion_window"),
+        ({"extra": 1}, "extra"),
+    ],
+)
+def test_refused_batches(client: openai.OpenAI, fields: dict[str, Any], param: str) -> None:
+    given: dict[str, Any] = {"input_file_id": upload(client, "a").id, "endpoint": CHAT, "completion_window": "24h"}
+    with pytest.raises(openai.BadRequestError) as found:
+        client.batches.create(**given, extra_body=fields)
+    assert found.value.param == param

@@ -1,0 +1,94 @@
+"""The routes of this library: explain, check, score, plan, sessions."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from guideway.generation import Model
+from tests.helpers.serving import LiveServer
+
+
+def post(server: LiveServer, path: str, status: int = 200, **body: Any) -> Any:
+    found = httpx.post(f"{server.url}/guideway/{path}", json=body, timeout=60)
+    assert found.status_code == status, found.text
+    return found.json()
+
+
+def test_explain(server: LiveServer) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "maximun": 3}}, "required": ["a"]}
+    found = post(server, "explain", schema=schema)
+    assert found["exact"]
+    rows = {(row["place"], row["keyword"]): row["effect"] for row in found["keywords"]}
+    assert rows["", "required"] == "enforced"
+    assert "maximum" in rows["/properties/a", "maximun"]
+    assert found["examples"]
+    refused = post(server, "explain", schema={"type": "string", "format": "regex", "pattern": "(?<=a)b"})
+    assert isinstance(refused["exact"], bool)
+    assert len(post(server, "explain", regex="[0-9]{2}")["examples"][0]) == 2
+
+
+def test_check(server: LiveServer) -> None:
+    assert post(server, "check", regex="[0-9]{2}", text="12")["fits"]
+    found = post(server, "check", regex="[0-9]{2}", text="1a")
+    assert not found["fits"]
+    assert found["message"]
+
+
+def test_score(server: LiveServer, tiny: Model) -> None:
+    found = post(server, "score", prompt="The sky is ", options=["blue", "green"])["data"]
+    wanted = tiny.score("The sky is ", ["blue", "green"])
+    assert [one["probability"] for one in found] == pytest.approx([one.probability for one in wanted])
+
+
+def test_plan(server: LiveServer) -> None:
+    found = post(
+        server,
+        "plan",
+        schema={"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": False},
+    )
+    assert found["guarantee"] == "exact"
+    assert found["forced"].startswith('{"a"')
+    assert found["min_tokens"] > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("explain", {}, "schema"),
+        ("explain", {"schema": {"type": "strin"}}, "schema/type"),
+        ("explain", {"regexx": "a"}, "regexx"),
+        ("check", {"regex": "a"}, "text"),
+        ("check", {"regex": "(", "text": "a"}, "regex"),
+        ("check", {"regex": "a", "lark": 'start: "a"', "text": "a"}, "lark"),
+        ("score", {"prompt": "a"}, "options"),
+        ("score", {"options": ["a"]}, "prompt"),
+        ("sessions", {"prompt": "a", "temperature": "x"}, "temperature"),
+    ],
+)
+def test_refused(server: LiveServer, path: str, body: dict[str, Any], param: str) -> None:
+    assert post(server, path, 400, **body)["error"]["param"] == param
+
+
+def test_session(server: LiveServer, tiny: Model) -> None:
+    opened = post(server, "sessions", prompt="Ada was born in ", regex="[0-9]{4}", seed=1, temperature=1.0)
+    path = f"sessions/{opened['id']}"
+    first = post(server, f"{path}/infer", top_logprobs=3)
+    assert first["inferred"][0]["top"]
+    forked = post(server, f"{path}/fork")
+    rest = post(server, f"{path}/infer", count=20)
+    year = rest["text"].removeprefix("Ada was born in ")
+    assert len(year) == 4
+    assert year.isdigit()
+    assert rest["is_finished"]
+    assert post(server, f"sessions/{forked['id']}/infer", count=20)["text"] == rest["text"]
+    count = len(rest["inferred"])
+    assert len(post(server, f"{path}/rewind", count=count)["removed"]) == count
+    assert post(server, f"{path}/set_text", text="Bob", release=True)["text"] == "Bob"
+    assert post(server, f"{path}/feed", text=" and")["text"] == "Bob and"
+    saved = httpx.post(f"{server.url}/guideway/{path}/save")
+    assert saved.headers["content-type"] == "application/octet-stream"
+    assert saved.content
+    assert httpx.delete(f"{server.url}/guideway/{path}").json()["deleted"]
+    post(server, f"{path}/infer", 404)
+    assert post(server, f"sessions/{forked['id']}/dance", 404)["error"]["code"] == "unknown_url"
