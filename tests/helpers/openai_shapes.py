@@ -14,7 +14,6 @@ __all__ = ["check_body", "check_event", "events_of"]
 EXTENSIONS = {
     ("Model", "state"), ("Model", "source"), ("Model", "max_model_len"),
     ("ChatCompletionMessage", "reasoning_content"), ("ChoiceDelta", "reasoning_content"),
-    ("ChoiceDeltaToolCall", "custom"),  # the package has no type for chunks of custom tools
     ("Response", "store"),  # the answers of OpenAI have it
     ("ChatCompletion", "guideway"), ("Completion", "guideway"), ("Response", "guideway"),
 }  # fmt: skip
@@ -31,6 +30,8 @@ BODIES: dict[str, Any] = {
 
 def check_body(value: Any) -> None:
     """Raise `AssertionError` if a body is not exactly of the type that its "object" names."""
+    if value["object"] == "chat.completion.chunk":  # the package has no type for chunks of calls of custom tools
+        value = {**value, "choices": [_without_custom_calls(choice) for choice in value["choices"]]}
     if value["object"] == "text_completion":  # the type for chunks is that of bodies, whose finish reason is not null
         choices = [{**choice, "finish_reason": choice["finish_reason"] or "stop"} for choice in value["choices"]]
         for choice in choices:  # the first token of a prompt has no log-probability, which the type omits, too
@@ -40,6 +41,12 @@ def check_body(value: Any) -> None:
                     lists[name] = [empty, *lists[name][1:]]
         value = {**value, "choices": choices}
     _check(value, BODIES[value["object"]], value["object"])
+
+
+def _without_custom_calls(choice: Any) -> Any:
+    calls = [call for call in choice["delta"].get("tool_calls", ()) if "custom" not in call]
+    delta = {name: value for name, value in choice["delta"].items() if name != "tool_calls"}
+    return {**choice, "delta": {**delta, **({"tool_calls": calls} if calls else {})}}
 
 
 def check_event(value: Any) -> None:

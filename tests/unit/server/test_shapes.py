@@ -58,7 +58,7 @@ def post(server: LiveServer, url: str, body: dict[str, Any]) -> httpx.Response:
 
 @pytest.mark.parametrize("fields", CHAT)
 def test_chat_completions(server: LiveServer, fields: dict[str, Any]) -> None:
-    body = {"messages": SAY, "max_tokens": 60, **fields}
+    body = {"messages": SAY, "max_tokens": 60, "seed": 1, **fields}
     check_body(post(server, "/v1/chat/completions", body).json())
     stream = {"stream": True, "stream_options": {"include_usage": True}}
     for chunk in events_of(post(server, "/v1/chat/completions", {**body, **stream}).text):
@@ -67,7 +67,7 @@ def test_chat_completions(server: LiveServer, fields: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("fields", TEXT)
 def test_completions(server: LiveServer, fields: dict[str, Any]) -> None:
-    body = {"prompt": "Ada was", "max_tokens": 8, **fields}
+    body = {"prompt": "Ada was", "max_tokens": 8, "seed": 1, **fields}
     check_body(post(server, "/v1/completions", body).json())
     for chunk in events_of(post(server, "/v1/completions", {**body, "stream": True}).text):
         check_body(chunk)
@@ -75,7 +75,7 @@ def test_completions(server: LiveServer, fields: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("fields", RESPONSES)
 def test_responses(server: LiveServer, fields: dict[str, Any]) -> None:
-    body = {"input": "Ada was", "max_output_tokens": 60, **fields}
+    body = {"input": "Ada was", "max_output_tokens": 60, "seed": 1, **fields}
     check_body(post(server, "/v1/responses", body).json())
     for found in events_of(post(server, "/v1/responses", {**body, "stream": True}).text):
         check_event(found)
