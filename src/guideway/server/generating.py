@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from guideway import background
-from guideway.batch.answers import answer_body, usage_object
+from guideway.batch.answer_parts import usage_object
+from guideway.batch.answers import answer_body
 from guideway.batch.bodies import read_body
 from guideway.batch.jobs import job_of
 from guideway.batch.requests import BatchRequest

@@ -1,4 +1,4 @@
-"""The routes of this library: explain, check, score, plan, sessions."""
+"""The routes of this library: check, score, plan, sessions."""
 
 from typing import Any
 
@@ -13,19 +13,6 @@ def post(server: LiveServer, path: str, status: int = 200, **body: Any) -> Any:
     found = httpx.post(f"{server.url}/guideway/{path}", json=body, timeout=60)
     assert found.status_code == status, found.text
     return found.json()
-
-
-def test_explain(server: LiveServer) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "integer", "maximun": 3}}, "required": ["a"]}
-    found = post(server, "explain", schema=schema)
-    assert found["exact"]
-    rows = {(row["place"], row["keyword"]): row["effect"] for row in found["keywords"]}
-    assert rows["", "required"] == "enforced"
-    assert "maximum" in rows["/properties/a", "maximun"]
-    assert found["examples"]
-    refused = post(server, "explain", schema={"type": "string", "format": "regex", "pattern": "(?<=a)b"})
-    assert isinstance(refused["exact"], bool)
-    assert len(post(server, "explain", regex="[0-9]{2}")["examples"][0]) == 2
 
 
 def test_check(server: LiveServer) -> None:
@@ -55,9 +42,6 @@ def test_plan(server: LiveServer) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "param"),
     [
-        ("explain", {}, "schema"),
-        ("explain", {"schema": {"type": "strin"}}, "schema/type"),
-        ("explain", {"regexx": "a"}, "regexx"),
         ("check", {"regex": "a"}, "text"),
         ("check", {"regex": "(", "text": "a"}, "regex"),
         ("check", {"regex": "a", "lark": 'start: "a"', "text": "a"}, "lark"),
