@@ -136,7 +136,7 @@ class Chat:
         self._options = _checked_options(options)
         self._tool_errors = tool_errors
         self._most_reasoning = _reasoning_limit(max_reasoning_tokens, model)
-        given = tuple(tools)
+        given = _listed(tools)
         self._calls = ToolCalls(given, family=family, choice=tool_choice if given else "none", parallel=parallel)
         if isinstance(model, ModelBase):
             self._calls = self._calls.for_tokenizer(model.tokenizer)
@@ -608,6 +608,12 @@ def _checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if wrong := [name for name in CALL_ONLY if name in options]:
         raise TypeError(f"{wrong[0]} does not apply to a chat, which generates one reply at a time")
     return dict(options)
+
+
+def _listed(tools: object) -> tuple[Any, ...]:
+    if not isinstance(tools, Iterable) or isinstance(tools, (str, bytes, Mapping)):
+        raise TypeError(f"tools must be a list of functions, tools or dicts, got {type(tools).__name__}")
+    return tuple(tools)
 
 
 def _reasoning_limit(most: int | None, model: object) -> int | None:

@@ -37,6 +37,7 @@ _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
 def render_template(
     template: str | None,
     messages: Sequence[Mapping[str, object]],
+    /,
     *,
     special_tokens: Mapping[str, object],
     tools: Sequence[object] | None = None,

@@ -167,7 +167,7 @@ FRAGMENTS: dict[str, list[str]] = {
 
 def template(text: str) -> None:
     """Render a template."""
-    render_template(text, [{"role": "user", "content": "x"}], bos_token="", eos_token="")
+    render_template(text, [{"role": "user", "content": "x"}], special_tokens={})
 
 
 def replies(text: str) -> None:

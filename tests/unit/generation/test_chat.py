@@ -182,6 +182,8 @@ def test_wrong_arguments(tiny: gw.Model) -> None:
         gw.Chat("tiny")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="system must be a str"):
         tiny.chat(system=3)
+    with pytest.raises(TypeError, match="tools must be a list"):
+        tiny.chat(tools=add)
     with pytest.raises(ValueError, match="tool_errors must be"):
         tiny.chat(tool_errors="ignore")
     with pytest.raises(TypeError, match="batch_size does not apply to a chat"):

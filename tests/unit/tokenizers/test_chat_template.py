@@ -16,7 +16,7 @@ from guideway.tokenizers.chat_template import render_template
 MESSAGES = [{"role": "user", "content": "hi"}]
 
 
-def render(template: str, **given: Any) -> str:
+def render(template: str, /, **given: Any) -> str:
     return render_template(template, MESSAGES, special_tokens={}, **given)
 
 
@@ -41,6 +41,10 @@ def test_a_variable_set_in_a_generation_block_stays_there() -> None:
 )
 def test_tojson_arguments(arguments: str, expected: str) -> None:
     assert render("{{ {'b': 'é', 'a': 1} | tojson(" + arguments + ") }}") == expected
+
+
+def test_variables_may_have_any_name() -> None:
+    assert render("{{ template }}{{ messages | length }}", template="x") == "x1"
 
 
 def test_tools_and_documents_are_defined() -> None:
