@@ -164,3 +164,49 @@ def test_options_reach_from_pretrained(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found["device_map"], found["revision"]) == ("auto", "main")
     with pytest.raises(TypeError, match=r"device_map= applies"):
         gw.load("tiny", device_map="auto")
+
+
+def test_engines_of_one_model_object_take_turns(tmp_path: Path) -> None:
+    """Each call replaces the attention of the model object; calls in two threads have the logits of calls in one."""
+    import threading
+
+    from transformers import AutoModelForCausalLM
+
+    from guideway.engines.transformers import TransformersEngine
+
+    loaded = AutoModelForCausalLM.from_pretrained(tiny_model("llama", tmp_path))
+    engines = [TransformersEngine(loaded) for _ in range(2)]
+    rows = [[[5 + i] * (3 + i) for i in range(4)], [[9 + i, 7] * (2 + i) for i in range(3)]]
+    expected = [engine.forward(some, [None] * len(some))[0] for engine, some in zip(engines, rows, strict=True)]
+    wrong: list[object] = []
+
+    def run(number: int) -> None:
+        for _ in range(30):
+            try:
+                found, _ = engines[number].forward(rows[number], [None] * len(rows[number]))
+            except Exception as error:
+                wrong.append(error)
+                return
+            if np.abs(found - expected[number]).max() > 1e-4:
+                wrong.append(number)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    config = loaded.config.get_text_config()
+    assert config._attn_implementation != "guideway_packed"
+
+
+def test_a_call_beside_a_running_one_is_a_clear_error(tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from guideway.engines.transformers.packed import _NAME
+
+    loaded = AutoModelForCausalLM.from_pretrained(tiny_model("llama", tmp_path))
+    loaded.config._attn_implementation = _NAME  # as while another thread runs the model
+    with pytest.raises(EngineError, match="in another thread"):
+        loaded(input_ids=torch.tensor([[5, 6]]))

@@ -7,6 +7,7 @@ attention of each row over the keys and values of that row, which are in a `Stor
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -115,18 +116,23 @@ class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no typ
 
 
 _running = threading.local()
+_locks: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_locks_lock = threading.Lock()
 
 
 @contextmanager
 def packed_attention(model: Any, batch: PackedBatch) -> Iterator[None]:
-    """Let `attend` compute the attention of a model, for one call."""
-    config = model.config.get_text_config()
-    before = config._attn_implementation
-    config._attn_implementation, _running.batch = _NAME, batch
-    try:
-        yield
-    finally:
-        config._attn_implementation, _running.batch = before, None
+    """Let `attend` compute the attention of a model, for one call. Calls of one model object take turns."""
+    with _locks_lock:
+        lock = _locks.setdefault(model, threading.RLock())
+    with lock:
+        config = model.config.get_text_config()
+        before = config._attn_implementation
+        config._attn_implementation, _running.batch = _NAME, batch
+        try:
+            yield
+        finally:
+            config._attn_implementation, _running.batch = before, None
 
 
 _HARMLESS = frozenset({"dropout", "scaling", "position_ids", "use_cache", "cache_position", "is_causal"})
@@ -134,7 +140,9 @@ _HARMLESS = frozenset({"dropout", "scaling", "position_ids", "use_cache", "cache
 
 def attend(module: Any, query: Any, key: Any, value: Any, mask: Any, **more: Any) -> tuple[Any, None]:
     """The attention of packed tokens: query [1, head, token, channel] -> [1, token, head, channel]."""
-    batch = _running.batch
+    batch = getattr(_running, "batch", None)
+    if batch is None:
+        raise EngineError("this model object runs in Guideway in another thread; call it from one thread at a time")
     if (
         unknown := [
             name for name, one in more.items() if name not in _HARMLESS and one is not None and one is not False
