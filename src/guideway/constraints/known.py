@@ -265,7 +265,10 @@ class DeferredLowering:
             parts: The constraints inside it.
         """
         key = self.__dict__.get("_stable")
-        if key is not None and (program := programs.load(key, self._size)) is not None:
+        if key is None:  # nothing is stored, so no time is measured
+            self.grammar()
+            return
+        if (program := programs.load(key, self._size)) is not None:
             self._stored = program
             return
         start = thread_time()
