@@ -138,6 +138,9 @@ class UpstreamRequest:
         """End the request. The connections are closed."""
         for task in self._tasks:
             task.cancel()
+        if self._left:
+            self._left = 0
+            self.poke()  # `parts` ends, if it waits
 
     def poke(self) -> None:
         """Let `parts` yield an empty list."""
@@ -187,12 +190,12 @@ class UpstreamRequest:
                     self.first = time.perf_counter() - self.begun
                 if isinstance(part, RemoteGeneration):
                     job.results[number][sample] = part
-                    self._left -= 1
+                    self._left = max(0, self._left - 1)
                     self._parts.put_nowait(Part(index, "" if self._shows else part.text, (), part))
                 else:
                     self._parts.put_nowait(Part(index, part))
         except Exception as error:
-            self._left -= 1
+            self._left = max(0, self._left - 1)
             self._parts.put_nowait(_for_client(error))
 
 

@@ -1,5 +1,6 @@
 """A server in front of another endpoint: what that endpoint gets wrong never reaches a client."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from guideway.generation import Model
 from guideway.pool import ModelSpec, Pool
 from guideway.remote import probe
 from guideway.server import FixedModels, JoinedModels, PooledModels, UpstreamModels, load_served, upstream_models
+from guideway.server.gateway import UpstreamJob, UpstreamRequest
 from guideway.testing import Answer, Provider, ProviderRequest
 from tests.helpers.serving import live_server
 
@@ -216,3 +218,21 @@ def test_sources_of_upstreams(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (card.name, card.source, card.details["bytes"]) == ("gpt-x", "openai:gpt-x", 0)
     with pytest.raises(ValueError, match="an upstream must be a URL or the name of a model of an API"):
         upstream_models("tiny")
+
+
+def test_a_request_can_be_cancelled_from_outside() -> None:
+    async def run() -> tuple[int, list[Any]]:
+        async with openai.AsyncOpenAI(base_url=f"{provider.url}/v1", api_key="-", max_retries=0) as client:
+            job = UpstreamJob(gw.remote(client, "far"), ["hi"], None, {"max_tokens": 5}, [], None, [[None]])
+            running = UpstreamRequest(job, streams=True)
+            parts = 0
+            async for found in running.parts():
+                parts += len(found)
+                if parts == 3:
+                    running.cancel()
+            return parts, job.results
+
+    with Provider(Answer("word ", endless=True, pause=0.01)) as provider:
+        parts, results = asyncio.run(asyncio.wait_for(run(), 30))
+    assert parts >= 3
+    assert results == [[None]]
