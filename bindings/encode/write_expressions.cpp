@@ -1,6 +1,8 @@
 #include <algorithm>
 
 #include "encode/writing.h"
+#include "guideway/base/error.h"
+#include "guideway/grammar/program.h"
 
 namespace guideway {
 
@@ -10,7 +12,7 @@ constexpr std::size_t kMaxShared = 2048;
 
 }  // namespace
 
-ExpressionWriter::ExpressionWriter(const nb::tuple& classes) : kinds_(classes, special + 1) {
+ExpressionWriter::ExpressionWriter(const nb::tuple& classes) : kinds_(classes, substrings + 1) {
     for (const std::size_t kind : {cat, either, both, negate, repeat, spelled}) parts_.emplace_back(kinds_[kind], kind < negate ? "parts" : "part");
 }
 
@@ -123,10 +125,31 @@ void ExpressionWriter::put(PyObject* expression, Kind kind, const std::vector<st
             }
             break;
         }
+        case substrings: put_substrings(expression, words); break;
         default:
             if (kind != negate) words.push_back(size(static_cast<Py_ssize_t>(parts.size())));
             words.insert(words.end(), parts.begin(), parts.end());
     }
+}
+
+// The program has another number for the kind.
+void ExpressionWriter::put_substrings(PyObject* expression, WordList& words) const {
+    words.back() = 12;
+    PyObject *const text = source_.of(expression), *const begins = begins_.of(expression), *const ends = finishes_.of(expression);
+    if (!PyUnicode_Check(text) || !PyBytes_Check(begins) || !PyBytes_Check(ends)) throw nb::type_error("substrings are of a str, with flags as bytes");
+    const Py_ssize_t length = PyUnicode_GET_LENGTH(text);
+    if (!is_text(placeholder_.of(expression), ""))
+        throw Error(ErrorKind::invalid, "a verbatim string needs a source text: use extract, or .quoting(text) of the constraint");
+    if (PyBytes_GET_SIZE(begins) != length || PyBytes_GET_SIZE(ends) != length + 1) throw nb::value_error("substrings need one flag for each character");
+    words.push_back(is(empty_.of(expression)));
+    words.push_back(size(length));
+    const char *const first = PyBytes_AS_STRING(begins), *const last = PyBytes_AS_STRING(ends);
+    for (Py_ssize_t i = 0; i < length; ++i) words.push_back(PyUnicode_READ_CHAR(text, i) << 2 | (first[i] ? kBegins : 0) | (last[i] ? kEnds : 0));
+    words.push_back(last[length] ? 1 : 0);
+    PyObject* const variants = variants_.of(expression);
+    words.push_back(size(count(variants)));
+    for (Py_ssize_t i = 0; i < count(variants); ++i)
+        for (Py_ssize_t part = 0; part < 2; ++part) words.push_back(word(at(at(variants, i), part)));
 }
 
 void ExpressionWriter::put_graph(PyObject* states, const std::vector<std::uint32_t>& parts, WordList& words) const {

@@ -122,13 +122,14 @@ private:
         std::vector<std::uint32_t> references;
         std::uint32_t count;
     };
-    enum Kind : std::size_t { chars, literals, cat, either, both, negate, repeat, spelled, graph, special };
+    enum Kind : std::size_t { chars, literals, cat, either, both, negate, repeat, spelled, graph, special, substrings };
 
     bool put_block(PyObject* expression, Written& out) const;
     bool put_quoted(PyObject* expression, Written& out) const;
     void parts_of(PyObject* expression, Kind kind, std::vector<PyObject*>& parts) const;
     void put(PyObject* expression, Kind kind, const std::vector<std::uint32_t>& parts, Written& out) const;
     void put_graph(PyObject* states, const std::vector<std::uint32_t>& parts, WordList& words) const;
+    void put_substrings(PyObject* expression, WordList& words) const;
     void put_texts(PyObject* texts, WordList& words) const;
     std::uint32_t spelling_of(PyObject* expression) const;
     // `parts`, or `part`.
@@ -136,6 +137,8 @@ private:
 
     Kinds kinds_;
     Field ranges_{kinds_[chars], "ranges"}, texts_{kinds_[literals], "texts"}, states_{kinds_[graph], "states"}, name_{kinds_[special], "name"};
+    Field source_{kinds_[substrings], "text"}, begins_{kinds_[substrings], "begins"}, finishes_{kinds_[substrings], "ends"};
+    Field variants_{kinds_[substrings], "variants"}, empty_{kinds_[substrings], "empty"}, placeholder_{kinds_[substrings], "name"};
     Field minimum_{kinds_[repeat], "minimum"}, maximum_{kinds_[repeat], "maximum"}, spelling_{kinds_[spelled], "spelling"};
     std::vector<Field> parts_;  // from `cat` on, by kind
     std::unordered_map<PyObject*, Block> blocks_;

@@ -6,6 +6,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/regex/encoding.h"
+#include "guideway/regex/substrings.h"
 #include "guideway/vocabulary/token_table.h"
 
 namespace guideway {
@@ -146,6 +147,7 @@ private:
                 below(2);
                 scan_texts();
                 break;
+            case 12: scan_substrings(); break;
             default: fail("an unknown expression");
         }
         exprs_.push_back(raw);
@@ -157,6 +159,22 @@ private:
             below(2);
             for (std::uint32_t n = counted(2); n--; below(states))
                 if (exprs_[below(index)].op != 0) fail("a step of a graph that is not a set of characters");
+        }
+    }
+
+    void scan_substrings() {
+        below(2);
+        for (std::uint32_t n = counted(1); n--;) {
+            const std::uint32_t c = word() >> 2;
+            if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) fail("a text with a surrogate, or with no character");
+        }
+        below(2);
+        std::uint32_t before = 0;
+        for (std::uint32_t n = counted(2); n--;) {
+            const std::uint32_t variant = code_point();
+            if (variant < before) fail("variants out of order");
+            before = variant + 1;
+            code_point();
         }
     }
 
@@ -366,6 +384,27 @@ private:
         return text;
     }
 
+    ExprId substrings(Spelling spelling) {
+        Substrings::Text text;
+        text.empty = word() != 0;
+        const std::uint32_t n = word();
+        text.characters.reserve(n);
+        text.flags.reserve(n + 1);
+        for (std::uint32_t i = 0; i < n; ++i) {
+            const std::uint32_t one = word();
+            text.characters.push_back(one >> 2);
+            text.flags.push_back(static_cast<std::uint8_t>(one & (kBegins | kEnds)));
+        }
+        text.flags.push_back(word() ? kEnds : 0);
+        for (std::uint32_t variants = word(); variants--;) {
+            const char32_t variant = word();
+            text.variants.emplace_back(variant, word());
+        }
+        const bool empty = text.empty;
+        const std::uint32_t state = pool_.substrings().make(std::move(text), spelling);
+        return state == Substrings::kNowhere && empty ? kEmpty : pool_.substring(state);
+    }
+
     ExprId bytes(std::string_view text) {
         ExprId made = kEmpty;
         for (std::size_t i = text.size(); i-- > 0;) {
@@ -458,6 +497,7 @@ private:
                 const auto inside = static_cast<Spelling>(word());
                 return string(inside, word() != 0);
             }
+            case 12: return substrings(mode);
             default: break;
         }
         if (raw.op == 2) {

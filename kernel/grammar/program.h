@@ -8,6 +8,9 @@
 //             | 10 id : the special token of that id; one that is none is an error
 //             | 11 spelling others n (length code_point*)*n : a JSON string, quotes and all, of one of the texts, or (others: 1)
 //               of none of them
+//             | 12 empty n (4 * code_point + flags)*n ends m (variant code_point)*m : the substrings of a text
+//               from a code point with the flag kBegins to before one with kEnds (`ends`: or to its end), and (`empty`) the
+//               empty text; a variant may be written for its code point
 //   node:       0 leaf expr | 1 sequence n node* | 2 alternative n node*
 //             | 3 object punctuation ordered minimum maximum demands least most n entry*n m entry*m
 //             | 4 array punctuation minimum maximum unique n (minimum maximum)*n m value*m value
@@ -33,11 +36,12 @@
 #include "guideway/grammar/readings.h"
 #include "guideway/regex/decimal.h"
 #include "guideway/regex/expr.h"
+#include "guideway/regex/substrings.h"
 
 namespace guideway {
 
 inline constexpr std::uint32_t kProgramMagic = 0x31505747;  // "GWP1", little endian
-inline constexpr std::uint32_t kProgramVersion = 4;
+inline constexpr std::uint32_t kProgramVersion = 5;
 inline constexpr std::uint32_t kWideMarks = 0x80000000;  // flag of `least`: the marks of the object have two words
 
 class TokenTable;

@@ -4,6 +4,7 @@
 
 #include "guideway/base/error.h"
 #include "guideway/base/simd.h"
+#include "guideway/mask/substrings_walk.h"
 #include "guideway/vocabulary/token_table.h"
 
 namespace guideway {
@@ -222,11 +223,12 @@ const Run& Runs::run(Machine& machine, std::uint32_t trie, const Config& config,
                          walk_difference(machine, at, made) || walk_relaxed(machine, at, kMaxTried, made));
     };
     at_node(config.node, [&] {
-        const std::uint32_t over = leaf && trie == 0 ? few_tokens(machine.pool(), at.state) : trie;
+        const bool cuts = leaf && is_substring_leaf(machine.pool(), at.state);  // no other walk is shorter
+        const std::uint32_t over = leaf && trie == 0 && !cuts ? few_tokens(machine.pool(), at.state) : trie;
         if (!leaf) made = walk(machine, trie, at);
         else if (walk_value(machine, trie, at, made)) {}
         else if (trie != 0 && walk_as_base(machine, trie, at, made)) {}
-        else if (over != 0 || !shorter())
+        else if (over != 0 || cuts || !shorter())
             made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow, nullptr, clipped && over == 0 ? &key : nullptr);
     });
     used_ += kRunBytes;

@@ -5,6 +5,7 @@
 
 #include "guideway/mask/stable_sets.h"
 #include "guideway/mask/string_walk.h"
+#include "guideway/mask/substrings_walk.h"
 #include "guideway/regex/string_trie.h"
 
 namespace guideway {
@@ -419,7 +420,7 @@ bool walk_texts(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet&
 }  // namespace
 
 void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states) {
-    if (!measures && walk_texts(pool, grove, start, follow, *this)) return;
+    if (!measures && (walk_texts(pool, grove, start, follow, *this) || walk_substrings(pool, grove, start, follow, *this))) return;
     if (counts) LeafWalker<true>(pool, grove, follow, subtrees, loops, states, *this).run(start);
     else LeafWalker<false>(pool, grove, follow, subtrees, loops, states, *this).run(start);
 }

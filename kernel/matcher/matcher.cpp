@@ -5,6 +5,7 @@
 
 #include "guideway/base/checksum.h"
 #include "guideway/base/error.h"
+#include "guideway/mask/substrings_walk.h"
 
 namespace guideway {
 
@@ -324,11 +325,16 @@ std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
     return taken;
 }
 
-// As long as the text cannot end here and one byte alone can come.
+// As long as the text cannot end here and one byte alone can come. A quotation ends it: a model that copies a text goes on
+// better from tokens that it chose itself than from longest ones.
 std::string Matcher::forced_of(Configs configs) const {
     std::string forced;
     Configs next, only;
-    while (forced.size() < kMaxForced && !accepting(configs)) {
+    const auto copies = [&](const Config& c) {
+        ExprPool& pool = automaton_->machine_->pool();
+        return automaton_->machine_->is_leaf(c) && is_substring_leaf(pool, c.state) && pool.behind('"', c.state) == kNone;
+    };
+    while (forced.size() < kMaxForced && !accepting(configs) && std::none_of(configs.begin(), configs.end(), copies)) {
         int byte = -1;
         for (unsigned b = 0; b < 256; ++b) {
             automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);

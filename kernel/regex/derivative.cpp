@@ -13,6 +13,7 @@
 #include "guideway/regex/external_language.h"
 #include "guideway/regex/number_language.h"
 #include "guideway/regex/string_trie.h"
+#include "guideway/regex/substrings.h"
 
 namespace guideway {
 
@@ -218,6 +219,11 @@ ExprId ExprPool::next_of_words(const Expr& x, std::uint8_t byte) {
     return made == kNone ? after : after == kNone ? made : alt({made, after});
 }
 
+ExprId ExprPool::next_of_substring(const Expr& x, std::uint8_t byte) {
+    const auto [state, part] = substrings_->next(x.a, x.b, byte);
+    return substring(state, part);
+}
+
 ExprId ExprPool::next_of_difference(const Expr& x, std::uint8_t byte) {
     const ExprId left = next(x.a, byte);
     if (left == kNone) return kNone;
@@ -252,6 +258,7 @@ ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
     check_stack();
     work_.spend(kByteWork);
     if (x.op == Op::words) return next_of_words(x, byte);
+    if (x.op == Op::substring) return next_of_substring(x, byte);
     if (x.op == Op::except) return next_of_difference(x, byte);
     if (x.op == Op::value) return composites_->next(x.a, byte);
     if (!x.lean) {
@@ -373,7 +380,8 @@ ByteSet ExprPool::live_of_lean(ExprId e) {
     const Expr x = exprs_[e];
     if (x.op == Op::value) return composites_->begins(x.a);
     ByteSet made;
-    if (x.op == Op::words) {
+    if (x.op == Op::substring) substrings_->live(x.a, x.b, made);
+    else if (x.op == Op::words) {
         words_->live(x.a, x.b, made);
         if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) made |= live(end);
     } else {
@@ -391,7 +399,7 @@ ByteSet ExprPool::live(ExprId e) {
     if (exprs_[e].op == Op::repeat && !exprs_[e].boolean) return live(exprs_[e].a);
     if (found_[e].live_row == 0 && (exprs_[e].lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
         check_stack();
-        if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e)) return live_of_lean(e);
+        if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e) || is_substring(e)) return live_of_lean(e);
         ByteSet made;
         if (each_head(e, false, [&](ExprId head, ExprId) { made |= live(head); })) return made;
     }
@@ -438,6 +446,10 @@ std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
             words_->live(x.a, x.b, bytes);
             split_all(bytes);
             if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) todo.push_back(end);
+        } else if (x.op == Op::substring) {
+            ByteSet bytes;
+            substrings_->live(x.a, x.b, bytes);
+            split_all(bytes);
         } else if (x.op != Op::none && x.op != Op::empty && x.op != Op::label) split_all(some);
         if (made.size() > kMaxWays || todo.size() > kMaxHeads) split_all(some);
     }
@@ -452,7 +464,7 @@ bool ExprPool::takes(ExprId e, std::uint8_t byte) {
         const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
         return end > kEmpty && takes(end, byte);
     }
-    if (x.op != Op::except && x.op != Op::value && found_[e].live_row == 0 && (x.lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+    if (x.op != Op::except && x.op != Op::value && x.op != Op::substring && found_[e].live_row == 0 && (x.lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
         check_stack();
         bool some = false;
         if (each_head(e, false, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
@@ -492,6 +504,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
         case Op::number: return numbers_->derive(x.a, out);
         case Op::value: return composites_->derive(x.a, out);
         case Op::words: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_words(x, b); });
+        case Op::substring: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_substring(x, b); });
         case Op::except: {
             const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
             for (unsigned b = 0; b < 256; ++b)

@@ -10,6 +10,7 @@
 #include "guideway/regex/external_language.h"
 #include "guideway/regex/number_language.h"
 #include "guideway/regex/string_trie.h"
+#include "guideway/regex/substrings.h"
 
 namespace guideway {
 
@@ -26,7 +27,7 @@ constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocat
 ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
-    : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)), liveness_(std::make_unique<Liveness>(*this)) {
+    : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)), substrings_(std::make_unique<Substrings>(work_)), liveness_(std::make_unique<Liveness>(*this)) {
     if (limits.max_exprs > kMaxExprs)
         throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
     rows_.push_back({});  // row 0 means "not made"
@@ -424,6 +425,23 @@ ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
     return intern(made);
 }
 
+ExprId ExprPool::substring(std::uint32_t state, std::uint32_t part) {
+    if (state == Substrings::kNowhere) return kNone;
+    Expr made;
+    made.op = Op::substring;
+    made.a = state;
+    made.b = part;
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
+    const Spelling spelling = substrings_->spelling(state);
+    made.nullable = part == 0 && substrings_->ends(state);
+    made.sure = made.finite = made.lean = true;
+    made.spelled = made.respelled = part == 0 && spelling == Spelling::escaped_any;
+    if (part == 0) made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(spelling));
+    made.depth = 1;
+    made.shortest = made.nullable ? 0 : substrings_->shortest(state, part);
+    return intern(made);
+}
+
 bool ExprPool::leads_as_far(ExprId e, ExprId next) const {
     if (!is_word(e) || !is_word(next)) return false;
     const Expr &from = exprs_[e], &to = exprs_[next];
@@ -621,7 +639,7 @@ ExprId ExprPool::value(std::uint32_t state) {
 
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
+           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + substrings_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
 }
 
 }  // namespace guideway

@@ -39,7 +39,7 @@ using ExprId = std::uint32_t;
 inline constexpr ExprId kNone = 0;   // no text
 inline constexpr ExprId kEmpty = 1;  // the empty text
 
-enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except, repeat, label, state, number, words, value };
+enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except, repeat, label, state, number, words, value, substring };
 
 struct Expr {
     Op op = Op::none;
@@ -91,6 +91,7 @@ class ExternalLanguage;
 class Liveness;
 class Numbers;
 class Speller;
+class Substrings;
 class Words;
 
 class ExprPool {
@@ -121,6 +122,15 @@ public:
     ExprId word(std::uint32_t node, std::uint32_t part = 0);
     bool is_word(ExprId e) const { return exprs_[e].op == Op::words; }
     std::pair<std::uint32_t, std::uint32_t> node_and_part(ExprId e) const { return {exprs_[e].a, exprs_[e].b}; }
+
+    // Substrings of texts (substrings.h), and what is left of them inside a character.
+    Substrings& substrings() { return *substrings_; }
+    ExprId substring(std::uint32_t state, std::uint32_t part = 0);
+    bool is_substring(ExprId e) const { return exprs_[e].op == Op::substring; }
+    std::pair<std::uint32_t, std::uint32_t> substring_and_part(ExprId e) const { return {exprs_[e].a, exprs_[e].b}; }
+    std::pair<ExprId, ExprId> head_and_tail(ExprId e) const {
+        return exprs_[e].op == Op::cat ? std::pair{ExprId{exprs_[e].a}, ExprId{exprs_[e].b}} : std::pair{e, kEmpty};
+    }
 
     // What follows a byte that all texts begin with, if it is written so; else kNone. The number of a label, or kInfinite.
     ExprId behind(std::uint8_t byte, ExprId e) const {
@@ -369,6 +379,7 @@ private:
     std::vector<ByteSet> alike(ExprId e, const ByteSet& some);
     const std::vector<ByteSet>& sets_of_classes(std::uint32_t classes);
     ExprId next_of_words(const Expr& x, std::uint8_t byte);
+    ExprId next_of_substring(const Expr& x, std::uint8_t byte);
     ExprId next_of_difference(const Expr& x, std::uint8_t byte);
     ExprId step_of_intersection(const Expr& x, std::uint8_t byte);
     void split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const;
@@ -412,6 +423,7 @@ private:
     std::unique_ptr<Speller> speller_;
     std::unique_ptr<ExternalLanguage> composites_;
     std::unique_ptr<Words> words_;
+    std::unique_ptr<Substrings> substrings_;
     std::unique_ptr<Liveness> liveness_;
     Blocks<Expr> exprs_;
     PieceVector<ExprId> args_;

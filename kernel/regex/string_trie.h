@@ -21,13 +21,11 @@
 #include "guideway/base/byte_set.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/segmented_vector.h"
+#include "guideway/regex/characters.h"
 #include "guideway/regex/encoding.h"
 #include "guideway/regex/expr.h"
 
 namespace guideway {
-
-// A character begun: what kind of spelling, how much of it came, and which bits it gave. 0: none.
-using Part = std::uint32_t;
 
 class Words {
 public:
@@ -79,7 +77,7 @@ public:
     // Calls f(child, bytes of its character's shortest spelling from the part on) for each child that the part may become.
     template <class F>
     void each_child(std::uint32_t node, Part part, F&& f) const {
-        each_edge(node, part, [&](const Edge& edge) { f(edge.second, rest(spelling(node), part, edge.first)); });
+        each_edge(node, part, [&](const Edge& edge) { f(edge.second, bytes_left(spelling(node), part, edge.first)); });
     }
     // Calls f(character) for each of these children.
     template <class F>
@@ -183,9 +181,6 @@ private:
     Edge chain(std::u32string_view characters, std::uint32_t below, Spelling spelling);
     std::uint32_t chained(std::u32string_view characters, std::uint32_t below);
     std::u32string way(const Edge& edge, std::uint32_t& at) const;
-    static unsigned spans_of(Spelling spelling, Part part, std::pair<char32_t, char32_t>* spans);
-    static bool fits(Spelling spelling, Part part, char32_t c);
-    static std::uint32_t rest(Spelling spelling, Part part, char32_t c);
 
     ExprPool& pool_;
     Blocks<Node> nodes_;

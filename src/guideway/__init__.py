@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         Tags as Tags,
         Tool as Tool,
         ToolCalls as ToolCalls,
+        Verbatim as Verbatim,
         from_wire as from_wire,
         to_wire as to_wire,
     )
@@ -74,7 +75,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "compiler": "Automaton cache compile",
     "constraints": (
-        "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls from_wire to_wire"
+        "Choice Constraint Ebnf Format Gbnf JsonSchema Lark Reasoning Regex Tag Tags Tool ToolCalls Verbatim from_wire to_wire"
     ),
     "errors": "GuidewayError SchemaWarning",
     "generation": (

@@ -140,7 +140,10 @@ class InvalidTextError(GuidewayError, ValueError):
     Attributes:
         text: The text, or None.
         place: The JSON Pointer of the value that does not fit, or None.
-        attempts: The attempts of a remote model, with their usage; else empty.
+        attempts: The attempts of a remote model, with their usage; or the values that a validator rejected before, as
+            `InvalidAttempt`.
+        value: The value that a validator of the type rejected, as JSON data; else None.
+        generation: The generation whose value a validator rejected; else None.
         usage: The usage of all attempts of a remote model; else None.
         position: The number of characters at the beginning of the text that fit, or None.
     """
@@ -152,6 +155,8 @@ class InvalidTextError(GuidewayError, ValueError):
         self.place = place
         self.text = text
         self.attempts: tuple[Any, ...] = ()
+        self.value: Any = None
+        self.generation: Any = None
         self.usage: Any = None
         self.position = position
 

@@ -27,8 +27,11 @@ from guideway.generation import (
     Truncation,
     View,
 )
+from guideway.generation.fields import Field, OptionProbability
 from guideway.generation.options import Messages, Prompt, Prompts
+from guideway.generation.retries import InvalidAttempt
 from guideway.generation.scheduler import FinishReason, Timings
+from guideway.generation.spans import Span
 from guideway.sampling import Sampler, Stage, TokenAlternative, TokenLogprobs
 from guideway.sessions import Change, Counts, Divergence, KVCache, PrefixCache, PrefixStatistics, Session
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -47,17 +50,20 @@ __all__ = [
     "Counts",
     "Divergence",
     "EngineLogits",
+    "Field",
     "FinishReason",
     "Fit",
     "Generation",
     "GenerationRequest",
     "GenerationState",
+    "InvalidAttempt",
     "KVCache",
     "Logits",
     "Matcher",
     "Messages",
     "Model",
     "MultiStepEngine",
+    "OptionProbability",
     "Options",
     "PartialValue",
     "Posterior",
@@ -70,6 +76,7 @@ __all__ = [
     "Sampler",
     "Score",
     "Session",
+    "Span",
     "Stage",
     "StepEngine",
     "Stream",

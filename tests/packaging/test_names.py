@@ -18,7 +18,7 @@ NAMES = {
     *("agenerate", "acomplete", "aextract", "astream", "astream_values"),
     *("GenerationRequest", "Sampler"),
     *("Constraint", "JsonSchema", "Regex", "Format", "Choice", "Lark", "Gbnf", "Ebnf"),
-    *("Tag", "Tags", "Reasoning", "Tool", "ToolCalls"),
+    *("Tag", "Tags", "Reasoning", "Tool", "ToolCalls", "Verbatim"),
     *("Vocabulary", "Tokenizer", "Automaton", "Matcher", "Model", "Pool", "Chat"),
     *("GuidewayError", "SchemaWarning", "__version__"),
 }

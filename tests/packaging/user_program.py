@@ -187,6 +187,13 @@ def prompts(model: types.Model, options: types.Options) -> None:
     result: types.Generation[str] = gw.complete(model, prompt, gw.Regex("(?P<x>a)"), **options)
     spans: tuple[types.Capture, ...] = result.captures.spans
     print(gw.generate(model, several), batch.ids.shape, spans)
+    parts: dict[str, types.Field] = gw.complete(model, prompt, bool, distributions=True).fields
+    shares: tuple[types.OptionProbability, ...] = parts[""].distribution
+    attempt: types.InvalidAttempt | None = None
+    print(shares, attempt)
+    request = gw.GenerationRequest("Ada", gw.Regex("a"), source_text="Ada")
+    places: dict[str, tuple[types.Span, ...]] = gw.complete(model, request).spans
+    print(places, gw.Verbatim(ignore_case=True).format)
 
 
 def sharpened(ids: object, logits: NDArray[np.float64]) -> NDArray[np.float64]:

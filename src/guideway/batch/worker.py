@@ -209,7 +209,8 @@ class Worker:
             prompt: Any = text
             if self.extract:
                 chat = isinstance(model, GeneratingModel) or model.tokenizer.is_instruct
-                prompt = Extraction(output, {}).prompt(text, chat=chat)
+                made = Extraction(output, {})
+                prompt, output = made.prompt(text, chat=chat), made.bound(text)
             key = prompt if self.id_column is None else str(row[self.id_column])
             options = {} if "seed" in self.options else {"seed": _seed(key)}
             return BatchRequest(identity, prompt, output, {**options, **self.options})

@@ -43,7 +43,9 @@ def demo(
     console, rows = make_console(), list[Extracted]()
     with load_model(model, device, dtype, context_size) as loaded:
         for kind, texts in by_kind.items():
-            found = dict(extract_all(loaded, texts, types[kind], {"max_tokens": MAX_TOKENS}, compare=compare))
+            found = dict(
+                extract_all(loaded, texts, types[kind], {"max_tokens": MAX_TOKENS, "verbatim": True}, compare=compare)
+            )
             made: list[Extracted] = []
             for number in range(len(texts)):
                 one = found[number]

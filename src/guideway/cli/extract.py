@@ -55,6 +55,7 @@ def extract(
     examples: Annotated[
         Path | None, typer.Option(help='Examples for the prompt: a file of JSON lines with "text" and "record".')
     ] = None,
+    verbatim: Annotated[bool, typer.Option("--verbatim", help="Every free string occurs in the text.")] = False,
     model: ModelOption = "tiny",
     device: DeviceOption = None,
     dtype: DtypeOption = None,
@@ -92,6 +93,7 @@ def extract(
         "batch_size": batch_size,
         "progress": not given.single,
         "instructions": instructions,
+        "verbatim": verbatim,
         "examples": [] if examples is None else read_examples(examples),
     }
     rows: dict[int, Extracted] = {}

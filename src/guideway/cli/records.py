@@ -86,11 +86,11 @@ def extract_all(
     """
     source = constraints.of(output)
     made = Extraction(source, options)
-    prompts: Any = [made.prompt(text, chat=model.tokenizer.is_instruct) for text in texts]
+    prompts: Any = [made.request(text, chat=model.tokenizer.is_instruct) for text in texts]
     every: Options = {**made.options, "return_exceptions": True}
     quiet: Any = {**every, "progress": False}
-    free: list[Any] = complete(model, prompts, **quiet) if compare and prompts else []
-    job = Job(model, prompts, source, None, every)
+    free: list[Any] = complete(model, [one.prompt for one in prompts], **quiet) if compare and prompts else []
+    job = Job(model, prompts, made.source, None, every)
     if positions is not None:
         job.positions = positions
     for number, _, found in finished(job):

@@ -11,6 +11,7 @@ regex.py          `Regex`
 format.py         `Format`
 choice.py         `Choice`
 substring.py      `Substring`
+verbatim.py       `Verbatim`, the mark of strings that occur in a source
 special_token.py  `SpecialToken`, and marker texts that contain special tokens
 captures/         which text each named part matched
 json_schema.py    `JsonSchema`
@@ -42,6 +43,7 @@ from guideway.constraints.special_token import SpecialToken
 from guideway.constraints.substring import Substring
 from guideway.constraints.tags import Reasoning, Tag, Tags
 from guideway.constraints.tools import Reply, Tool, ToolCall, ToolCalls
+from guideway.constraints.verbatim import Verbatim
 from guideway.constraints.wire import from_wire, to_wire
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCalls",
+    "Verbatim",
     "from_wire",
     "of",
     "to_wire",

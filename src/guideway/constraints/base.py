@@ -252,8 +252,10 @@ def check_text(text: object, what: str) -> str:
     """Return `text` if it is a str that UTF-8 can encode; else raise `InvalidConstraintError` that names `what`."""
     if not isinstance(text, str):
         raise InvalidConstraintError(f"{what} must be a str, got {type(text).__name__}")
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InvalidConstraintError(f"{what} contains a lone surrogate, which UTF-8 cannot encode")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidConstraintError(f"{what} contains a lone surrogate, which UTF-8 cannot encode") from None
     return text
 
 

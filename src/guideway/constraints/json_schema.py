@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from types import FrameType
 from typing import Any
 
-from guideway.constraints.base import Constraint
+from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Reading, values_of
 from guideway.constraints.known import DeferredLowering
 from guideway.errors import (
@@ -49,12 +49,15 @@ from guideway.frontends.json_schema.style import (
     make_style,
 )
 from guideway.frontends.json_schema.validate import Validator
+from guideway.frontends.json_schema.verbatim import bound, has_format, marked, sources
 from guideway.grammar.nodes import Grammar, Origin
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
+from guideway.grammar.substrings import Source
 from guideway.jsontext.copying import copy_schema, copy_value
 from guideway.jsontext.decoder import loads, read_json
 from guideway.jsontext.encoder import write_json
 from guideway.jsontext.numbers import read_float, read_int
+from guideway.jsontext.pointer import child, unescape
 
 __all__ = ["JsonSchema", "explain_schema", "refuse_wrapper"]
 
@@ -231,10 +234,12 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             profile, key_order, whitespace, escapes, numbers, formats, max_integer_digits, max_fraction_digits
         )
         self._unknown_keywords = unknown_keywords
+        self.quoted: str | None = None
+        self._sources: dict[str, Source] = {}
         self._prepare()
 
     @cached_property
-    def _grammar(self) -> Grammar:
+    def _unbound(self) -> Grammar:
         grammar, unusual = self._lowered(self._style)
         if unusual and self._unknown_keywords != "ignore":
             found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
@@ -243,8 +248,92 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
                 _report(found, self._unknown_keywords)
         return grammar
 
+    @cached_property
+    def _grammar(self) -> Grammar:
+        return self._bound(self._unbound)
+
+    def _bound(self, grammar: Grammar) -> Grammar:
+        """Return a grammar with the substrings of the source for the format "verbatim".
+
+        Without a source, placeholders remain if the format is enforced: the compiler refuses them.
+        """
+        if not self.is_verbatim or (self.quoted is None and self._style.formats == "strict"):
+            return grammar
+        return bound(grammar, None if self.quoted is None else self._sources)
+
+    def quoting(self, text: str) -> JsonSchema:
+        """Return this constraint with a source: strings of the format "verbatim" are substrings of it.
+
+        Without a source the format has no effect, and `formats="strict"` refuses it.
+
+        Args:
+            text: The source.
+
+        Raises:
+            InvalidConstraintError: The source has a lone surrogate.
+        """
+        made = self._copied_without_grammar()
+        made.quoted = check_text(text, "the source")
+        made._sources = sources(self._unbound, text)
+        return made
+
+    def verbatim(self, format: str) -> JsonSchema:
+        """Return this constraint with a format for every free string: one without `const`, `enum`, `format` and `pattern`.
+
+        Args:
+            format: The name of the format, such as "verbatim".
+        """
+        made = self._copied_without_grammar()
+        made._document = marked(self._document, format)
+        for name in ("schema", "_text", "_expander", "_unbound", "is_verbatim"):
+            made.__dict__.pop(name, None)
+        return made
+
+    @cached_property
+    def is_verbatim(self) -> bool:
+        """Whether a string has the format "verbatim"."""
+        return self._style.formats != "annotate" and has_format([self._document, self._supplied])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.quoted is None:
+            return super().__reduce_ex__(protocol)
+        plain = self._copied_without_grammar()
+        plain.quoted, plain._sources = None, {}
+        return _requoted, (plain, self.quoted)
+
+    @property
+    def quotations(self) -> tuple[Source, ...]:
+        """The source in each way that verbatim strings are quoted from it; empty without a source."""
+        return tuple(self._sources.values())
+
+    def excluding(self, values: Sequence[tuple[str, Any]], record: Any) -> JsonSchema:
+        """Return this constraint without some values at some places.
+
+        Args:
+            values: JSON Pointers, and JSON values that are not allowed there.
+            record: A record with these places; it says which parts are arrays.
+        """
+        made = self._copied_without_grammar()
+        without = [_without(place, value, record) for place, value in values]
+        document = self._document if isinstance(self._document, dict) else {}
+        made._document = {**document, "allOf": [*document.get("allOf", []), *without]}
+        for name in ("schema", "_text", "_expander", "_unbound"):
+            made.__dict__.pop(name, None)
+        if made.quoted is not None:
+            made._sources = sources(made._unbound, made.quoted)
+        return made
+
+    def _copied_without_grammar(self) -> JsonSchema:
+        made = type(self).__new__(type(self))
+        made.__dict__ = dict(self.__dict__)  # equal constraints share theirs
+        for name in ("_grammar", "_validator", "_digest", "_stable", "_stored"):  # of this constraint only
+            made.__dict__.pop(name, None)
+        return made
+
     def _lowered(self, style: Style) -> tuple[Grammar, Unusual]:
-        """Return the grammar in a style, and the schemas to check for misspelt keywords."""
+        """Return the grammar in a style, with placeholders for verbatim strings, and the schemas to check for misspelt
+        keywords.
+        """
         document = self._document
         plain = None if self._named else simple_dialect(document, self._dialect)
         if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
@@ -359,7 +448,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     def _validator(self) -> Validator:
         exact = make_style("exact", None, None, None, None, self._style.formats)
         try:
-            return Validator(self._lowered(exact)[0], True)
+            return Validator(self._bound(self._lowered(exact)[0]), True)
         except (LimitExceededError, UnsupportedError):  # the exact profile is too large or not supported
             return Validator(self._grammar, False)
 
@@ -387,7 +476,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             raise InvalidTextError(f"the text is not JSON: {problem}", text=text) from problem
 
     def _content(self) -> object:
-        return self._text, self._style, self._dialect and self._dialect.name, self._resources
+        return self._text, self._style, self._dialect and self._dialect.name, self._resources, self.quoted
 
     @cached_property
     def _resources(self) -> tuple[tuple[str, str], ...]:
@@ -395,3 +484,25 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     def __repr__(self) -> str:
         return f"JsonSchema({self._text if len(self._text) < 200 else self._text[:200] + '…'})"
+
+
+def _without(place: str, value: Any, record: Any) -> dict[str, Any]:
+    """Return a schema that does not allow a value at a place."""
+    steps: list[tuple[str, bool]] = []
+    here = record
+    for part in place.split("/")[1:]:
+        name = unescape(part)
+        steps.append((name, isinstance(here, list)))
+        here = child(here, name)
+    made: dict[str, Any] = {"not": {"const": value}}
+    for name, is_item in reversed(steps):
+        if is_item:
+            made = {"prefixItems": [*[True] * int(name), made]}
+        else:
+            made = {"properties": {name: made}, "additionalProperties": True}
+    return made
+
+
+def _requoted(plain: JsonSchema, text: str) -> JsonSchema:
+    """Return a constraint from its pickled parts."""
+    return plain.quoting(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints, is_typeddict
 
@@ -21,6 +22,7 @@ from guideway.errors import (
 from guideway.frontends.json_schema.style import Escapes, KeyOrder, Whitespace
 from guideway.frontends.python_types.schema import arguments_model, schema_generator
 from guideway.grammar.nodes import Grammar
+from guideway.grammar.substrings import Source
 from guideway.jsontext.decoder import loads
 from guideway.jsontext.pointer import pointer
 
@@ -79,7 +81,73 @@ class PythonType(Constraint[T_co]):
             formats="strict",
             unknown_keywords="ignore",  # extra keys of a type's schema are metadata
         )
+        self._plain = self._json
+        self._format: str | None = None
         self.schema: Any = self._json.schema
+
+    def quoting(self, text: str) -> PythonType[T_co]:
+        """Return this constraint with a source: strings with `Verbatim()` are substrings of it.
+
+        Args:
+            text: The source.
+
+        Raises:
+            InvalidConstraintError: The source has a lone surrogate.
+        """
+        made = self._copied()
+        made._json = self._json.quoting(text)
+        return made
+
+    def verbatim(self, format: str) -> PythonType[T_co]:
+        """Return this constraint with a format for every free string: one without enum, format and pattern.
+
+        Args:
+            format: The name of the format, such as "verbatim".
+        """
+        made = self._copied()
+        made._json, made._format = self._json.verbatim(format), format
+        made.schema = made._json.schema
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.quoted is None and self._format is None:
+            return super().__reduce_ex__(protocol)
+        plain = self._copied()
+        plain.__dict__ |= {"_json": self._plain, "schema": self._plain.schema, "_format": None}
+        return _requoted, (plain, self._format, self.quoted)
+
+    def excluding(self, values: Sequence[tuple[str, Any]], record: Any) -> PythonType[T_co]:
+        """Return this constraint without some values at some places.
+
+        Args:
+            values: JSON Pointers, and JSON values that are not allowed there.
+            record: A record with these places; it says which parts are arrays.
+        """
+        made = self._copied()
+        made._json = self._json.excluding(values, record)
+        return made
+
+    def _copied(self) -> PythonType[T_co]:
+        made = type(self).__new__(type(self))
+        made.__dict__ = dict(self.__dict__)  # equal constraints share theirs
+        for name in ("_digest", "_stable", "_stored"):  # of this constraint only
+            made.__dict__.pop(name, None)
+        return made
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether a string of the type has `Verbatim()`."""
+        return self._json.is_verbatim
+
+    @property
+    def quotations(self) -> tuple[Source, ...]:
+        """The source in each way that verbatim strings are quoted from it; empty without a source."""
+        return self._json.quotations
+
+    @property
+    def quoted(self) -> str | None:
+        """The source, if there is one."""
+        return self._json.quoted
 
     def grammar(self) -> Grammar:
         """Return the grammar of the JSON Schema."""
@@ -104,6 +172,8 @@ class PythonType(Constraint[T_co]):
         """
         from pydantic import ValidationError
 
+        if self.quoted is not None and self.is_verbatim:
+            self._json.parse(text)
         try:
             value: T_co = self._adapter.validate_json(text)
         except ValidationError as problem:
@@ -132,6 +202,12 @@ class PythonType(Constraint[T_co]):
     def __repr__(self) -> str:
         name = self._annotation.__name__ if isinstance(self._annotation, type) else repr(self._annotation)
         return f"PythonType({name})"
+
+
+def _requoted(plain: PythonType[Any], format: str | None, text: str | None) -> PythonType[Any]:
+    """Return a constraint from its pickled parts."""
+    made = plain if format is None else plain.verbatim(format)
+    return made if text is None else made.quoting(text)
 
 
 def _place(problem: ErrorDetails, text: str) -> str | None:

@@ -206,7 +206,17 @@ def _written(
         case Format():
             return "format", one.name, {}
         case Substring():
-            return "substring", one.text, {"least": one.least, "most": one.most}
+            return (
+                "substring",
+                one.text,
+                {
+                    "least": one.least,
+                    "most": one.most,
+                    "word_boundaries": one.word_boundaries,
+                    "ignore_case": one.ignore_case,
+                    "normalize_whitespace": one.normalize_whitespace,
+                },
+            )
         case SpecialToken():
             return "special", one.name, {}
         case JsonSchema():
@@ -436,7 +446,9 @@ _READERS: dict[str, Callable[[_Parts, Any, dict[str, Any]], Constraint[Any]]] = 
     "regex": _whole(Regex, flags=str, dialect=str),
     "choice": lambda _, spec, options: Choice(_texts(spec), **_known(options)),
     "format": _whole(Format),
-    "substring": _whole(Substring, least=int, most=_COUNT),
+    "substring": _whole(
+        Substring, least=int, most=_COUNT, word_boundaries=bool, ignore_case=bool, normalize_whitespace=bool
+    ),
     "special": _whole(SpecialToken),
     "literal": _whole(Literal),
     "gbnf": _grammar(Gbnf),

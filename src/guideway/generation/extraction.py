@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from guideway import constraints
+from guideway.constraints import JsonSchema, PythonType, Verbatim
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.generation.options import BaseOptions, Messages, Option, Options, check_model, check_names
 from guideway.generation.plan import GenerationRequest, Job
@@ -37,6 +38,7 @@ class ExtractionOptions(BaseOptions, total=False):
     examples: Sequence[Example]
     system: str | None
     prompt: ExtractionPrompt | PromptFunction | None
+    verbatim: bool | Verbatim
 
 
 EXTRACTION_OPTIONS: dict[str, Option] = {
@@ -47,6 +49,11 @@ EXTRACTION_OPTIONS: dict[str, Option] = {
         None,
         "An `ExtractionPrompt`, or a function of the text and the JSON Schema that returns a str or messages. It"
         " replaces the default prompt, and excludes the three options above.",
+    ),
+    "verbatim": Option(
+        False,
+        "Every free string (without pattern, enum and format) occurs in the text. True, or a `Verbatim` with options."
+        " Single fields are marked with `Annotated[str, gw.Verbatim()]`.",
     ),
 }
 """The options of `extract`, in addition to `OPTIONS`."""
@@ -71,7 +78,7 @@ class Extraction:
     """
 
     def __init__(self, output: object, options: Mapping[str, Any]) -> None:
-        self.source: Constraint[Any] = constraints.of(output)
+        self.source: Constraint[Any] = _marked(constraints.of(output), options.get("verbatim", False))
         self.schema = _schema_of(self.source)
         self.options = cast(Options, {name: one for name, one in options.items() if name not in EXTRACTION_OPTIONS})
         check_names(self.options, (*EXTRACTION_OPTIONS,))
@@ -104,18 +111,28 @@ class Extraction:
         for number, one in enumerate(given, 1):
             if not isinstance(one, (list, tuple)) or len(one) != 2 or not isinstance(one[0], str):
                 raise TypeError(f"example {number} must be a pair of a text (str) and a record, got {one!r}")
-            made.append((one[0], self._written(number, one[1])))
+            made.append((one[0], self._written(number, *one)))
         return tuple(made)
 
-    def _written(self, number: int, record: object) -> str:
+    def _written(self, number: int, shown: str, record: object) -> str:
         text = _as_json(number, record)
         try:
-            self.source.parse(text)
+            self.bound(shown).parse(text)
         except InvalidTextError as problem:
             raise InvalidTextError(
                 f"the record of example {number} does not fit the type: {problem}", text=text, place=problem.place
             ) from problem
         return text
+
+    def bound(self, text: str) -> Constraint[Any]:
+        """Return the constraint for a text: verbatim strings are substrings of it."""
+        if isinstance(self.source, (JsonSchema, PythonType)) and self.source.is_verbatim:
+            return self.source.quoting(text)
+        return self.source
+
+    def request(self, text: str, *, chat: bool) -> GenerationRequest:
+        """Return the request for a text."""
+        return GenerationRequest(self.prompt(text, chat=chat), self.bound(text), source_text=text)
 
     def prompt(self, text: str, *, chat: bool) -> str | Messages:
         """Return the prompt of a text: messages if `chat`, else a str. A prompt function decides for itself."""
@@ -131,8 +148,8 @@ def extraction_job(model: ModelBase, text: object, output: object, options: Mapp
     check_model(model)
     made = Extraction(output, options)
     texts, single = texts_of(text)
-    prompts: list[Any] = [made.prompt(one, chat=model.tokenizer.is_instruct) for one in texts]
-    return Job(model, prompts[0] if single else prompts, made.source, None, made.options)
+    requests = [made.request(one, chat=model.tokenizer.is_instruct) for one in texts]
+    return Job(model, requests[0] if single else requests, made.source, None, made.options)
 
 
 def texts_of(text: object) -> tuple[Sequence[str], bool]:
@@ -155,7 +172,19 @@ def extraction(model: ModelBase, text: str, output: object, **options: Any) -> G
     """
     check_model(model)
     made = Extraction(output, options)
-    return GenerationRequest(made.prompt(text, chat=model.tokenizer.is_instruct), made.source, **made.options)
+    prompt = made.prompt(text, chat=model.tokenizer.is_instruct)
+    return GenerationRequest(prompt, made.bound(text), source_text=text, **made.options)
+
+
+def _marked(source: Constraint[Any], verbatim: object) -> Constraint[Any]:
+    """Return the constraint with every free string verbatim, if that was requested."""
+    if verbatim is False:
+        return source
+    if verbatim is not True and not isinstance(verbatim, Verbatim):
+        raise TypeError(f"verbatim must be a bool or a Verbatim, got {verbatim!r}")
+    if not isinstance(source, (JsonSchema, PythonType)):
+        return source  # `_schema_of` reports it
+    return source.verbatim((Verbatim() if verbatim is True else verbatim).format)
 
 
 def _as_json(number: int, record: object) -> str:

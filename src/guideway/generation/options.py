@@ -75,6 +75,9 @@ class BaseOptions(TypedDict, total=False):
     bad_words: str | Sequence[str]
     token_healing: bool
     logprobs: int | None
+    distributions: bool
+    retries: int
+    on_invalid: Literal["raise", "retry", "return"]
     return_kv_cache: bool
     kv_cache: KVCache | None
     kv_hook: KVHook | None
@@ -126,6 +129,20 @@ OPTIONS: dict[str, Option] = {
         None,
         "Keep a `TokenLogprobs` of each token with this number of alternatives; None: do not. The model then runs"
         " over forced tokens, too.",
+    ),
+    "distributions": Option(
+        False,
+        "Compute the probability of each option of the fields with an enum, a constant or a boolean, for"
+        " `Generation.fields`. Implies `logprobs=0`.",
+    ),
+    "retries": Option(
+        0,
+        "How often a value that a validator of the type rejects is excluded and generated again, from its beginning.",
+    ),
+    "on_invalid": Option(
+        "raise",
+        'If a validator rejects the value after all retries: "raise" `InvalidTextError`; "return" the JSON data, and the'
+        ' error in `Generation.invalid`. "retry": as "raise", with at least two retries.',
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
     "kv_cache": Option(
@@ -216,6 +233,9 @@ class GenerationSettings:
     token_healing: bool
     return_kv_cache: bool
     raise_on_truncation: bool = False
+    distributions: bool = False
+    retries: int = 0
+    return_invalid: bool = False
     template_options: Mapping[str, Any] = field(default_factory=dict)
     kv_cache: KVCache | None = None
     kv_hook: KVHook | None = None
@@ -241,6 +261,13 @@ class GenerationSettings:
         )
         if (wanted := options.get("on_truncation", "return")) not in ("return", "raise"):
             raise ValueError(f'on_truncation must be "return" or "raise", got {wanted!r}')
+        if (on_invalid := options.get("on_invalid", "raise")) not in ("raise", "retry", "return"):
+            raise ValueError(f'on_invalid must be "raise", "retry" or "return", got {on_invalid!r}')
+        retries = integer("retries", options.get("retries", 0), 0)
+        if on_invalid == "retry":
+            retries = max(retries, 2)
+        if options.get("distributions") and options.get("logprobs") is None:
+            options = cast(Options, {**options, "logprobs": 0})
         return cls(
             _sampler(options, sampled),
             _limits(options),
@@ -249,6 +276,9 @@ class GenerationSettings:
             token_healing,
             return_kv_cache,
             wanted == "raise",
+            bool(options.get("distributions", False)),
+            retries,
+            on_invalid == "return",
             _template_options(options),
             options.get("kv_cache"),
             options.get("kv_hook"),

@@ -24,6 +24,7 @@ from guideway.errors import (
     UnsupportedTokenizerError,
 )
 from guideway.generation.chat_prompts import prompt_text, with_family
+from guideway.generation.fields import OptionProbability, distribution, options_at, scalars, tokens_between
 from guideway.generation.options import (
     BATCH,
     CALL_ONLY,
@@ -35,8 +36,10 @@ from guideway.generation.options import (
     of_request,
 )
 from guideway.generation.results import Generation, GenerationState, TokenLimit, Truncation
+from guideway.generation.retries import InvalidAttempt, final_error, retried, token_ends
 from guideway.generation.scheduler import Row
 from guideway.generation.speculation import AssistantDrafter, Drafter, PromptLookup, check_assistant
+from guideway.jsontext.decoder import loads
 from guideway.jsontext.pointer import pointer_at
 from guideway.sessions import LOGITS_BYTES, ModelBase, Session, feed_all
 from guideway.tokenizers import TextStream
@@ -66,6 +69,7 @@ class GenerationRequest:
     Args:
         prompt: A str, a list of messages or a list of token ids.
         output: A type or a constraint; None: free text. By default the output of the call.
+        source_text: The text that the output is extracted from, for `Generation.spans`.
         **options: Generation options, without `batch_size`, `progress` and `return_exceptions`.
 
     Raises:
@@ -73,7 +77,14 @@ class GenerationRequest:
         ValueError: An option belongs to the whole call.
     """
 
-    def __init__(self, prompt: Prompt, output: object = _OF_THE_CALL, **options: Unpack[Options]) -> None:
+    def __init__(
+        self,
+        prompt: Prompt,
+        output: object = _OF_THE_CALL,
+        *,
+        source_text: str | None = None,
+        **options: Unpack[Options],
+    ) -> None:
         check_names(options)
         if not isinstance(prompt, (str, list, tuple)):
             raise TypeError(f"prompt must be a str, a list of messages (dict) or a list of token ids, got {prompt!r}")
@@ -81,6 +92,7 @@ class GenerationRequest:
             raise ValueError(f"{shared[0]} is an option of the whole call, not of one request")
         self.prompt = prompt
         self.output = output
+        self.source_text = source_text
         self.options = options
 
     def __repr__(self) -> str:
@@ -98,7 +110,9 @@ class Plan:
         *,
         sampled: bool = False,
         own: Options | None = None,
+        source_text: str | None = None,
     ) -> None:
+        self.source_text = source_text
         check_model(model)
         self.model = model
         self.source: Constraint[Any] | None = None
@@ -109,6 +123,8 @@ class Plan:
         self._check_drafts()
         self.automaton: Automaton | None = None
         self.limits = self.settings.limits
+        if self.settings.distributions and not isinstance(self.source, (JsonSchema, PythonType)):
+            raise ValueError(f"distributions=True needs a type or a JsonSchema, got {self.source!r}")
         if self.source is None:
             # With free text, the healing constraint applies only to the end of the prompt, so it need not be completed.
             self.limits = replace(self.limits, complete=False)
@@ -207,7 +223,31 @@ class Plan:
             )
 
     def result(self, row: Row) -> Generation[Any]:
-        """Return the result of a finished row. Raises the error that ended it."""
+        """Return the result of a finished row. Raises the error that ended it.
+
+        If a validator of the type rejects the value, it is excluded, and the row continues before it.
+        """
+        rejected: list[InvalidAttempt] = []
+        while True:
+            found, error = self._checked(row)
+            if error is None:
+                return found
+            again = retried(self, row, found, error, rejected) if len(rejected) < self.settings.retries else None
+            if again is None:
+                return self._invalid(found, error, rejected)
+            row = again
+
+    def _invalid(
+        self, found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]
+    ) -> Generation[Any]:
+        """Return or raise what remains of a value that a validator rejects."""
+        made = final_error(found, error, rejected)
+        if not self.settings.return_invalid or not isinstance(self.source, PythonType):
+            raise made from error.__cause__
+        return replace(found, value=loads(found.text), invalid=made)
+
+    def _checked(self, row: Row) -> tuple[Generation[Any], InvalidTextError | None]:
+        """Return the result of a finished row, and the error of a validator that rejects its value."""
         if row.error is not None:
             raise row.error
         tokens, session = row.tokens, row.session
@@ -215,9 +255,14 @@ class Plan:
         text = stream.push(row.watch.data)
         truncation = self._truncation(row, tokens)
         value: Any = text
+        error: InvalidTextError | None = None
         if self.source is not None:
             whole = row.finish_reason == "stop"
-            value = _value(self.source, text) if whole and not self._refuses(row, truncation) else None
+            try:
+                value = _value(self.source, text) if whole and not self._refuses(row, truncation) else None
+            except InvalidTextError as problem:
+                value, error = None, problem
+        ends = token_ends(row, tokens, self.model) if row.steps else ()
         prompt_tokens = len(session) - len(tokens)
         found = Generation(
             value,
@@ -234,10 +279,31 @@ class Plan:
             stream.pending,
             row.drafted,
             row.accepted,
+            self.source_text,
+            ends,
+            self._distributions(row, tokens, text, ends) if self.settings.distributions and error is None else {},
         )
         if truncation is not None and self._refuses(row, truncation):
             raise TruncatedError(_truncated(truncation, self.settings.limits.max_tokens, session, row.begun), found)
-        return found
+        return found, error
+
+    def _distributions(
+        self, row: Row, tokens: list[int], text: str, ends: tuple[int, ...]
+    ) -> dict[str, tuple[OptionProbability, ...]]:
+        """Return the distributions of the fields whose options the schema lists."""
+        made = {}
+        data, healed = (row.watch.healed + text).encode(), len(row.watch.healed.encode())
+        schema = self.source.schema if isinstance(self.source, (JsonSchema, PythonType)) else {}
+        for place, start, _ in scalars(text):
+            options = options_at(schema, place) if isinstance(schema, Mapping) else None
+            if options is None:
+                continue
+            low = healed + len(text[:start].encode())
+            first, _ = tokens_between(ends, low, low)
+            session = row.session.fork()
+            session.rewind(len(tokens) - first)
+            made[place] = distribution(session, data[ends[first - 1] if first else 0 : low], options)
+        return made
 
     def _refuses(self, row: Row, truncation: Truncation | None) -> bool:
         """Whether a truncation is an error. One that the row was resumed with is not."""
@@ -471,7 +537,14 @@ def _plan_of(
     """Return the plan of one prompt. Prompts without individual options share one plan."""
     if isinstance(one, GenerationRequest):
         wanted = output if one.output is _OF_THE_CALL else one.output
-        return Plan(model, wanted, of_request(options, one.options), sampled=sampled, own=one.options)
+        return Plan(
+            model,
+            wanted,
+            of_request(options, one.options),
+            sampled=sampled,
+            own=one.options,
+            source_text=one.source_text,
+        )
     shared = {} if shared is None else shared
     if "plain" not in shared:
         shared["plain"] = Plan(model, output, options, sampled=sampled)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
+from guideway.constraints import JsonSchema, PythonType
 from guideway.errors import InvalidTextError
+from guideway.generation.fields import Field, OptionProbability, fields_of
 from guideway.generation.scheduler import FinishReason, Timings
+from guideway.generation.spans import Span, spans_of
 from guideway.sampling import TokenLogprobs
 from guideway.sessions import Divergence, KVCache, ModelBase
 
@@ -156,6 +160,10 @@ class Generation(Generic[T_co]):
         drafted: The number of tokens that were proposed by speculative decoding.
         accepted: The number of these that were taken.
         incomplete_bytes: The bytes of an incomplete character at the end of the text; often none.
+        source_text: The text that a record was extracted from; None for other generations.
+        token_ends: For each token, the number of bytes up to its end, `state.healed` included, if `logprobs` was given.
+        distributions: See `Field.distribution`; by JSON Pointer.
+        invalid: The error of the validator that rejected the value, with `on_invalid="return"`.
     """
 
     value: T_co
@@ -172,6 +180,10 @@ class Generation(Generic[T_co]):
     incomplete_bytes: bytes = b""
     drafted: int = 0
     accepted: int = 0
+    source_text: str | None = None
+    token_ends: tuple[int, ...] = ()
+    distributions: Mapping[str, tuple[OptionProbability, ...]] = field(default_factory=dict)
+    invalid: InvalidTextError | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         name, shown = ("text", repr(self.text)) if self.value is None else ("value", repr(self.value))
@@ -192,6 +204,34 @@ class Generation(Generic[T_co]):
         if self.state.source is None:
             raise ValueError("captures need a constraint, and this text was generated without one")
         return self.state.source.captures(self.text)
+
+    @property
+    def spans(self) -> dict[str, tuple[Span, ...]]:
+        """Where the strings and numbers of a record occur in `source_text`: ranges of characters by JSON Pointer.
+
+        A value that does not occur there has no entry. They are computed at each access.
+
+        Raises:
+            ValueError: The text was not made by `extract` or `complete_extract`.
+        """
+        if self.source_text is None:
+            raise ValueError("spans need a source text: use complete_extract, or GenerationRequest(source_text=...)")
+        source = self.state.source
+        ways = source.quotations if isinstance(source, (JsonSchema, PythonType)) else ()
+        return spans_of(self.text, self.source_text, ways)
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The strings, numbers, booleans and nulls of a JSON text by JSON Pointer: tokens and probabilities.
+
+        They are computed at each access.
+
+        Raises:
+            ValueError: `logprobs` or `distributions` was not given.
+        """
+        if len(self.token_ends) < len(self.tokens) or len(self.steps) < len(self.tokens):
+            raise ValueError("fields need log-probabilities: pass logprobs=0, or distributions=True")
+        return fields_of(self.text, self.token_ends, len(self.state.healed.encode()), self.steps, self.distributions)
 
     def token_span(self, capture: Capture, model: ModelBase) -> tuple[int, int]:
         """The tokens that contain a part of a capture.

@@ -154,6 +154,10 @@ class Row:
         self.drafter: Drafter | None = None
         self.drafted = self.accepted = 0
 
+    def count_forced(self, other: Row) -> None:
+        """Count the forced tokens of another row, up to the end of this one."""
+        self._forced |= {place for place in other._forced if place < len(self.session)}
+
     @property
     def tokens(self) -> list[int]:
         """The generated ids, EOS included."""

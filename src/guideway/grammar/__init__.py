@@ -6,6 +6,7 @@ derivatives.py  deterministic automata of regular expressions, by derivatives
 rules_text.py  a grammar as context-free rules, for the notations of other libraries
 automata/      finite automata over characters
 lengths.py     texts of bounded length
+substrings.py  the substrings of a text: word boundaries, case, white space
 values.py      dataclass helpers
 program.py     a grammar as a program for the kernel
 recognizer.py  the byte recogniser that `parse` uses

@@ -23,8 +23,10 @@ from guideway.grammar.regular import (
     Repeat,
     Special,
     Spelling,
+    Substrings,
     Union,
 )
+from guideway.grammar.substrings import graph_of
 
 __all__ = ["MAX_STATES", "determinized", "spelled_out"]
 
@@ -86,6 +88,8 @@ def _spelled(one: Regular, spelling: Spelling | None) -> Regular:
             return Intersection((every, other))
         case Dfa():
             return one if spelling is None else _of_graph(one, spelling)
+        case Substrings():
+            return _spelled(graph_of(one), spelling)
         case JsonEscaped(part, inner):
             return _spelled(part, inner)
         case Special(name):
@@ -302,6 +306,8 @@ class _Machine:
                 return self.repeat(self.add(part), least, most)
             case Dfa(states):
                 return self._new(("graph", id(states), 0, states), states[0][0])
+            case Substrings():
+                return self.add(graph_of(one))
         raise UnsupportedError(f"{type(one).__name__} cannot be determinized")
 
     def _trie(self, texts: list[str], at: int) -> int:

@@ -33,6 +33,7 @@ from guideway.grammar.regular import (
     Regular,
     Repeat,
     Special,
+    Substrings,
     Union,
 )
 
@@ -62,7 +63,7 @@ class _SharedExpressions:
         """Remove the expressions that depend on constraints of users."""
         writer = ProgramWriter(
             (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
-            (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special),
+            (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special, Substrings),
         )
         for expression in (*self._constants, *self._kept):
             writer.share(expression)

@@ -29,6 +29,7 @@ __all__ = [
     "Repeat",
     "Special",
     "Spelling",
+    "Substrings",
     "Union",
     "both",
     "cat",
@@ -120,6 +121,27 @@ class Special:
 
 
 @value
+class Substrings:
+    """The substrings of a text, which may be long: the kernel keeps the order of its suffixes.
+
+    Attributes:
+        text: The text, without surrogates.
+        begins: For each character, 1 if a substring may begin there.
+        ends: For each character and for the end, 1 if a substring may end before it.
+        variants: Code points that may be written for others of the text, sorted.
+        empty: Whether the empty text is one of the substrings.
+        name: Of a placeholder: what it is replaced by. It is never compiled.
+    """
+
+    text: str
+    begins: bytes
+    ends: bytes
+    variants: tuple[tuple[int, int], ...] = ()
+    empty: bool = False
+    name: str = ""
+
+
+@value
 class JsonEscaped:
     """The part's characters as written inside a JSON string.
 
@@ -131,7 +153,9 @@ class JsonEscaped:
     spelling: Spelling
 
 
-Regular = Chars | Literals | Concat | Union | Intersection | Complement | Repeat | Dfa | Special | JsonEscaped
+Regular = (
+    Chars | Literals | Concat | Union | Intersection | Complement | Repeat | Dfa | Special | Substrings | JsonEscaped
+)
 
 EMPTY = Concat(())
 NEVER = Union(())

@@ -154,6 +154,7 @@ class Dialogue:
         self._next_plan, self._allow_truncation, self._streaming = next_plan, allow_truncation, streaming
         self.attempts: list[Attempt] = []
         self.result: Result | None = None
+        self.source_text: str | None = None  # that a record is extracted from
         self._error: Exception | None = None
         self._shown = 0  # characters
         self._longest = -1

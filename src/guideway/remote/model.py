@@ -106,8 +106,9 @@ class RemoteModel(GeneratingModel):
         return made
 
     def _dialogue(self, prompt: Any, output: object, options: Any, sample: int | None, streaming: bool) -> Dialogue:
+        source_text = None
         if isinstance(prompt, GenerationRequest):
-            own = prompt.options
+            own, source_text = prompt.options, prompt.source_text
             options = of_request(options, own)
             output = prompt.output if not _is_default(prompt.output) else output
             prompt = prompt.prompt
@@ -132,7 +133,7 @@ class RemoteModel(GeneratingModel):
             spent = settings.prices.cost(self.usage)
             if spent >= settings.max_cost:
                 raise LimitExceededError(f"the calls cost {spent:.4f} so far, and max_cost is {settings.max_cost}")
-        return Dialogue(
+        made = Dialogue(
             request,
             constraint,
             None if constraint is None else self.plan(constraint),
@@ -147,6 +148,8 @@ class RemoteModel(GeneratingModel):
             streaming=streaming,
             scrubbed=self._adapter.scrubbed,
         )
+        made.source_text = source_text
+        return made
 
     def check(self, prompt: Any, output: object = None, **options: Any) -> None:
         """Raise the errors of a call that are found before a request. The constraint is planned and compiled."""
@@ -179,6 +182,7 @@ class RemoteModel(GeneratingModel):
             (),
             cut,
             b"",
+            source_text=dialogue.source_text,
             usage=usage,
             attempts=tuple(dialogue.attempts),
             plan=dialogue.plan,
@@ -497,8 +501,8 @@ def _extraction(text: Any, output: object, options: dict[str, Any]) -> tuple[Any
     """Return the prompt or prompts of texts, the constraint, and the generation options."""
     made = Extraction(output, options)
     texts, single = texts_of(text)
-    prompts = [made.prompt(one, chat=True) for one in texts]
-    return prompts[0] if single else prompts, made.source, made.options
+    requests = [made.request(one, chat=True) for one in texts]
+    return requests[0] if single else requests, made.source, made.options
 
 
 # -- public functions

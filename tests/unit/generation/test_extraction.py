@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
@@ -16,6 +18,7 @@ from guideway.generation.prompts import MAX_SCHEMA, extraction_prompt
 from guideway.testing import ConstantModel
 from guideway.tokenizers import Vocabulary
 
+PACKAGE = Path(gw.__file__).parent
 BYTES = Vocabulary([b"", *(bytes([b]) for b in range(256))], eos_ids=[0], special_ids=[0])
 TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>"
 
@@ -142,3 +145,65 @@ def test_a_failed_text_of_a_list_is_returned() -> None:
     assert isinstance(found[1], gw.errors.ContextOverflowError)
     assert isinstance(found[0], Person)
     assert isinstance(found[2], Person)
+
+
+class Marked(BaseModel):
+    name: Annotated[str, gw.Verbatim()]
+    note: str | None = None
+
+
+def test_verbatim_strings_occur_in_their_text() -> None:
+    texts = ["Ada Lovelace, 36", "Zoë and Bob", 'a\r\nb "c"']
+    for seed in range(5):
+        options: Any = {"temperature": 1.5, "seed": seed, "max_tokens": 200, "return_exceptions": True}
+        found = complete_extract(ConstantModel(BYTES), texts, Marked, verbatim=bool(seed % 2), **options)
+        for text, one in zip(texts, found, strict=True):
+            assert one.value.name in text
+            assert {text[start:end] for start, end in one.spans["/name"]} == {one.value.name}
+            if seed % 2:
+                assert one.value.note is None or one.value.note in text
+
+
+def test_spans_need_a_source() -> None:
+    one = gw.complete(ConstantModel(BYTES), "x", int, max_tokens=30)
+    with pytest.raises(ValueError, match="spans need a source text"):
+        _ = one.spans
+
+
+def test_a_text_without_words_fails_alone() -> None:
+    found = gw.extract(ConstantModel(BYTES), ["Ada", " ", "Zoë"], Marked, max_tokens=300, return_exceptions=True)
+    assert isinstance(found[1], gw.errors.UnsatisfiableError)
+    assert [isinstance(one, Marked) for one in found] == [True, False, True]
+
+
+def test_records_of_examples_quote_their_own_text(plain: gw.Model) -> None:
+    shown = [("Zoë, 5", {"name": "Zoë", "note": None})]
+    assert "Zoë, 5" in extraction(plain, "Ada", Marked, examples=shown).prompt
+    with pytest.raises(gw.errors.InvalidTextError, match="the record of example 1"):
+        extraction(plain, "Ada", Marked, examples=[("Zoë, 5", {"name": "Ada", "note": None})])
+    with pytest.raises(TypeError, match="verbatim must be a bool"):
+        extraction(plain, "Ada", Marked, verbatim="yes")
+
+
+def test_the_demo_invents_no_name() -> None:
+    root = Path(__file__).parents[3] / "examples"
+    if not (PACKAGE / "tiny" / "model.onnx").is_file():
+        pytest.skip("the bundled model is not in this tree")
+    records = runpy.run_path(str(root / "records.py"))["RECORDS"]
+    model = gw.load("tiny")
+    lines = [json.loads(line) for line in (root / "sentences.jsonl").read_text("utf-8").splitlines()]
+    assert len(lines) == 12
+    for line in lines:
+        one = complete_extract(model, line["text"], records[line["kind"]], verbatim=True)
+        todo: list[Any] = [json.loads(one.text)]
+        while todo:
+            value = todo.pop()
+            if isinstance(value, (dict, list)):
+                todo += value.values() if isinstance(value, dict) else value
+            elif (
+                isinstance(value, str) and value not in ("low", "medium", "high", "urgent") and not value[:4].isdigit()
+            ):
+                assert value in line["text"]
+    assert json.loads(complete_extract(model, lines[8]["text"], records["ticket"], verbatim=True).text)["reporter"] == (
+        "Marta Lindqvist"
+    )

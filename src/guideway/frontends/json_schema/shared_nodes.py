@@ -19,6 +19,7 @@ from guideway.frontends.json_schema.numbers import any_number, number
 from guideway.frontends.json_schema.parse import PLAIN_ANALYSES, listed_texts
 from guideway.frontends.json_schema.strings import string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
+from guideway.frontends.json_schema.verbatim import is_verbatim
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
 from guideway.grammar.program import constant, recently_shared, shared
 from guideway.grammar.regular import ANY_TEXT, Concat, JsonEscaped, Literals, Regular, chars, either, repeat
@@ -124,7 +125,9 @@ class SharedNodes:
                     part.enum, left = listed, tuple(one for one in tests if one is not test)
         part.tests = tuple((True, kind, text, "") for kind, text in left)
         made = string(part, self.style)
-        return Leaf(made if any(kind == "pattern" for kind, _ in tests) else recently_shared(made))
+        return Leaf(
+            made if any(kind == "pattern" or is_verbatim(text) for kind, text in tests) else recently_shared(made)
+        )
 
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
         """Null, booleans, numbers and strings, restricted to the given kinds of values."""

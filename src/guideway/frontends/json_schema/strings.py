@@ -13,6 +13,7 @@ from guideway.errors import ConstraintError, LimitExceededError, UnsatisfiableEr
 from guideway.frontends.formats import FORMATS, format_language
 from guideway.frontends.json_schema.assertions import StringAssertions
 from guideway.frontends.json_schema.style import Style
+from guideway.frontends.json_schema.verbatim import is_verbatim, options_of, placeholder
 from guideway.frontends.regex import parse_pattern
 from guideway.grammar.lengths import of_length
 from guideway.grammar.nodes import Grammar, Leaf
@@ -326,6 +327,9 @@ def pattern_language(pattern: str, place: str) -> Regular:
 
 def _format(name: str, place: str, style: Style) -> Regular | None:
     """Return the language of a format, or None if the format is not asserted."""
+    if is_asserted(name, style) and is_verbatim(name):
+        options_of(name, place)
+        return placeholder(name)
     if is_asserted(name, style):
         return _shared_format(name)
     if style.formats == "strict" and name not in HARMLESS_FORMATS:
@@ -335,4 +339,4 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
 
 def is_asserted(name: str, style: Style) -> bool:
     """Whether the format restricts the allowed texts."""
-    return style.formats != "annotate" and name in SPECIFIED_FORMATS and name in FORMATS
+    return style.formats != "annotate" and ((name in SPECIFIED_FORMATS and name in FORMATS) or is_verbatim(name))

@@ -19,6 +19,7 @@ from guideway.grammar.regular import (
     Regular,
     Repeat,
     Special,
+    Substrings,
     Union,
 )
 
@@ -155,6 +156,8 @@ def _own(at: Regular) -> object:
             return states
         case Special(name):
             return type(name), name
+        case Substrings():
+            return at
     return None
 
 
@@ -174,4 +177,6 @@ def _nullable(at: Regular, parts: list[bool]) -> bool:
             return least == 0 or parts[0]
         case Dfa(states):
             return bool(states) and states[0][0]
+        case Substrings():
+            return at.empty
     return parts[0]

@@ -1,0 +1,15 @@
+// How a trie is walked along the substrings of a text (substrings.h), alone or before the quote that ends a JSON string: no
+// expression is made of what lies between.
+#pragma once
+
+#include "guideway/regex/expr.h"
+#include "guideway/mask/leaf_walk.h"
+
+namespace guideway {
+
+// Whether `walk_substrings` walks from the state.
+bool is_substring_leaf(const ExprPool& pool, ExprId state);
+// False: it is no such state.
+bool walk_substrings(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, LeafWalk& made);
+
+}  // namespace guideway

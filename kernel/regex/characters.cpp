@@ -1,0 +1,190 @@
+#include "guideway/regex/characters.h"
+
+#include <algorithm>
+
+namespace guideway {
+
+namespace {
+
+// How a character is spelled, as far as it came. utf8: so many bytes, which `bits` holds; escape: a backslash; unit: so
+// many digits behind \u; pair: so many bytes of \uXXXX behind a high surrogate, of which `bits` holds ten bits, and
+// below them the digits of the low one.
+enum class Kind : std::uint32_t { none, utf8, escape, unit, pair };
+constexpr char kShortNames[] = "\"\\/bfnrt";
+constexpr char32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
+
+Part part_of(Kind kind, std::uint32_t count, std::uint32_t bits) { return static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits; }
+Kind kind_of(Part part) { return static_cast<Kind>(part >> 28); }
+std::uint32_t count_of(Part part) { return part >> 24 & 15; }
+std::uint32_t bits_of(Part part) { return part & 0xffffff; }
+
+unsigned utf8_length(char32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
+unsigned length_of(std::uint32_t lead) { return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4; }
+std::uint8_t utf8_byte(char32_t c, unsigned at) {
+    const unsigned n = utf8_length(c);
+    constexpr unsigned lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    const std::uint32_t bits = c >> (6 * (n - 1 - at));
+    return static_cast<std::uint8_t>(at ? 0x80 | (bits & 0x3f) : lead[n] | bits);
+}
+
+int digit_of(std::uint8_t b, bool upper) {
+    if (b >= '0' && b <= '9') return b - '0';
+    if (b >= 'a' && b <= 'f') return b - 'a' + 10;
+    if (upper && b >= 'A' && b <= 'F') return b - 'A' + 10;
+    return -1;
+}
+
+// The letter that a character has behind a backslash, or 0.
+char short_name(Spelling spelling, char32_t c) {
+    for (unsigned i = 0; i < 8; ++i)
+        if (kShortTargets[i] == c && (spelling == Spelling::escaped_any || c != '/')) return kShortNames[i];
+    return 0;
+}
+bool is_raw(Spelling spelling, char32_t c) { return spelling == Spelling::text || !must_escape(c); }
+bool has_unit(Spelling spelling, char32_t c) {
+    return spelling == Spelling::escaped_any || (spelling == Spelling::escaped && c < 0x20 && !short_name(spelling, c));
+}
+char32_t high_of(char32_t c) { return 0xd800 + ((c - 0x10000) >> 10); }
+char32_t low_of(char32_t c) { return 0xdc00 + ((c - 0x10000) & 0x3ff); }
+
+CharacterRead read_first(Spelling spelling, std::uint8_t b) {
+    if (spelling != Spelling::text && b == '\\') return {part_of(Kind::escape, 0, 0)};
+    if (b < 0x80) return is_raw(spelling, b) ? CharacterRead{0, b} : CharacterRead{};
+    return b >= 0xc2 && b <= 0xf4 ? CharacterRead{part_of(Kind::utf8, 1, b)} : CharacterRead{};
+}
+
+CharacterRead read_utf8(Part part, std::uint8_t b) {
+    if ((b & 0xc0) != 0x80) return {};
+    const std::uint32_t count = count_of(part), lead = bits_of(part) >> (8 * (count - 1)), n = length_of(lead);
+    if (count + 1 < n) return {part_of(Kind::utf8, count + 1, bits_of(part) << 8 | b)};
+    char32_t c = lead & (0x7fu >> n);
+    for (std::uint32_t i = 1; i < count; ++i) c = c << 6 | (bits_of(part) >> (8 * (count - 1 - i)) & 0x3f);
+    c = c << 6 | (b & 0x3f);
+    return utf8_length(c) == n ? CharacterRead{0, c} : CharacterRead{};
+}
+
+CharacterRead read_unit(Spelling spelling, Part part, std::uint8_t b) {
+    const int digit = digit_of(b, spelling == Spelling::escaped_any);
+    if (digit < 0) return {};
+    const std::uint32_t bits = bits_of(part) << 4 | static_cast<std::uint32_t>(digit);
+    if (count_of(part) < 3) return {part_of(Kind::unit, count_of(part) + 1, bits)};
+    if (bits >= 0xd800 && bits < 0xdc00 && spelling == Spelling::escaped_any) return {part_of(Kind::pair, 0, (bits & 0x3ff) << 12)};
+    return has_unit(spelling, bits) ? CharacterRead{0, bits} : CharacterRead{};
+}
+
+CharacterRead read_pair(Part part, std::uint8_t b) {
+    const std::uint32_t count = count_of(part), bits = bits_of(part);
+    if (count < 2) return b == (count ? 'u' : '\\') ? CharacterRead{part_of(Kind::pair, count + 1, bits)} : CharacterRead{};
+    const int digit = digit_of(b, true);
+    if (digit < 0) return {};
+    const std::uint32_t low = (bits & 0xfff) << 4 | static_cast<std::uint32_t>(digit), high = bits >> 12;
+    if (count < 5) return {part_of(Kind::pair, count + 1, high << 12 | low)};
+    return low >= 0xdc00 && low < 0xe000 ? CharacterRead{0, 0x10000 + (high << 10) + (low & 0x3ff)} : CharacterRead{};
+}
+
+void put_digit(Spelling spelling, char32_t unit, std::uint32_t at, ByteSet& made) {
+    const unsigned digit = unit >> (4 * (3 - at)) & 15;
+    made.insert(static_cast<std::uint8_t>("0123456789abcdef"[digit]));
+    if (spelling == Spelling::escaped_any) made.insert(static_cast<std::uint8_t>("0123456789ABCDEF"[digit]));
+}
+
+}  // namespace
+
+CharacterRead read_character(Spelling spelling, Part part, std::uint8_t b) {
+    switch (kind_of(part)) {
+        case Kind::none: return read_first(spelling, b);
+        case Kind::utf8: return read_utf8(part, b);
+        case Kind::escape: {
+            if (b == 'u') return {part_of(Kind::unit, 0, 0)};
+            for (unsigned i = 0; i < 8; ++i)
+                if (kShortNames[i] == static_cast<char>(b)) return short_name(spelling, kShortTargets[i]) ? CharacterRead{0, kShortTargets[i]} : CharacterRead{};
+            return {};
+        }
+        case Kind::unit: return read_unit(spelling, part, b);
+        case Kind::pair: return read_pair(part, b);
+    }
+    return {};
+}
+
+// The bytes by which a part goes on to a character that fits it.
+void put_next(Spelling spelling, Part part, char32_t c, ByteSet& made) {
+    const std::uint32_t count = count_of(part);
+    switch (kind_of(part)) {
+        case Kind::none:
+            if (is_raw(spelling, c)) made.insert(utf8_byte(c, 0));
+            if (spelling != Spelling::text && (has_unit(spelling, c) || short_name(spelling, c))) made.insert('\\');
+            return;
+        case Kind::utf8: made.insert(utf8_byte(c, count)); return;
+        case Kind::escape:
+            if (const char name = short_name(spelling, c)) made.insert(static_cast<std::uint8_t>(name));
+            if (has_unit(spelling, c)) made.insert('u');
+            return;
+        case Kind::unit: put_digit(spelling, c < 0x10000 ? c : high_of(c), count, made); return;
+        case Kind::pair:
+            if (count < 2) made.insert(count ? 'u' : '\\');
+            else put_digit(spelling, low_of(c), count - 2, made);
+            return;
+    }
+}
+
+
+// The characters that a part may become lie in these spans, two at most; not all of them need fit.
+unsigned spans_of(Spelling spelling, Part part, std::pair<char32_t, char32_t>* spans) {
+    const std::uint32_t count = count_of(part), bits = bits_of(part);
+    spans[0] = {0, kLastCharacter};
+    switch (kind_of(part)) {
+        case Kind::none: return 1;
+        case Kind::utf8: {
+            const std::uint32_t lead = bits >> (8 * (count - 1)), n = length_of(lead);
+            char32_t c = lead & (0x7fu >> n);
+            for (std::uint32_t i = 1; i < count; ++i) c = c << 6 | (bits >> (8 * (count - 1 - i)) & 0x3f);
+            constexpr char32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+            const std::uint32_t open = 6 * (n - count);
+            spans[0] = {std::max<char32_t>(least[n], c << open), ((c + 1) << open) - 1};
+            return 1;
+        }
+        case Kind::escape: return 1;
+        case Kind::unit: {
+            const std::uint32_t open = 4 * (4 - count), low = bits << open, high = ((bits + 1) << open) - 1;
+            spans[0] = {low, high};
+            if (spelling != Spelling::escaped_any || high < 0xd800 || low >= 0xdc00) return 1;
+            spans[1] = {0x10000 + ((std::max(low, 0xd800u) & 0x3ff) << 10), 0x10000 + ((std::min(high, 0xdbffu) & 0x3ff) << 10) + 0x3ff};
+            return 2;
+        }
+        case Kind::pair: {
+            const char32_t first = 0x10000 + (bits >> 12 << 10);
+            spans[0] = {first, first + 0x3ff};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+bool fits(Spelling spelling, Part part, char32_t c) {
+    switch (kind_of(part)) {
+        case Kind::none:
+        case Kind::utf8: return true;
+        case Kind::escape: return has_unit(spelling, c) || short_name(spelling, c);
+        case Kind::unit: return has_unit(spelling, c);
+        case Kind::pair: {
+            const std::uint32_t count = count_of(part);
+            return count < 3 || low_of(c) >> (4 * (6 - count)) == (bits_of(part) & 0xfff);
+        }
+    }
+    return false;
+}
+
+// Bytes of the shortest spelling of a character that fits, less those that came.
+std::uint32_t bytes_left(Spelling spelling, Part part, char32_t c) {
+    const std::uint32_t count = count_of(part);
+    switch (kind_of(part)) {
+        case Kind::none: return is_raw(spelling, c) ? utf8_length(c) : short_name(spelling, c) ? 2 : 6;
+        case Kind::utf8: return utf8_length(c) - count;
+        case Kind::escape: return short_name(spelling, c) ? 1 : c < 0x10000 ? 5 : 11;
+        case Kind::unit: return 4 - count + (c < 0x10000 ? 0 : 6);
+        case Kind::pair: return 6 - count;
+    }
+    return 0;
+}
+
+}  // namespace guideway

@@ -1,0 +1,111 @@
+// The substrings of a text as an automaton over bytes, in every spelling of their characters.
+//
+// For the user: `make` gives the state of no character read. A state is an expression of the pool (Op::substring), so it
+// is an automaton as `ExprPool` wants it: `next`, `live`, `shortest`, `ends`. Every state can be completed.
+//
+// A substring begins at a place with `kBegins` and ends at a place with `kEnds`: these flags decide about word boundaries.
+// What follows the last end is left out, so a substring that was begun can always be completed. Characters may have
+// variants, which count as the same character (letters of the other case).
+//
+// For the maintainer: the beginnings are kept in the lexicographical order of their suffixes (a sparse suffix array). The
+// beginnings that a text can have are an interval of them, and a character narrows it by binary search. One beginning
+// alone is kept as the place in the text that comes next. A state with many beginnings is measured once: its interval is
+// searched by levels, and scanned where it is small. Memory is 4 bytes for a character of the text, 4 for its cost, and 4
+// for each beginning. Not thread safe, like the pool.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/segmented_vector.h"
+#include "guideway/base/byte_set.h"
+#include "guideway/regex/characters.h"
+#include "guideway/base/intern_table.h"
+
+namespace guideway {
+
+// Flags of the characters of a text: a substring may begin there, or end before it.
+inline constexpr std::uint32_t kBegins = 1, kEnds = 2;
+
+class Work;
+
+class Substrings {
+public:
+    static constexpr std::uint32_t kNowhere = 0;  // the state without texts
+
+    struct Text {
+        std::u32string characters;
+        std::vector<std::uint8_t> flags;  // kBegins, kEnds: of each character, and of the end
+        std::vector<std::pair<char32_t, char32_t>> variants;  // of a character, sorted: the variant, the character of the text
+        bool empty = false;  // whether the empty text is one of them
+    };
+    struct Interval {  // beginnings [low, high), of which `depth` characters were read; `high` 0: one alone, at the place `low`
+        std::uint32_t source, low, high, depth;
+        bool operator==(const Interval&) const = default;
+    };
+
+    explicit Substrings(Work& work) : work_(work) { states_.push_back({}); }
+
+    // kNowhere: there are none.
+    std::uint32_t make(Text&& text, Spelling spelling);
+    // By a byte of a character.
+    std::pair<std::uint32_t, Part> next(std::uint32_t state, Part part, std::uint8_t byte);
+    void live(std::uint32_t state, Part part, ByteSet& made) const;
+    // Bytes of the shortest completion.
+    std::uint32_t shortest(std::uint32_t state, Part part) const;
+    bool ends(std::uint32_t state) const;
+    Spelling spelling(std::uint32_t state) const { return source_of(states_[state]).spelling; }
+    std::size_t bytes() const;
+
+    // The same without states, for walks. An interval without beginnings, and not alone, is nowhere.
+    const Interval& interval(std::uint32_t state) const { return states_[state]; }
+    static bool nowhere(const Interval& at) { return at.high == 0 && at.depth == 0; }
+    std::pair<Interval, Part> next(const Interval& at, Part part, std::uint8_t byte) const;
+    void live(const Interval& at, Part part, ByteSet& made) const;
+    bool ends(const Interval& at) const;
+
+private:
+    struct Source {
+        Spelling spelling;
+        std::u32string text;  // up to its last end
+        std::vector<std::uint32_t> cost;      // bytes from a place to the next end; 0: one may end there
+        std::vector<std::uint32_t> beginnings;  // in order
+        std::vector<std::pair<char32_t, std::uint32_t>> firsts;  // first characters, and where their beginnings begin
+        std::vector<std::pair<char32_t, char32_t>> variants;  // by variant
+        std::vector<std::pair<char32_t, char32_t>> variants_of;  // by the character of the text
+        std::uint64_t hash = 0;
+        std::size_t length = 0;  // of the whole text
+        bool empty = false;
+    };
+
+    const Source& source_of(const Interval& at) const { return sources_[at.source]; }
+    std::uint32_t intern(const Interval& at);
+    // The character that comes after `depth` others, plus 1; 0 beyond the end.
+    static std::uint32_t symbol(const Source& source, std::uint32_t beginning, std::uint32_t depth) {
+        const std::uint64_t place = std::uint64_t{beginning} + depth;
+        return place < source.text.size() ? static_cast<std::uint32_t>(source.text[place]) + 1 : 0;
+    }
+    static Interval alone(std::uint32_t source, std::uint32_t place) { return {source, place, 0, 1}; }
+    static bool same(const Source& source, const Text& text, Spelling spelling);
+    static void fill(Source& source, const Text& text, Work& work);
+    std::pair<std::uint32_t, std::uint32_t> narrowed(const Source& source, const Interval& at, char32_t first, char32_t last) const;
+    Interval after(const Interval& at, char32_t c) const;
+    // Calls f(character of the text) for those in a span that come next, until it returns true.
+    template <class F>
+    bool each_next(const Interval& at, char32_t first, char32_t last, F&& f) const;
+    // Calls f(character) for each character, in a span, that may be written next; until it returns true.
+    template <class F>
+    bool each_written(const Interval& at, char32_t first, char32_t last, F&& f) const;
+    std::uint32_t cheapest(const Source& source, const Interval& at) const;
+    static std::uint32_t bytes_of(const Source& source, char32_t c);
+
+    Work& work_;
+    std::deque<Source> sources_;
+    Blocks<Interval> states_;
+    IdTable ids_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,56 @@
+"""`Verbatim`: marks strings of a type that must occur in the source text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from guideway.errors import UnsupportedError
+from guideway.frontends.json_schema.verbatim import NAME, has_format, marked
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+
+__all__ = ["Verbatim"]
+
+
+@dataclass(frozen=True)
+class Verbatim:
+    """Marks a string that must occur in the source text: `Annotated[str, Verbatim()]`.
+
+    `extract` knows the source; for other functions it is `PythonType(kind).quoting(text)`. In a JSON Schema the mark is
+    the format "verbatim". A union with None may be null, and a list may be empty.
+
+    Args:
+        word_boundaries: The string begins and ends at word boundaries of the source, and not with white space.
+        ignore_case: Letters may be written in either case.
+        normalize_whitespace: Each run of white space of the source, such as a line break, is written as one space.
+        allow_empty: The string may be empty. Otherwise it has at least one character, and for a source without a word
+            there is no such string.
+    """
+
+    word_boundaries: bool = True
+    ignore_case: bool = False
+    normalize_whitespace: bool = False
+    allow_empty: bool = False
+
+    @property
+    def format(self) -> str:
+        """The name of the format in a JSON Schema, with the options."""
+        options = {
+            "any-boundary": not self.word_boundaries,
+            "ignore-case": self.ignore_case,
+            "normalize-whitespace": self.normalize_whitespace,
+            "allow-empty": self.allow_empty,
+        }
+        chosen = ",".join(name for name, is_set in options.items() if is_set)
+        return f"{NAME}:{chosen}" if chosen else NAME
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Mark the strings of the annotated type. Pydantic calls this."""
+        made: dict[str, Any] = marked(handler(core_schema), self.format)
+        if not has_format(made):
+            raise UnsupportedError(
+                "Verbatim() is for strings without a pattern, an enum or a format; write it on a str"
+            )
+        return made

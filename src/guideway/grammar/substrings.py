@@ -1,0 +1,232 @@
+"""The substrings of a text as a regular language: word boundaries, letters of the other case, white space.
+
+Letters, digits, combining marks and `_` form words, as in `\\b` of a pattern. A character of a script without spaces
+between words (Han, kana, Thai, …) and any other character is alone. A substring never begins or ends with white
+space, before a combining mark, or inside a joined emoji.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from guideway.caching import cached
+from guideway.errors import LimitExceededError
+from guideway.grammar.regular import Chars, Dfa, Substrings
+
+__all__ = ["Source", "graph_of", "source_of"]
+
+MAX_SOURCE = 8_000_000
+"""The maximum number of characters of a source."""
+
+MAX_GRAPH = 2_000
+"""The maximum number of characters of a text whose substrings are written as a finite automaton."""
+
+_SPACE, _WORD, _ALONE, _MARK, _JOINER, _EXTENDER = range(6)
+_NO_SPACES = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u2e80-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    r"\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+)
+"""Characters of scripts that are written without spaces between words."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text whose substrings may be quoted.
+
+    Attributes:
+        text: The text.
+        language: Its substrings.
+        written: The text as its substrings are written: white space and case are normalised if that was requested.
+        places: If white space was normalised: the index in `text` of each character of `written`, and of its end.
+    """
+
+    text: str
+    language: Substrings
+    written: str
+    places: tuple[int, ...] | None
+
+    def spans(self, value: str, limit: int) -> list[tuple[int, int]]:
+        """Return where a value occurs in `text`, from the first place on, as ranges of characters.
+
+        Args:
+            value: The value.
+            limit: The maximum number of ranges.
+        """
+        wanted = "".join(_folded(char) for char in value) if self.language.variants else value
+        found: list[tuple[int, int]] = []
+        begins, ends = self.language.begins, self.language.ends
+        at = self.written.find(wanted) if wanted else -1
+        while at >= 0 and len(found) < limit:
+            end = at + len(wanted)
+            if begins[at] and ends[end]:
+                found.append((self._place(at), self._place(end - 1) + 1))
+            following = begins.find(1, at + 1)
+            at = -1 if following < 0 else self.written.find(wanted, following)
+        return found
+
+    def _place(self, at: int) -> int:
+        """Return the index in `text` of a character that is written as it is there."""
+        if self.places is None:
+            return at
+        run = bisect_right(self.places, at * 2**32 + (2**32 - 1)) - 1
+        return at if run < 0 else at + self.places[run] % 2**32
+
+
+def source_of(
+    text: str,
+    *,
+    word_boundaries: bool = True,
+    ignore_case: bool = False,
+    normalize_whitespace: bool = False,
+    allow_empty: bool = False,
+) -> Source:
+    """Return the substrings of a text that has no lone surrogate.
+
+    Args:
+        text: The text.
+        word_boundaries: A substring begins and ends at word boundaries.
+        ignore_case: Letters may be written in either case.
+        normalize_whitespace: White space is written as one space.
+        allow_empty: The empty text is one of the substrings.
+
+    Raises:
+        LimitExceededError: The text is too long.
+    """
+    if len(text) > MAX_SOURCE:
+        raise LimitExceededError(f"a source text has at most {MAX_SOURCE:,} characters, got {len(text):,}")
+    written, places = _spaced(text) if normalize_whitespace else (text, None)
+    variants: tuple[tuple[int, int], ...] = ()
+    if ignore_case:
+        known = set(written)
+        written = written.translate({ord(char): _folded(char) for char in known})
+        variants = tuple(sorted((other, ord(char)) for char in set(written) for other in _variants().get(char, ())))
+    if word_boundaries:
+        begins, ends = _boundaries(written)
+    else:
+        begins, ends = b"\1" * len(written), b"\1" * (len(written) + 1)
+    return Source(text, Substrings(written, begins, ends, variants, allow_empty), written, places)
+
+
+def _spaced(text: str) -> tuple[str, tuple[int, ...]]:
+    """Return the text with each run of white space as one space.
+
+    Also returns, for each run that is not one character long, the index of the next character in the result and by how
+    much indices are shifted from there on, as one number.
+    """
+    parts, places = [], []
+    last = size = shift = 0
+    for run in re.finditer(r"\s+", text):
+        parts += [text[last : run.start()], " "]
+        size += run.start() - last + 1
+        last = run.end()
+        if run.end() - run.start() > 1:
+            shift += run.end() - run.start() - 1
+            places.append(size * 2**32 + shift)
+    return "".join([*parts, text[last:]]), tuple(places)
+
+
+def _folded(char: str) -> str:
+    for made in (char.casefold(), char.lower()):
+        if len(made) == 1:
+            return made
+    return char
+
+
+@cached(1)
+def _variants() -> dict[str, tuple[int, ...]]:
+    """Return the other characters that are folded to a character."""
+    found: dict[str, tuple[int, ...]] = {}
+    for code in (*range(0xD800), *range(0xE000, 0x1F000)):
+        char = chr(code)
+        folded = _folded(char)
+        if folded != char:
+            found[folded] = (*found.get(folded, ()), code)
+    return found
+
+
+def _class_of(char: str) -> int:
+    kind = unicodedata.category(char)
+    if char.isspace() or kind in ("Cc", "Zs", "Zl", "Zp"):
+        return _SPACE
+    if char in "\u200c\u200d":
+        return _JOINER
+    if "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef" or "\U0001f3fb" <= char <= "\U0001f3ff":
+        return _EXTENDER
+    if kind.startswith("M"):
+        return _MARK
+    if _NO_SPACES.match(char):
+        return _ALONE
+    if kind[0] in "LN" or kind == "Pc" or "\U0001f1e6" <= char <= "\U0001f1ff":
+        return _WORD
+    return _ALONE
+
+
+def _are_apart(before: int, after: int) -> bool:
+    """Return whether a boundary is between characters of two classes."""
+    if after in (_MARK, _JOINER, _EXTENDER) or before == _JOINER:
+        return before == _SPACE
+    return not (before in (_WORD, _MARK) and after == _WORD)
+
+
+_APART = np.array([[_are_apart(before, after) for after in range(6)] for before in range(6)])
+
+
+def _boundaries(text: str) -> tuple[bytes, bytes]:
+    """Return where words and other substrings may begin, and where they may end: flags of characters, and of the end."""
+    classes = {ord(char): chr(_class_of(char)) for char in set(text)}
+    kinds: npt.NDArray[np.uint8] = np.frombuffer(text.translate(classes).encode("latin-1"), np.uint8)
+    apart = np.ones(len(text) + 1, bool)
+    if len(text) > 1:
+        apart[1:-1] = _APART[kinds[:-1], kinds[1:]]
+    begins = apart[:-1] & (kinds != _SPACE)
+    ends = apart.copy()
+    ends[0] = False
+    ends[1:] &= kinds != _SPACE
+    return begins.astype(np.uint8).tobytes(), ends.astype(np.uint8).tobytes()
+
+
+def graph_of(language: Substrings) -> Dfa:
+    """Return the language as a finite automaton, for exports.
+
+    Raises:
+        LimitExceededError: The text has more than 2,000 characters.
+    """
+    text = language.text
+    if len(text) > MAX_GRAPH:
+        raise LimitExceededError(
+            f"substrings are written as an automaton for texts of at most {MAX_GRAPH:,} characters, got {len(text):,}"
+        )
+    last = max((place for place, flag in enumerate(language.ends) if flag), default=0)
+    others: dict[str, list[int]] = {}
+    for variant, code in language.variants:
+        others.setdefault(chr(code), []).append(variant)
+    start = tuple(place for place in range(last) if language.begins[place])
+    numbers: dict[tuple[int, ...], int] = {}
+    todo = [(start, True)]
+    states: list[tuple[bool, tuple[tuple[Chars, int], ...]]] = []
+    order: list[tuple[int, ...]] = [start]
+    accepting = [language.empty]
+    while todo:
+        places, is_first = todo.pop(0)
+        by_char: dict[str, list[int]] = {}
+        for place in places:
+            if place < last:
+                by_char.setdefault(text[place], []).append(place + 1)
+        steps = []
+        for char, to in by_char.items():
+            key = tuple(to)
+            if key not in numbers:
+                numbers[key] = len(order)
+                order.append(key)
+                accepting.append(any(language.ends[place] for place in key))
+                todo.append((key, False))
+            codes = sorted((ord(char), *others.get(char, ())))
+            steps.append((Chars(tuple((code, code) for code in codes)), numbers[key]))
+        states.append((accepting[0 if is_first else numbers[places]], tuple(steps)))
+    return Dfa(tuple(states))

@@ -1,0 +1,294 @@
+"""Verbatim strings: masks against all substrings, boundaries, sources, spans, hostile texts."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+import guideway as gw
+from guideway.constraints import PythonType, Substring
+from guideway.generation.spans import spans_of
+from guideway.grammar.substrings import Source, graph_of, source_of
+from guideway.tokenizers import Vocabulary
+
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    "ba",
+    "A",
+    "é",
+    "e\u0301",
+    " ",
+    "  ",
+    "\n",
+    "\r\n",
+    "_",
+    "1",
+    ".",
+    '"',
+    "\\",
+    "字",
+    "😀",
+    "\x07",
+    "/",
+]
+BYTES = [bytes([code]) for code in range(256)]
+
+
+def vocabulary(rng: random.Random, text: str) -> Vocabulary:
+    """Bytes, and pieces of the text in several spellings."""
+    more = set()
+    for _ in range(40):
+        at = rng.randrange(len(text) + 1)
+        piece = text[at : at + rng.randint(1, 4)]
+        more |= {piece.encode(), json.dumps(piece)[1:-1].encode(), json.dumps(piece, ensure_ascii=False).encode()}
+        more |= {(piece + rng.choice(['"', '", ', "x", " "])).encode(), ('"' + piece).encode()}
+    tokens = [b"", *BYTES, *sorted(one for one in more if len(one) > 1)]
+    return Vocabulary(tokens, eos_ids=[0], special_ids=[0])
+
+
+def substrings(source: Source) -> set[str]:
+    language = source.language
+    text, found = language.text, {""} if language.empty else set[str]()
+    for start in range(len(text)):
+        for end in range(start + 1, len(text) + 1):
+            if language.begins[start] and language.ends[end]:
+                found.add(text[start:end])
+    return found
+
+
+def spelled(texts: set[str]) -> set[bytes]:
+    return {json.dumps(text, ensure_ascii=False).encode() for text in texts}
+
+
+def masks_along(source: object, table: Vocabulary, allowed: set[bytes], rng: random.Random) -> Iterator[None]:
+    """Walk to random texts and compare each mask with the set of allowed texts."""
+    beginnings = {text[:n] for text in allowed for n in range(len(text) + 1)}
+    automaton = gw.compile(source, table)
+    for _ in range(6):
+        matcher, done = automaton.matcher(), b""
+        for _ in range(30):
+            mask = np.zeros((len(table) + 31) // 32, np.uint32)
+            matcher.fill_mask(mask)
+            bits = np.unpackbits(mask.view(np.uint8), bitorder="little")[: len(table)]
+            wanted = [done + table.bytes_of([one]) in beginnings for one in range(1, len(table))]
+            assert bits[1:].tolist() == wanted, (done, allowed)
+            assert bool(bits[0]) == (done in allowed)
+            choices = np.flatnonzero(bits)
+            if not len(choices) or (token := int(rng.choice(choices))) == 0:
+                break
+            matcher.advance(token)
+            done += table.bytes_of([token])
+        yield
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_masks_are_those_of_all_substrings(seed: int) -> None:
+    rng = random.Random(seed)
+    text = "".join(rng.choices(PIECES, k=rng.randint(1, 14)))
+    options: dict[str, bool] = {name: rng.random() < 0.3 for name in ("normalize_whitespace",)}
+    source = source_of(text, word_boundaries=rng.random() < 0.7, **options)
+    allowed = substrings(source)
+    if not allowed:
+        return
+    table = vocabulary(rng, text)
+    plain = Substring(text, word_boundaries=source.language.begins != b"\1" * len(source.written), **options)
+    for _ in masks_along(plain, table, {one.encode() for one in substrings(plain.source)}, rng):
+        pass
+    if plain.word_boundaries:
+        name = "verbatim:normalize-whitespace" if options["normalize_whitespace"] else "verbatim"
+        schema = gw.JsonSchema({"type": "string", "format": name}, formats="strict").quoting(text)
+        for _ in masks_along(schema, table, spelled(allowed), rng):
+            pass
+
+
+def test_every_spelling_of_the_exact_profile() -> None:
+    text = 'é "x"\t😀'
+    schema = gw.JsonSchema({"type": "string", "format": "verbatim"}, profile="exact").quoting(text)
+    for value in ("é", '"x"', 'é "x"\t😀', "😀"):
+        for written in (
+            json.dumps(value),
+            json.dumps(value, ensure_ascii=False),
+            json.dumps(value).replace("e9", "E9"),
+        ):
+            assert schema.parse(written) == json.loads(written)
+    for value in ("x y", "", "e", "é "):
+        with pytest.raises(gw.errors.InvalidTextError):
+            schema.parse(json.dumps(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "good", "bad"),
+    [
+        ("Marta Lindqvist, 36px", ["Marta", "Lindqvist", "36px", "Marta Lindqvist,"], ["Mart", "arta", "36", " Marta"]),
+        ("東京都に住む", ["東京都", "住む", "東"], ["東京都 "]),
+        ("cafe\u0301 ole", ["cafe\u0301"], ["cafe", "\u0301"]),
+        ("👩\u200d🚀 ok", ["👩\u200d🚀", "ok"], ["👩", "🚀", "👩\u200d"]),
+        ("👍🏽!", ["👍🏽", "!"], ["👍"]),
+        ("a\r\nb", ["a\r\nb", "a"], ["a\r", "\nb"]),
+        ("x_1-y", ["x_1", "y", "x_1-y", "-"], ["x", "1"]),
+        ("ภาษาไทย", ["ภาษา", "ไทย"], []),
+    ],
+)
+def test_word_boundaries(text: str, good: list[str], bad: list[str]) -> None:
+    quotation = Substring(text, word_boundaries=True)
+    allowed = substrings(quotation.source)
+    for value in good:
+        assert value in allowed
+        assert quotation.parse(value) == value
+    for value in bad:
+        assert value not in allowed
+        with pytest.raises(gw.errors.InvalidTextError):
+            quotation.parse(value)
+
+
+def test_case_and_white_space_are_normalised_on_request() -> None:
+    text = "Ada \n\t LOVELACE  née Straße"
+    loose = Substring(text, word_boundaries=True, ignore_case=True, normalize_whitespace=True)
+    automaton = gw.compile(loose, Vocabulary([b"", *BYTES], eos_ids=[0], special_ids=[0]))
+    for value in ("ada lovelace", "ADA Lovelace NÉE straße", "née \u017ftraße"):
+        matcher = automaton.matcher()
+        for byte in value.encode():
+            matcher.advance(byte + 1)
+        assert loose.parse(value) == value
+    assert [text[a:b] for a, b in loose.source.spans("ada lovelace née", 9)] == ["Ada \n\t LOVELACE  née"]
+    assert [text[a:b] for a, b in loose.source.spans("straße", 9)] == ["Straße"]
+    with pytest.raises(gw.errors.InvalidTextError):
+        loose.parse("Ada  lovelace")
+
+
+def test_exports_of_short_texts() -> None:
+    for text in ("abab", "a b a", "né 字"):
+        source = source_of(text)
+        states = graph_of(source.language).states
+        found, todo = set(), [(0, "")]
+        while todo:
+            state, done = todo.pop()
+            if states[state][0]:
+                found.add(done)
+            todo += [(to, done + chr(chars.ranges[0][0])) for chars, to in states[state][1]]
+        assert found == substrings(source)
+    with pytest.raises(gw.errors.LimitExceededError, match="2,000 characters"):
+        graph_of(source_of("a " * 1001).language)
+
+
+class Person(BaseModel):
+    name: Annotated[str, gw.Verbatim()]
+    nick: Annotated[str | None, gw.Verbatim(ignore_case=True)] = None
+    tags: list[Annotated[str, gw.Verbatim()]] = []
+    note: str = ""
+
+
+def test_marks_are_formats_of_the_schema() -> None:
+    schema = PythonType(Person).schema["properties"]
+    assert schema["name"]["format"] == "verbatim"
+    assert schema["nick"]["anyOf"][0]["format"] == "verbatim:ignore-case"
+    assert schema["tags"]["items"]["format"] == "verbatim"
+    assert "format" not in schema["note"]
+    every = PythonType(Person).verbatim("verbatim").schema["properties"]
+    assert every["note"]["format"] == "verbatim"
+    assert every["nick"]["anyOf"][0]["format"] == "verbatim:ignore-case", "a mark of the type stays"
+
+
+def test_a_type_with_marks_needs_a_source() -> None:
+    table = Vocabulary([b"", *BYTES], eos_ids=[0], special_ids=[0])
+    with pytest.raises(gw.errors.InvalidConstraintError, match="needs a source text"):
+        gw.compile(PythonType(Person), table)
+    bound = PythonType(Person).quoting("Ada, née Byron")
+    gw.compile(bound, table)
+    assert bound.parse('{"name": "Ada", "nick": "ada", "tags": ["Byron"]}').tags == ["Byron"]
+    for wrong in ('{"name": "Bob"}', '{"name": ""}', '{"name": "Ad"}', '{"name": "Ada", "tags": ["Bo"]}'):
+        with pytest.raises(gw.errors.InvalidTextError):
+            bound.parse(wrong)
+    assert bound != PythonType(Person).quoting("Bob")
+    assert bound == PythonType(Person).quoting("Ada, née Byron")
+
+
+def test_a_schema_without_a_source_ignores_the_format() -> None:
+    assert gw.JsonSchema({"type": "string", "format": "verbatim"}).parse('"x"') == "x"
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "\x00"])
+def test_a_text_without_words(text: str) -> None:
+    table = Vocabulary([b"", *BYTES], eos_ids=[0], special_ids=[0])
+    with pytest.raises(gw.errors.UnsatisfiableError):
+        gw.compile(PythonType(Person).quoting(text), table)
+    optional = gw.JsonSchema({"type": ["string", "null"], "format": "verbatim"}).quoting(text)
+    assert optional.parse("null") is None
+    gw.compile(optional, table)
+    empty = gw.JsonSchema({"type": "string", "format": "verbatim:allow-empty"}).quoting(text)
+    gw.compile(empty, table)
+    assert empty.parse('""') == ""
+
+
+def test_wrong_sources_and_options() -> None:
+    with pytest.raises(gw.errors.InvalidConstraintError, match="lone surrogate"):
+        PythonType(Person).quoting("a\ud800")
+    with pytest.raises(gw.errors.InvalidConstraintError, match="'verbatim:loud' has the option 'loud'"):
+        gw.JsonSchema({"type": "string", "format": "verbatim:loud"})
+    with pytest.raises(gw.errors.UnsupportedError, match="write it on a str"):
+        PythonType(Annotated[int, gw.Verbatim()])
+
+
+def test_pickles_and_wire_form() -> None:
+    source = Substring("Ada Byron", word_boundaries=True, ignore_case=True)
+    assert gw.from_wire(gw.to_wire(source)) == source
+    schema = gw.JsonSchema({"type": "string", "format": "verbatim"}).quoting("Ada")
+    for one in (schema, PythonType(Person).quoting("Ada"), PythonType(Person).verbatim("verbatim").quoting("Ada")):
+        copied = pickle.loads(pickle.dumps(one))
+        assert copied == one
+        assert copied.quoted == "Ada"
+
+
+def pairs(count: int) -> Iterator[tuple[str, Any]]:
+    """Texts with repeated, overlapping and unusual parts, and records of quotations from them."""
+    rng = random.Random(7)
+    for _ in range(count):
+        text = "".join(rng.choices(PIECES, k=rng.randint(1, 30)))
+        allowed = sorted(substrings(source_of(text)))
+        record = {f"k{n}": rng.choice([rng.choice(allowed or [""]), [rng.choice(allowed or [""])]]) for n in range(3)}
+        yield text, record
+
+
+def check_spans(count: int) -> None:
+    for text, record in pairs(count):
+        found = spans_of(json.dumps(record, ensure_ascii=False), text)
+        for name, value in record.items():
+            place, value = (f"/{name}/0", value[0]) if isinstance(value, list) else (f"/{name}", value)
+            if not value:
+                assert place not in found
+                continue
+            assert found[place], (text, value)
+            assert {text[start:end] for start, end in found[place]} == {value}
+            assert len(set(found[place])) == len(found[place])
+
+
+def test_spans_are_the_values() -> None:
+    check_spans(500)
+
+
+@pytest.mark.slow  # half a minute
+def test_spans_of_ten_thousand_records_are_the_values() -> None:
+    check_spans(10_000)
+
+
+def test_a_source_does_not_get_the_program_of_another() -> None:
+    table = Vocabulary([b"", *BYTES], eos_ids=[0], special_ids=[0])
+    schema = gw.JsonSchema({"type": "string", "format": "verbatim"})
+    for text in ("", "Ada", "Bob"):
+        one = schema.quoting(text) if text else schema
+        for _ in range(2):
+            matcher = gw.compile(one, table).matcher()
+            matcher.advance(ord('"') + 1)
+            mask = np.zeros((len(table) + 31) // 32, np.uint32)
+            matcher.fill_mask(mask)
+            legal = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+            assert not text or legal.tolist() == [ord(text[0]) + 1]
