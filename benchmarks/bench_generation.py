@@ -12,9 +12,11 @@ own `Llama.generate` and ours over llama.cpp, batch 1, and 16 prompts one after 
 for all; nothing of one run is kept for the next; all write the same number of tokens. "overhead": what a
 constraint that allows any text adds to a step, CPU time of the calling thread, over an engine that takes no time; a
 percent of a step is one of the quickest step of batch 1 with that vocabulary, in the same run.
-"different prompts": 16 and 64 prompts of 10 to 400 tokens, batch 16, so that rows join and leave; for transformers, in
-batches of 16 with left padding and mixed limits of length, each batch until its longest text is complete, and tokens
-beyond a text's limit are not counted. "filled": rows per call of the model, as a part of the active rows.
+"different prompts": 16 and 64 prompts of 10 to 400 tokens, batch 16, so that rows join and leave. Peers: for transformers
+and ONNX Runtime `transformers.generate` in batches of 16 with left padding and mixed limits of length, each batch until
+its longest text is complete, and tokens beyond a text's limit are not counted; for MLX mlx-lm's `BatchGenerator`, whose
+rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "filled": rows per call of the model, as
+a part of the active rows.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained at least 1.0x; overhead at most 1 % of a step or 10 us; records above 1.5x.
 """
@@ -55,6 +57,8 @@ class Given(argparse.Namespace):
     seconds: float
     rounds: int
     record: bool
+    engines: str
+    only_different: bool
 
 
 def wide_model(folder: Path) -> Path:
@@ -167,12 +171,80 @@ def against_transformers(folder: Path, place: str, tokens: int, batch: int, give
         return in_pairs(way, ours(model, [prompt] * batch, tokens), given.seconds, given.rounds)
 
 
-def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str, given: Given) -> list[str]:
-    """A cell of different prompts: free text against transformers.generate, records against their own free text."""
+def by_transformers(prompts: list[list[int]], limits: list[int], sampled: bool, spec: str) -> Way:
+    """`transformers.generate` in batches of 16 with left padding."""
     import torch
     from transformers import AutoModelForCausalLM
 
     torch.set_num_threads(1)
+    theirs = AutoModelForCausalLM.from_pretrained(TINY, dtype=torch.float32).eval()
+    theirs.generation_config.eos_token_id, theirs.generation_config.pad_token_id = None, 0
+
+    def way() -> int:
+        for start in range(0, len(prompts), 16):
+            some, width = prompts[start : start + 16], max(map(len, prompts[start : start + 16]))
+            ids = torch.tensor([[0] * (width - len(one)) + one for one in some])
+            mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in some])
+            with torch.inference_mode():
+                most = max(limits[start : start + 16])
+                theirs.generate(ids, attention_mask=mask, do_sample=sampled, max_new_tokens=most)
+        return sum(limits)
+
+    return way
+
+
+def by_mlx(prompts: list[list[int]], limits: list[int], sampled: bool, spec: str) -> Way:
+    """mlx-lm's `BatchGenerator`, with 16 rows at a time."""
+    import mlx.core as mx
+    from mlx_lm.generate import BatchGenerator
+    from mlx_lm.utils import load_model
+
+    theirs = load_model(Path(spec.partition(":")[2]))[0]
+    theirs.set_dtype(mx.float32)
+
+    def way() -> int:
+        sampler = (lambda logprobs: mx.random.categorical(logprobs)) if sampled else None
+        running = BatchGenerator(theirs, stop_tokens=[], completion_batch_size=16, sampler=sampler)
+        running.insert(prompts, limits)
+        made = 0
+        while found := running.next_generated():
+            made += len(found)
+        running.close()
+        return made
+
+    return way
+
+
+def by_llama_cpp(prompts: list[list[int]], limits: list[int], sampled: bool, spec: str) -> Way:
+    """`Llama.generate`, one prompt after the other."""
+    import llama_cpp
+
+    theirs = llama_cpp.Llama(
+        spec.partition(":")[2],
+        n_ctx=1024,
+        n_threads=1,
+        n_threads_batch=1,
+        type_k=0,
+        type_v=0,
+        flash_attn=False,
+        verbose=False,
+    )
+
+    def way() -> int:
+        made = 0
+        for prompt, most in zip(prompts, limits, strict=True):
+            theirs.reset()
+            made += sum(1 for _ in islice(theirs.generate(prompt, temp=float(sampled)), most))
+        return made
+
+    return way
+
+
+PEERS = {"hf": by_transformers, "tiny": by_transformers, "mlx": by_mlx, "gguf": by_llama_cpp}
+
+
+def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str, given: Given) -> list[str]:
+    """A cell of different prompts: free text against transformers.generate, records against their own free text."""
     rng = np.random.default_rng(count)
     lengths = np.linspace(10, 400, count).astype(int)
     rng.shuffle(lengths)
@@ -184,9 +256,8 @@ def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str
     shape = {"type": "object", "properties": kinds, "required": fields, "additionalProperties": False}
     output = gw.JsonSchema(shape) if constrained else None
     endless = Tokenizer.of(TINY, eos_ids=[])
-    held = {"tokenizer": None if constrained else endless, **({"dtype": "float32"} if spec.startswith("hf") else {})}
-    theirs = AutoModelForCausalLM.from_pretrained(TINY, dtype=torch.float32).eval()
-    theirs.generation_config.eos_token_id, theirs.generation_config.pad_token_id = None, 0
+    exact = {"dtype": "float32"} if spec.startswith(("hf", "mlx")) else {}
+    held = {"tokenizer": None if constrained else endless, **exact}
     with gw.load(spec, **held) as model:
         requests = [
             gw.GenerationRequest(prompt, output, max_tokens=200 if constrained else most, seed=i, **options)
@@ -199,18 +270,9 @@ def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str
             model.prefixes.clear()
             return sum(len(one.tokens) for one in complete(model, requests, batch_size=16))
 
-        def padded() -> int:
-            for start in range(0, count, 16):
-                some, width = prompts[start : start + 16], max(map(len, prompts[start : start + 16]))
-                ids = torch.tensor([[0] * (width - len(one)) + one for one in some])
-                mask = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in some])
-                with torch.inference_mode():
-                    most = max(limits[start : start + 16])
-                    theirs.generate(ids, attention_mask=mask, do_sample=sampled, max_new_tokens=most)
-            return sum(limits)
-
-        found = in_pairs(padded, ours, given.seconds, given.rounds)
-        filled = model.engine.counts.filled
+        peer = PEERS[spec.partition(":")[0]](prompts, limits, sampled, spec)
+        found = in_pairs(peer, ours, given.seconds, given.rounds)
+        filled = model.engine.counts.filled if hasattr(model.engine, "counts") else 1.0
     kind = ("records" if constrained else "free") + (", sampled" if sampled else ", greedy")
     return [spec.partition(":")[0], kind, str(count), *found.row(), f"{filled:.0%}"]
 
@@ -273,14 +335,48 @@ def records(given: Given) -> tuple[Pairs, float]:
         return in_pairs(free, held, given.seconds, given.rounds), made.forced / len(made.tokens)
 
 
+def cells_of_different_prompts(given: Given) -> list[list[str]]:
+    """Run the cells of each engine whose library is installed."""
+    cells = []
+    with tempfile.TemporaryDirectory() as place:
+        for library, kind in (
+            ("transformers", "hf"),
+            ("transformers", "tiny"),
+            ("mlx_lm", "mlx"),
+            ("llama_cpp", "gguf"),
+        ):
+            if importlib.util.find_spec(library) is None or kind not in given.engines.split(","):
+                continue
+            spec = kind if kind == "tiny" else f"{kind}:{TINY}"
+            if kind == "gguf":
+                from tests.helpers.gguf_models import write_gguf
+
+                spec = f"gguf:{write_gguf(TINY, Path(place) / 'tiny.gguf')}"
+            for count in (16, 64):
+                for constrained in (False, True):
+                    for sampled in (False, True):
+                        cells.append(
+                            different_prompts(count, constrained=constrained, sampled=sampled, spec=spec, given=given)
+                        )
+                        print(*cells[-1], file=sys.stderr, flush=True)
+    return cells
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--engines", default="hf,tiny,mlx,gguf", help="those of the different prompts")
+    parser.add_argument("--only-different", action="store_true", help="run the cells of different prompts only")
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args(namespace=Given())
     report = Report("generation", [line for line in __doc__.splitlines()[4:] if line])
+    if given.only_different:
+        heads = ["engine", "text", "prompts", "peer", "ours", "ratio", "quartiles", "filled"]
+        report.table("different prompts, tokens per second", heads, cells_of_different_prompts(given))
+        report.done(False)
+        return
     rows, slow = [], []
     quickest = {"tiny": 0.0, "131k": 0.0}  # tokens per second, batch 1
     with tempfile.TemporaryDirectory() as place:
@@ -305,19 +401,11 @@ def main() -> None:
                     print(*rows[-1], file=sys.stderr, flush=True)  # it takes minutes
     heads = ["peer", "model", "batch", "theirs", "ours", "ratio", "quartiles"]
     report.table("unconstrained, tokens per second", heads, rows)
-    if importlib.util.find_spec("transformers") is not None:
-        cells = []
-        for spec in (f"hf:{TINY}", "tiny"):
-            for count, constrained, sampled in (
-                (16, False, False),
-                (16, True, False),
-                (64, False, True),
-                (64, True, True),
-            ):
-                cells.append(different_prompts(count, constrained=constrained, sampled=sampled, spec=spec, given=given))
-                print(*cells[-1], file=sys.stderr, flush=True)
-        heads = ["engine", "text", "prompts", "transformers", "ours", "ratio", "quartiles", "filled"]
-        report.table("different prompts, tokens per second", heads, cells)
+    report.table(
+        "different prompts, tokens per second",
+        ["engine", "text", "prompts", "peer", "ours", "ratio", "quartiles", "filled"],
+        cells_of_different_prompts(given),
+    )
     for name, size in (("tiny", 4_096), ("131k", WIDE)):
         free, held = overhead(size, 300, given.rounds)
         percent = 1e4 / quickest[name] if quickest[name] else 0
