@@ -231,8 +231,10 @@ def test_a_tool_that_was_chosen_is_called_once() -> None:
 
 
 def test_a_model_tells_its_family() -> None:
+    tiny = gw.load("tiny")
+    assert gw.ToolCalls(TOOLS, family=tiny).family == FAMILIES["hermes"]
     with pytest.raises(gw.errors.UnsupportedError, match="pass family="):
-        gw.ToolCalls(TOOLS, family=gw.load("tiny"))
+        gw.ToolCalls(TOOLS, family=tiny.tokenizer.with_chat_template("{{ messages }}"))
 
 
 @pytest.mark.parametrize(
