@@ -29,7 +29,7 @@ from guideway.cli.options import (
     load_model,
 )
 from guideway.cli.records import Extracted, extract_all, make_console, show_summary, show_table, some_failed
-from guideway.generation import MAX_TOKENS
+from guideway.generation import MAX_TOKENS, View
 from guideway.generation.options import BATCH
 from guideway.sampling import Sampler
 
@@ -72,6 +72,10 @@ def extract(
     batch_size: BatchOption = BATCH,
     compare: Annotated[bool, typer.Option(help="Also show the output without the constraint.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of a table.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with the texts, the spans of their values, and all probabilities."),
+    ] = None,
     resume: ResumeOption = None,
 ) -> None:
     """Extract typed records from texts. Each record is guaranteed to fit its type."""
@@ -94,6 +98,7 @@ def extract(
         "progress": not given.single,
         "instructions": instructions,
         "verbatim": verbatim,
+        **({"distributions": True, "logprobs": 3} if html is not None else {}),
         "examples": [] if examples is None else read_examples(examples),
     }
     rows: dict[int, Extracted] = {}
@@ -118,6 +123,8 @@ def extract(
                     results.write(line, {"error": described(found)})
                 else:
                     typer.echo(json.dumps({**line, "error": described(found)}, ensure_ascii=False), err=True)
+    if html is not None:
+        View(loaded, [rows[number].found for number in sorted(rows)]).save(html)
     if not as_json:
         console = make_console()
         made = [rows[number] for number in sorted(rows)]

@@ -1,10 +1,12 @@
-"""`View`: a generation as HTML, with its tokens coloured by probability."""
+"""`View`: a generation as HTML: its tokens coloured by probability, and the source of a record with its spans."""
 
 from __future__ import annotations
 
 import html
+import json
 import math
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,9 @@ _STYLE = """
   border-radius: 4px; padding: 4px 8px; font: 12px/1.4 ui-monospace, monospace; white-space: pre; font-style: normal }
 .gw .t:hover .n, .gw .t:focus .n { display: block }
 .gw .x { color: #b00; text-decoration: line-through }
+.gw .s { white-space: pre-wrap; border: 1px solid #8886; border-radius: 4px; padding: 6px }
+.gw mark { color: inherit; border-radius: 3px; padding: 1px 0 }
+.gw table { border-collapse: collapse; margin: 8px 0 } .gw td, .gw th { padding: 0 10px 0 0; text-align: left }
 .gw small { color: #777; display: block; line-height: 1.5 }
 @media (prefers-color-scheme: dark) { .gw { color: #eee; background: #1e1e1e } .gw .n { background: #2b2b2b } }
 """
@@ -80,7 +85,43 @@ def _generation(table: Vocabulary, one: Generation[Any]) -> str:
     prompt = table.bytes_of(one.state.prompt).decode("utf-8", "replace")
     tokens = "".join(_token(table, step) for step in one.steps)
     facts = f"{len(one.tokens)} tokens, {one.forced} forced; log-probability {one.logprob:.2f}; {one.finish_reason}"
-    return f'<div><span class="p">{html.escape(prompt)}</span>{tokens}<small>{facts}</small></div>'
+    record = "" if one.source_text is None else _record(one, one.source_text)
+    return f'<div>{record}<span class="p">{html.escape(prompt)}</span>{tokens}<small>{facts}</small></div>'
+
+
+def _record(one: Generation[Any], source: str) -> str:
+    """Return the source with the spans of the values, and a table of the fields with their probabilities."""
+    spans, fields = one.spans, one.fields
+    hues = {place: round(360 * number / max(1, len(fields))) for number, place in enumerate(fields)}
+    colours: list[str | None] = [None] * len(source)
+    for place, ranges in spans.items():
+        for start, end in ranges:
+            for at in range(start, end):
+                colours[at] = colours[at] or place
+    parts = []
+    for owner, group in groupby(range(len(source)), key=colours.__getitem__):
+        places = list(group)
+        text = html.escape(source[places[0] : places[-1] + 1])
+        name = "" if owner is None else f'<mark title="{html.escape(owner)}" style="{_colour(hues.get(owner, 0))}">'
+        parts.append(f"{name}{text}</mark>" if name else text)
+    rows = []
+    for place, field in fields.items():
+        value = html.escape(json.dumps(field.value, ensure_ascii=False))
+        shown = f'<mark style="{_colour(hues[place])}">{value}</mark>' if place in spans else value
+        options = ", ".join(
+            f"{html.escape(json.dumps(option.value, ensure_ascii=False))} {option.probability:.1%}"
+            for option in sorted(field.distribution, key=lambda option: -option.probability)[:8]
+        )
+        rows.append(
+            f"<tr><td>{html.escape(place)}</td><td>{shown}</td><td>{math.exp(field.logprob):.1%}</td>"
+            f"<td>{math.exp(field.mask_logprob):.1%}</td><td>{options}</td></tr>"
+        )
+    head = "<tr><th>field</th><th>value</th><th>model</th><th>mask</th><th>options</th></tr>"
+    return f'<div class="s">{"".join(parts)}</div><table>{head}{"".join(rows)}</table>'
+
+
+def _colour(hue: int) -> str:
+    return f"background:hsla({hue},80%,60%,.4)"
 
 
 def _token(table: Vocabulary, step: TokenLogprobs) -> str:

@@ -98,3 +98,14 @@ def test_examples_are_a_part_of_the_prompt(run: Run, folder: Path) -> None:
     code, _, err = run("extract", "Ada is 36.", *SCHEMA, "--examples", "wrong.jsonl", *MODEL)
     assert code == 2
     assert 'example 1: there is no "record"' in err
+
+
+def test_a_page_with_spans_and_probabilities(run: Run, folder: Path) -> None:
+    options = ("--type", "records.py:Person", "--verbatim", "--html", "page.html", "--max-tokens", "200")
+    code, _, _ = run("extract", "Ada <b> is 36.", *options, *MODEL)
+    page = (folder / "page.html").read_text("utf-8")
+    assert code == 0
+    assert "<mark" in page
+    assert "<td>/name</td>" in page
+    assert "<b>" not in page, "the text is escaped"
+    assert "http" not in page
