@@ -32,7 +32,6 @@ class ServerSettings:
         send_seconds: A client that takes no data for this time is disconnected.
         keep_alive_seconds: A stream without data for this time gets a comment.
         drain_seconds: The time that running requests have after a termination signal.
-        lenient: Ignore unknown fields, and list them in a header of the response.
         log_prompts: Add prompts and texts to the log.
         cors_origins: Origins of web pages that may send requests.
         options: Generation options for requests that do not have them.
@@ -51,7 +50,6 @@ class ServerSettings:
     send_seconds: float = 30.0
     keep_alive_seconds: float = 15.0
     drain_seconds: float = 30.0
-    lenient: bool = False
     log_prompts: bool = False
     cors_origins: tuple[str, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
