@@ -67,7 +67,7 @@ def test_fill_masks_accepts_generated_matchers() -> None:
 
 def test_empty_parts_do_not_use_the_stack() -> None:
     count = 300_000
-    words = [0x31505747, 4, 1, count + 1, count, 2, 0, *[0, 0] * count, 1, count, *range(count)]
+    words = [0x31505747, 5, 1, count + 1, count, 2, 0, *[0, 0] * count, 1, count, *range(count)]
     program = struct.pack(f"<{len(words)}I", *words)
     assert _kernel.Automaton.compile(BYTES.kernel, program).matcher().is_accepting
 
@@ -180,8 +180,8 @@ def test_one_of_with_many_branches() -> None:
     source = gw.JsonSchema({"oneOf": constants(5000)})
     assert source.parse("4999") == 4999
     assert not parses(source, "5000")
-    for branches in (tagged, constants):
-        short, long = (lines(partial(gw.JsonSchema, {"oneOf": branches(count)})) for count in (500, 1000))
+    for branches in (tagged, constants):  # an equal schema compiles once, so these sizes are new
+        short, long = (lines(partial(gw.JsonSchema, {"oneOf": branches(count)})) for count in (450, 900))
         assert long < 2.2 * short
     with pytest.raises(gw.errors.LimitExceededError, match="/oneOf"):
         gw.JsonSchema({"oneOf": [*tagged(5000), tagged(8)[7]]})
