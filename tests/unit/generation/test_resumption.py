@@ -238,7 +238,7 @@ def test_values_grow_to_what_generate_gives(model: Model, output: Any) -> None:
 
 
 def test_only_json_grows(model: Model) -> None:
-    with pytest.raises(gw.errors.InvalidConstraintError, match="needs a type or a JsonSchema"):
+    with pytest.raises(gw.errors.InvalidConstraintError, match="needs a type, a JsonSchema, a Reasoning or ToolCalls"):
         gw.stream_values(model, "the ", gw.Regex("a"))
     with pytest.raises(TypeError, match="one prompt"):
         gw.stream_values(model, ["the "], int)  # type: ignore[call-overload]  # the mistake under test
