@@ -100,7 +100,7 @@ def instances(cutter: Cutter, step: int, first: int, each: int) -> tuple[int, in
     done = compiled = 0
     for _, schema, values in published(step, first):
         try:
-            source = gw.JsonSchema(schema, profile="exact")
+            source = gw.JsonSchema(schema, profile="exact", unknown_keywords="ignore")
             draft4 = isinstance(schema, dict) and "draft-04" in str(schema.get("$schema"))
             texts = [respelled(cutter.rng, value, digits_only=draft4) for value in values]
             done += cutter.taken(source, texts, each)
