@@ -97,7 +97,7 @@ void bind_matcher(nb::module_& m) {
              }, "A matcher at the start of the text.")
         .def("walk_ahead", [](const Compiled& self, std::uint64_t work) {
                  const nb::gil_scoped_release release;
-                 self.automaton()->walk_ahead(work);
+                 self.automaton()->warm_up(work);
              }, nb::arg("work"), "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
         .def("__repr__", [](const Compiled& self) {
                  const nb::gil_scoped_release release;  // it may compile

@@ -24,13 +24,13 @@ class FlatMap {
 public:
     Value* find(const Key& key) const {
         const std::uint32_t id = ids_.find(Hash{}(key), [&](std::uint32_t known) { return at(known).first == key; });
-        return id == IdTable::kMissing ? nullptr : &at(id).second;
+        return id == InternTable::kMissing ? nullptr : &at(id).second;
     }
     // The key must not be there yet.
     Value& add(const Key& key, const Value& value) {
         if (size_ == room_) {
             const std::size_t more = std::min<std::size_t>(room_ + kFirst, kLargest);
-            blocks_.push_back(Piece<Entry>(more));
+            blocks_.push_back(ArenaBlock<Entry>(more));
             room_ += static_cast<std::uint32_t>(more);
         }
         Entry& made = at(size_);
@@ -69,8 +69,8 @@ private:
         return blocks_[block][id + kFirst - (kFirst << block)];
     }
 
-    IdTable ids_;
-    std::vector<Piece<Entry>> blocks_;
+    InternTable ids_;
+    std::vector<ArenaBlock<Entry>> blocks_;
     std::uint32_t size_ = 0, room_ = 0;
 };
 

@@ -48,7 +48,7 @@ void register_handlers() {
 #ifdef GUIDEWAY_FORKS
     static const bool once = [] {
         constexpr std::size_t kSome = std::size_t{1} << 14;
-        give_piece(take_piece(kSome), kSome);
+        free_block(allocate_block(kSome), kSome);
         return pthread_atfork(before, [] { after(false); }, [] { after(true); }) == 0;
     }();
     (void)once;

@@ -16,9 +16,9 @@
 
 namespace guideway {
 
-inline constexpr std::uint64_t kAllowance = 400'000'000;  // some seconds
+inline constexpr std::uint64_t kDefaultFuel = 400'000'000;  // some seconds
 
-class Work {
+class Fuel {
 public:
     class Watcher {
     public:
@@ -29,7 +29,7 @@ public:
     };
     static constexpr std::uint64_t kPiece = 10'000;  // units between two calls of the watcher, unless more are spent at once
 
-    explicit Work(std::uint64_t allowance = kAllowance) { allow(allowance); }
+    explicit Fuel(std::uint64_t allowance = kDefaultFuel) { allow(allowance); }
     void watch(Watcher* watcher) { watcher_ = watcher; }
     void refill() {
         piece_ = left_ = std::min(kPiece, allowance_);
@@ -47,7 +47,7 @@ public:
     template <class F>
     void within(std::uint64_t units, F&& f) {
         struct Hidden {
-            Work& work;
+            Fuel& work;
             std::uint64_t units;
             ~Hidden() { work.rest_ += units; }
         };

@@ -11,7 +11,7 @@
 
 namespace guideway {
 
-class IdTable {
+class InternTable {
 public:
     static constexpr std::uint32_t kMissing = 0xffffffff;
 
@@ -43,7 +43,7 @@ private:
     static constexpr std::size_t kPace = 64;  // entries for each part of the next table that is made ahead
 
     struct Table {
-        std::vector<Piece<Slot>> parts;  // made when something is placed there
+        std::vector<ArenaBlock<Slot>> parts;  // made when something is placed there
         std::size_t mask = 0;
 
         Table() = default;
@@ -51,7 +51,7 @@ private:
         std::size_t size() const { return parts.empty() ? 0 : mask + 1; }
         const Slot* at(std::size_t i) const { return parts[i >> kBits] ? &parts[i >> kBits][i & (kPart - 1)] : nullptr; }
 
-        void make(Piece<Slot>& part) { part = Piece<Slot>(mask < kPart ? mask + 1 : kPart); }
+        void make(ArenaBlock<Slot>& part) { part = ArenaBlock<Slot>(mask < kPart ? mask + 1 : kPart); }
 
         template <class Same>
         std::uint32_t find(std::uint32_t tag, Same&& same) const {
@@ -104,7 +104,7 @@ private:
 
 // An index over a vector of interned items. It may be dropped at any time except between find() and the matching add().
 // find() inserts the items again that it has not seen.
-class Index {
+class DroppableIndex {
 public:
     // Among the first `count` things. hash_of(id): of one of them.
     template <class Hash, class Same>
@@ -125,7 +125,7 @@ public:
 private:
     static constexpr std::size_t kLarge = std::size_t{1} << 14;
 
-    IdTable ids_;
+    InternTable ids_;
     std::size_t known_ = 0;  // this many of them are in it
 };
 

@@ -180,13 +180,13 @@ private:
 
 }  // namespace
 
-void* take_piece(std::size_t bytes) {
+void* allocate_block(std::size_t bytes) {
     bytes = rounded(bytes);
     if (is_plain(bytes)) return ::operator new(bytes);
     return bytes > kLargest ? take_alone(bytes) : Chunks::all().take(bytes);
 }
 
-void give_piece(void* piece, std::size_t bytes) noexcept {
+void free_block(void* piece, std::size_t bytes) noexcept {
     bytes = rounded(bytes);
     if (is_plain(bytes)) ::operator delete(piece);
     else if (bytes > kLargest) give_alone(piece, bytes);

@@ -12,30 +12,30 @@
 namespace guideway {
 
 // Of any size, from 1 KB on at the beginning of a cache line; its content is not set. From any thread.
-void* take_piece(std::size_t bytes);
-void give_piece(void* piece, std::size_t bytes) noexcept;  // of the same size
+void* allocate_block(std::size_t bytes);
+void free_block(void* piece, std::size_t bytes) noexcept;  // of the same size
 
-// An array of values, which stays where it is; `Piece()` is none. `const` as a pointer is: the values may be changed.
+// An array of values, which stays where it is; `ArenaBlock()` is none. `const` as a pointer is: the values may be changed.
 template <class T>
-class Piece {
+class ArenaBlock {
     static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= alignof(std::max_align_t));
 
 public:
-    Piece() = default;
-    explicit Piece(std::size_t count) : values_(static_cast<T*>(take_piece(count * sizeof(T)))), count_(count) {
+    ArenaBlock() = default;
+    explicit ArenaBlock(std::size_t count) : values_(static_cast<T*>(allocate_block(count * sizeof(T)))), count_(count) {
         std::uninitialized_value_construct_n(values_, count);
     }
-    explicit Piece(std::span<const T> values) : values_(static_cast<T*>(take_piece(values.size_bytes()))), count_(values.size()) {
+    explicit ArenaBlock(std::span<const T> values) : values_(static_cast<T*>(allocate_block(values.size_bytes()))), count_(values.size()) {
         std::uninitialized_copy(values.begin(), values.end(), values_);
     }
-    Piece(Piece&& other) noexcept : values_(std::exchange(other.values_, nullptr)), count_(std::exchange(other.count_, 0)) {}
-    Piece& operator=(Piece&& other) noexcept {
+    ArenaBlock(ArenaBlock&& other) noexcept : values_(std::exchange(other.values_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+    ArenaBlock& operator=(ArenaBlock&& other) noexcept {
         std::swap(values_, other.values_);
         std::swap(count_, other.count_);
         return *this;
     }
-    ~Piece() {
-        if (values_) give_piece(values_, count_ * sizeof(T));
+    ~ArenaBlock() {
+        if (values_) free_block(values_, count_ * sizeof(T));
     }
 
     T& operator[](std::size_t i) const { return values_[i]; }
@@ -53,16 +53,16 @@ private:
 
 // For vectors.
 template <class T>
-struct PieceAllocator {
+struct ArenaAllocator {
     using value_type = T;
-    PieceAllocator() = default;
+    ArenaAllocator() = default;
     template <class U>
-    PieceAllocator(const PieceAllocator<U>&) noexcept {}
-    T* allocate(std::size_t count) { return static_cast<T*>(take_piece(count * sizeof(T))); }
-    void deallocate(T* piece, std::size_t count) noexcept { give_piece(piece, count * sizeof(T)); }
-    friend bool operator==(const PieceAllocator&, const PieceAllocator&) { return true; }
+    ArenaAllocator(const ArenaAllocator<U>&) noexcept {}
+    T* allocate(std::size_t count) { return static_cast<T*>(allocate_block(count * sizeof(T))); }
+    void deallocate(T* piece, std::size_t count) noexcept { free_block(piece, count * sizeof(T)); }
+    friend bool operator==(const ArenaAllocator&, const ArenaAllocator&) { return true; }
 };
 template <class T>
-using PieceVector = std::vector<T, PieceAllocator<T>>;
+using ArenaVector = std::vector<T, ArenaAllocator<T>>;
 
 }  // namespace guideway

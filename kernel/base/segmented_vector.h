@@ -9,12 +9,12 @@
 namespace guideway {
 
 template <class T, unsigned kBits = 8>  // of the number of entries in a block
-class Blocks {
+class SegmentedVector {
 public:
     T& operator[](std::size_t i) { return blocks_[i >> kBits][i & kMask]; }
     const T& operator[](std::size_t i) const { return blocks_[i >> kBits][i & kMask]; }
     void push_back(const T& added) {
-        if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(Piece<T>(std::size_t{1} << kBits));
+        if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(ArenaBlock<T>(std::size_t{1} << kBits));
         (*this)[size_] = added;
         ++size_;
     }
@@ -27,7 +27,7 @@ public:
 private:
     static constexpr std::size_t kMask = (std::size_t{1} << kBits) - 1;
 
-    std::vector<Piece<T>> blocks_;
+    std::vector<ArenaBlock<T>> blocks_;
     std::size_t size_ = 0;
 };
 

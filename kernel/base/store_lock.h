@@ -81,7 +81,7 @@ private:
     bool has_begun_ = false;
 };
 
-class StoreLock final : public Work::Watcher, ForkSafe {
+class StoreLock final : public Fuel::Watcher, ForkSafe {
 public:
     enum class Rank : std::uint8_t { step, background };
     // Units of work after which a writer yields to a step, and to other writers.

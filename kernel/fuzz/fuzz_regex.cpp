@@ -22,7 +22,7 @@ std::uint32_t build(programs::Writer& w, const std::uint8_t* data, std::size_t s
             case 3: stack.push_back(w.chars({0, 0xd7ff, 0xe000, 0x10ffff})); break;
             case 4: stack.push_back(w.chars({0xe9, 0xe9 + low * 300})); break;
             case 5: stack.push_back(w.literal(low % 2 ? "" : "abc")); break;
-            case 6: case 7: { const auto b = pop(), a = pop(); stack.push_back(w.cat({a, b})); break; }
+            case 6: case 7: { const auto b = pop(), a = pop(); stack.push_back(w.concat({a, b})); break; }
             case 8: case 9: { const auto b = pop(), a = pop(); stack.push_back(w.either({a, b})); break; }
             case 10: { const auto b = pop(), a = pop(); stack.push_back(w.both({a, b})); break; }
             case 11: stack.push_back(w.without(pop())); break;

@@ -44,7 +44,7 @@ struct Boxes {
     std::size_t depth = 0;               // how many such machines it is in
 };
 
-Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth);
+AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth);
 
 // Nodes to look at (again), first come first served, each once at a time.
 class Queue {
@@ -89,28 +89,28 @@ public:
         for (const Node& node : program.nodes) open += node.entries.size() - node.fixed;
         nodes_.reserve(program.nodes.size() + open);
         for (Node& node : program.nodes) {
-            Component& c = nodes_.emplace_back();
+            AnalysedNode& c = nodes_.emplace_back();
             static_cast<Node&>(c) = std::move(node);
             if (c.kind == NodeKind::number) as_leaf(c);
         }
         find_users();
     }
 
-    std::vector<Component> run() {
+    std::vector<AnalysedNode> run() {
         for (std::uint32_t i = 0, n = static_cast<std::uint32_t>(nodes_.size()); i < n; ++i)
             if (nodes_[i].kind == NodeKind::array) prepare_unique(i);
-        settle([&](Component& c) {
+        settle([&](AnalysedNode& c) {
             const std::uint32_t before = c.cost;
             c.cost = std::min(before, cost(c));
             return c.cost != before;
         });
-        settle([&](Component& c) {
+        settle([&](AnalysedNode& c) {
             const bool before = c.nullable;
             c.nullable = before || nullable(c);
             return c.nullable != before;
         });
         refuse_left_recursion();
-        settle([&](Component& c) {
+        settle([&](AnalysedNode& c) {
             const ByteSet before = c.first;
             first_into(c, c.first);
             return !(c.first == before);
@@ -123,14 +123,14 @@ public:
                 if (nodes_[i].kind == NodeKind::object) add_open_leaves(i);
             });
         }
-        for (Component& c : nodes_) c.alphabet = alphabet(c);
+        for (AnalysedNode& c : nodes_) c.alphabet = alphabet(c);
         return std::move(nodes_);
     }
 
 private:
     // What the configurations of a component can continue with, but for those inside a name: punctuation, and what its keys
     // and values begin with.
-    ByteSet alphabet(const Component& c) const {
+    ByteSet alphabet(const AnalysedNode& c) const {
         ByteSet made;
         if (c.kind != NodeKind::object && c.kind != NodeKind::array) return ByteSet::range(0, 255);
         const Punctuation& marks = *c.punctuation;
@@ -138,27 +138,27 @@ private:
             for (char b : *text) made.insert(static_cast<std::uint8_t>(b));
         if (marks.space)
             for (char b : {' ', '\t', '\n', '\r'}) made.insert(static_cast<std::uint8_t>(b));
-        auto begin = [&](const Value& value) {
+        auto begin = [&](const Readings& value) {
             for (const Reading& r : value) made |= nodes_[r.node].first;
         };
         for (const Entry& e : c.entries) {
-            if (pool_.alive(e.key)) made |= pool_.live(e.key);
+            if (pool_.is_nonempty(e.key)) made |= pool_.first(e.key);
             begin(e.value);
         }
-        for (const Value& v : c.prefix) begin(v);
+        for (const Readings& v : c.prefix) begin(v);
         begin(c.rest);
         return made;
     }
 
-    void as_leaf(Component& c) {
-        c.expr = at_node(number_of(c), [&] { return pool_.numbers().start(c.cells, c.number); });
+    void as_leaf(AnalysedNode& c) {
+        c.expr = at_node(number_of(c), [&] { return pool_.number_language().start(c.cells, c.number); });
         c.kind = NodeKind::leaf;
         c.cells = {};
     }
 
     // The leaves that an item of a unique array can be. All arrays and objects become one leaf: with a
     // separate machine for each, many nearly equal ones would multiply the states.
-    std::vector<std::uint32_t> item_leaves(const Value value, std::uint32_t array) {
+    std::vector<std::uint32_t> item_leaves(const Readings value, std::uint32_t array) {
         std::vector<std::uint32_t> leaves, boxed, work;
         std::vector<std::uint8_t> seen(nodes_.size(), 0);
         for (const Reading& r : value) work.push_back(r.node);
@@ -167,7 +167,7 @@ private:
             work.pop_back();
             if (seen[at]) continue;
             seen[at] = 1;
-            const Component& c = nodes_[at];
+            const AnalysedNode& c = nodes_[at];
             if (c.kind == NodeKind::alternative) work.insert(work.end(), c.parts.begin(), c.parts.end());
             else if (c.kind == NodeKind::leaf && !pool_.nullable(c.expr)) leaves.push_back(at);
             else if (c.kind == NodeKind::object || c.kind == NodeKind::array) boxed.push_back(at);
@@ -179,7 +179,7 @@ private:
 
     // Arrays and objects as a leaf with a separate machine, after which the text is looked at as a whole.
     void add_box(std::vector<std::uint32_t>&& boxed, std::uint32_t array, std::vector<std::uint32_t>& leaves) {
-        Component leaf;
+        AnalysedNode leaf;
         leaf.expr = box(std::move(boxed), array);
         if (leaf.expr == kNone) return;
         const Punctuation& marks = *nodes_[array].punctuation;
@@ -223,30 +223,30 @@ private:
                 early.push_back(i);
             }
         }
-        settle([&](Component& c) {
+        settle([&](AnalysedNode& c) {
             const std::uint32_t before = c.cost;
             c.cost = std::min(before, cost(c));
             return c.cost != before;
         });
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
-            Component& c = nodes_[i];
+            AnalysedNode& c = nodes_[i];
             c.unique = unique[i];
             made->costs.push_back(c.cost);
             c.cost = costs[i];
             made->nodes.push_back(c);
             if (c.kind == NodeKind::leaf && pool_.is_number(c.expr))
-                made->digits = std::max(made->digits, pool_.numbers().digits(pool_.number_state(c.expr)));
+                made->digits = std::max(made->digits, pool_.number_language().digits(pool_.number_state(c.expr)));
         }
         for (std::size_t i : early) nodes_[i].item_leaves = {};
         boxes_.whole = std::move(made);
     }
 
     // Whether an item of an array can be an array or object.
-    bool holds_boxes(const Component& c) const {
+    bool holds_boxes(const AnalysedNode& c) const {
         std::vector<std::uint8_t> seen(nodes_.size(), 0);
         std::vector<std::uint32_t> work;
         for (const Reading& r : c.rest) work.push_back(r.node);
-        for (const Value& v : c.prefix)
+        for (const Readings& v : c.prefix)
             for (const Reading& r : v) work.push_back(r.node);
         while (!work.empty()) {
             const std::uint32_t at = work.back();
@@ -268,7 +268,7 @@ private:
         }
         if (shortest == kInfinite) return kNone;
         auto build = [whole = boxes_.whole, roots, &pool = pool_, depth = boxes_.depth + 1] { return analyse_part(whole, roots, pool, depth); };
-        return Values::of(pool_).later(std::move(build), shortest, first, boxes_.whole->digits);
+        return CompositeLanguage::of(pool_).later(std::move(build), shortest, first, boxes_.whole->digits);
     }
 
     ExprId box_at(std::vector<std::uint32_t>&& old, std::uint32_t array) {
@@ -308,7 +308,7 @@ private:
         ExprId made = kNone;
         try {
             const std::uint32_t root = program.root;
-            made = Values::of(pool_).start(Analysis(std::move(program), pool_, boxes_, std::move(numbers)).run(), root);
+            made = CompositeLanguage::of(pool_).start(Analysis(std::move(program), pool_, boxes_, std::move(numbers)).run(), root);
         } catch (const Error& error) {
             if (error.kind != ErrorKind::unsatisfiable) throw Error(error.kind, error.what(), array);
         }
@@ -317,23 +317,23 @@ private:
     }
 
     void prepare_unique(std::uint32_t number) {
-        const Component& c = nodes_[number];
+        const AnalysedNode& c = nodes_[number];
         if (!c.unique || c.maximum <= 1) {
             nodes_[number].unique = false;
             return;
         }
         if (!c.counts.empty()) throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
         if (!c.prefix.empty() && c.minimum > 1) throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
-        List<Value> values = c.prefix;
+        List<Readings> values = c.prefix;
         values.push_back(c.rest);
-        for (const Value& value : values) {
+        for (const Readings& value : values) {
             auto leaves = item_leaves(value, number);
             nodes_[number].item_leaves.push_back(std::move(leaves));
         }
     }
 
     // What a unique array needs: its shortest different items.
-    std::uint32_t unique_cost(const Component& c) {
+    std::uint32_t unique_cost(const AnalysedNode& c) {
         if (c.minimum < 2) {
             std::uint32_t least = c.minimum ? kInfinite : 0;
             for (std::uint32_t leaf : c.item_leaves[0]) least = std::min(least, pool_.shortest(nodes_[leaf].expr));
@@ -348,9 +348,9 @@ private:
         return total;
     }
 
-    ItemPlan item_plan(const Component& c) const {
-        return ItemPlan(c, length(c.punctuation->comma), number_of(c), pool_.work(), [&](std::uint32_t i) {
-            std::vector<ItemPlan::Option> options;
+    ItemCosts item_plan(const AnalysedNode& c) const {
+        return ItemCosts(c, length(c.punctuation->comma), number_of(c), pool_.fuel(), [&](std::uint32_t i) {
+            std::vector<ItemCosts::Option> options;
             for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({static_cast<std::uint32_t>(r.marks), nodes_[r.node].cost});
             return options;
         });
@@ -359,7 +359,7 @@ private:
     // Which nodes refer to a node: those from users_from_[node] on.
     void find_users() {
         users_from_.assign(nodes_.size() + 1, 0);
-        for (const Component& c : nodes_) each_child(c, [&](std::uint32_t child) { ++users_from_[child]; });
+        for (const AnalysedNode& c : nodes_) each_child(c, [&](std::uint32_t child) { ++users_from_[child]; });
         std::uint32_t total = 0;
         for (std::uint32_t& from : users_from_) from = total += from;
         users_.resize(total);
@@ -374,27 +374,27 @@ private:
         for (auto i = static_cast<std::uint32_t>(nodes_.size()); i-- > 0;) work.add(i);
         while (!work.empty()) {
             const std::uint32_t i = work.take();
-            pool_.work().spend(kNodeWork + nodes_[i].entries.size() + nodes_[i].parts.size());
+            pool_.fuel().spend(kNodeWork + nodes_[i].entries.size() + nodes_[i].parts.size());
             if (!at_node(i, [&] { return change(nodes_[i]); }) || i + 1 >= users_from_.size()) continue;  // what was added has no users
             for (std::uint32_t at = users_from_[i]; at < users_from_[i + 1]; ++at) work.add(users_[at]);
         }
     }
 
-    std::uint32_t value_cost(const Value& value) const {
+    std::uint32_t value_cost(const Readings& value) const {
         std::uint32_t least = kInfinite;
         for (const Reading& r : value) least = std::min(least, nodes_[r.node].cost);
         return least;
     }
 
-    std::uint32_t entry_cost(const Component& c, const Entry& e) {
+    std::uint32_t entry_cost(const AnalysedNode& c, const Entry& e) {
         return sum(sum(pool_.shortest(e.key), length(c.punctuation->colon)), value_cost(e.value));
     }
 
-    std::uint32_t item_cost(const Component& c, std::uint32_t i) const {
+    std::uint32_t item_cost(const AnalysedNode& c, std::uint32_t i) const {
         return value_cost(i < c.prefix.size() ? c.prefix[i] : c.rest);
     }
 
-    std::uint32_t cost(Component& c) {
+    std::uint32_t cost(AnalysedNode& c) {
         std::uint32_t total = 0;
         switch (c.kind) {
             case NodeKind::leaf: return pool_.shortest(c.expr);
@@ -423,7 +423,7 @@ private:
             case NodeKind::array: {
                 if (c.minimum > c.maximum) return kInfinite;
                 if (c.unique || !c.counts.empty()) {
-                    total = c.unique ? unique_cost(c) : item_plan(c).cost(ItemPlan::Point(1 + c.counts.size(), 0));
+                    total = c.unique ? unique_cost(c) : item_plan(c).cost(ItemCosts::Point(1 + c.counts.size(), 0));
                     if (!c.unique && total != kInfinite && total) total -= length(c.punctuation->comma);
                     break;
                 }
@@ -437,15 +437,15 @@ private:
         return sum(total, length(c.punctuation->open) + length(c.punctuation->close));
     }
 
-    static bool bounded(const Component& c) { return c.minimum > 0 || c.maximum != kInfinite || c.demands; }
+    static bool bounded(const AnalysedNode& c) { return c.minimum > 0 || c.maximum != kInfinite || c.demands; }
 
     // What a bounded object needs, each entry with its comma.
-    std::uint32_t entries_cost(const Component& c) {
-        std::vector<PlanItem> items;
+    std::uint32_t entries_cost(const AnalysedNode& c) {
+        std::vector<CostItem> items;
         std::uint32_t required = 0;
         std::uint64_t lost = 0;  // marks of properties that cannot occur
         auto add = [&](const Entry& e, std::uint32_t key) {
-            PlanItem item{e.required, e.missing, {}};
+            CostItem item{e.required, e.missing, {}};
             const std::uint32_t around = sum(key, length(c.punctuation->colon) + length(c.punctuation->comma));
             for (const Reading& r : e.value)
                 if (const std::uint32_t cost = sum(around, nodes_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
@@ -464,12 +464,12 @@ private:
             const auto lengths = key_lengths_.of(c.entries[i].key, 0, most - required);
             for (std::size_t n = 0; n < std::min<std::size_t>(lengths.size(), most - required); ++n) add(c.entries[i], lengths[n]);
         }
-        return plan(items, c.minimum, c.maximum, {c.demands, c.least, c.most, lost}, number_of(c), pool_.work());
+        return plan(items, c.minimum, c.maximum, {c.demands, c.least, c.most, lost}, number_of(c), pool_.fuel());
     }
 
-    std::uint32_t number_of(const Component& c) const { return static_cast<std::uint32_t>(&c - nodes_.data()); }
+    std::uint32_t number_of(const AnalysedNode& c) const { return static_cast<std::uint32_t>(&c - nodes_.data()); }
 
-    bool nullable(const Component& c) {
+    bool nullable(const AnalysedNode& c) {
         const auto is = [&](std::uint32_t p) { return nodes_[p].nullable; };
         switch (c.kind) {
             case NodeKind::leaf: return pool_.nullable(c.expr);
@@ -479,7 +479,7 @@ private:
         }
     }
 
-    std::size_t reachable_parts(const Component& c) const {  // parts that can come first
+    std::size_t reachable_parts(const AnalysedNode& c) const {  // parts that can come first
         if (c.kind == NodeKind::alternative) return c.parts.size();
         if (c.kind != NodeKind::sequence) return 0;
         std::size_t n = 0;
@@ -515,8 +515,8 @@ private:
         }
     }
 
-    void first_into(const Component& c, ByteSet& bytes) {
-        if (c.kind == NodeKind::leaf) bytes |= pool_.live(c.expr);
+    void first_into(const AnalysedNode& c, ByteSet& bytes) {
+        if (c.kind == NodeKind::leaf) bytes |= pool_.first(c.expr);
         else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation->open[0]));
         else
             for (std::size_t i = 0, end = reachable_parts(c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;
@@ -537,7 +537,7 @@ private:
         };
         while (!work.empty()) {
             const std::uint32_t i = work.take();
-            const Component& c = nodes_[i];
+            const AnalysedNode& c = nodes_[i];
             if (c.kind == NodeKind::sequence) {
                 ByteSet after = c.follow;
                 for (std::size_t p = c.parts.size(); p-- > 0;) {
@@ -562,7 +562,7 @@ private:
         }
     }
 
-    void finish(Component& c, std::uint32_t number) {
+    void finish(AnalysedNode& c, std::uint32_t number) {
         if (c.kind == NodeKind::alternative) {
             List<std::uint32_t> live;
             for (const std::uint32_t p : c.parts)
@@ -577,7 +577,7 @@ private:
         if (c.kind == NodeKind::array) finish_array(c);
     }
 
-    void finish_object(Component& c, std::uint32_t number) {
+    void finish_object(AnalysedNode& c, std::uint32_t number) {
         const auto n = static_cast<std::uint32_t>(c.entries.size());
         if (n > kMaxEntries) throw over_limit(kMaxEntries, "properties in one object", "use fewer properties", number);
         c.ahead.assign(n + 1, {kInfinite, c.fixed, c.fixed, 0});
@@ -591,7 +591,7 @@ private:
         // Count, two words of marks, two words for each class, then position or bits.
         c.record_words = 3 + 2 * (n - c.fixed) + (c.ordered ? 1 : (c.fixed + 31) / 32);
         for (std::uint32_t i = c.fixed; i-- > 0;) {
-            Ahead &at = c.ahead[i], &after = c.ahead[i + 1];
+            EntrySuffixCost &at = c.ahead[i], &after = c.ahead[i + 1];
             const bool required = c.entries[i].required;
             at.next_required = required ? i : after.next_required;
             at.next_live = c.is_live(i) ? i : after.next_live;
@@ -602,8 +602,8 @@ private:
     // A leaf for each class of open keys, above a frame that waits for its name.
     void add_open_leaves(std::uint32_t number) {
         for (std::uint32_t i = nodes_[number].fixed; i < nodes_[number].entries.size(); ++i) {
-            const Component& object = nodes_[number];
-            Component leaf;
+            const AnalysedNode& object = nodes_[number];
+            AnalysedNode leaf;
             leaf.kind = NodeKind::leaf;
             leaf.expr = object.entries[i].key;
             leaf.cost = pool_.shortest(leaf.expr);
@@ -616,7 +616,7 @@ private:
     }
 
     // Items that cannot be completed end the array; what is left is a plain bound.
-    void finish_array(Component& c) {
+    void finish_array(AnalysedNode& c) {
         std::uint32_t usable = kInfinite;
         for (std::uint32_t i = 0; i < c.prefix.size() && usable == kInfinite; ++i)
             if (item_cost(c, i) == kInfinite) usable = i;
@@ -625,7 +625,7 @@ private:
         c.maximum = std::min(c.maximum, usable);
         c.direct = !c.unique && c.counts.empty();
         c.record_words = c.unique ? 3 : static_cast<std::uint32_t>(1 + c.counts.size());
-        if (!c.counts.empty()) c.item_plan = std::make_shared<const ItemPlan>(item_plan(c));
+        if (!c.counts.empty()) c.item_plan = std::make_shared<const ItemCosts>(item_plan(c));
         c.tail_cost.assign(known + 1, 0);
         for (std::uint32_t i = 0; i < known; ++i) c.tail_cost[i + 1] = sum(c.tail_cost[i], item_cost(c, i));
     }
@@ -634,14 +634,14 @@ private:
     std::int64_t blame() const {
         std::uint32_t at = root_;
         for (std::size_t steps = 0; steps < nodes_.size(); ++steps) {
-            const Component& c = nodes_[at];
+            const AnalysedNode& c = nodes_[at];
             std::uint32_t down = kInfinite;
             auto look = [&](std::uint32_t p) {
                 if (down == kInfinite && nodes_[p].cost == kInfinite) down = p;
             };
             if (c.kind == NodeKind::sequence || (c.kind == NodeKind::alternative && c.parts.size() == 1))
                 for (std::uint32_t p : c.parts) look(p);
-            auto look_into = [&](const Value& value) {
+            auto look_into = [&](const Readings& value) {
                 if (value_cost(value) == kInfinite)
                     for (const Reading& r : value) look(r.node);
             };
@@ -658,12 +658,12 @@ private:
     }
 
     ExprPool& pool_;
-    TextSets texts_;
+    UsedValues texts_;
     KeyLengths key_lengths_;
     Boxes& boxes_;
     std::vector<std::uint32_t> numbers_;
     std::uint32_t root_;
-    std::vector<Component> nodes_;
+    std::vector<AnalysedNode> nodes_;
     std::vector<std::uint32_t> users_from_, users_;
 };
 
@@ -672,7 +672,7 @@ private:
 namespace {
 
 // The machine of some arrays and objects of a whole, with the arrays of different items in them made later still.
-Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth) {
+AnalysedGrammar analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes& roots, ExprPool& pool, std::size_t depth) {
     if (depth > kMaxDeep) throw over_limit(kMaxDeep, "arrays of unique items nested in each other", "use uniqueItems at fewer levels");
     std::vector<std::uint32_t> numbers(roots);
     std::unordered_map<std::uint32_t, std::uint32_t> moved;
@@ -702,7 +702,7 @@ Parts analyse_part(const std::shared_ptr<const Whole>& whole, const Boxes::Nodes
 
 }  // namespace
 
-std::vector<Component> analyse(Program&& program, ExprPool& pool) {
+std::vector<AnalysedNode> analyse(Program&& program, ExprPool& pool) {
     Boxes boxes;
     return Analysis(std::move(program), pool, boxes).run();
 }

@@ -16,57 +16,57 @@ namespace {
 enum Word : std::size_t { kItems, kHidden, kUsed };
 
 // The grammar of the item that comes after `count` others.
-const Value& item_after(const Component& k, std::uint32_t count) { return count < k.prefix.size() ? k.prefix[count] : k.rest; }
+const Readings& item_after(const AnalysedNode& k, std::uint32_t count) { return count < k.prefix.size() ? k.prefix[count] : k.rest; }
 
-std::uint32_t one_more(const Component& k, std::uint32_t count) {
+std::uint32_t one_more(const AnalysedNode& k, std::uint32_t count) {
     if (k.maximum != kInfinite) return count + 1;
     return std::min(count + 1, std::max(k.minimum, static_cast<std::uint32_t>(k.prefix.size())));
 }
 
 }  // namespace
 
-std::uint32_t Machine::items_so_far(const Component& k, std::uint32_t regs) { return k.direct ? regs : records_.at(regs, k.record_words)[kItems]; }
+std::uint32_t Machine::items_so_far(const AnalysedNode& k, std::uint32_t regs) { return k.direct ? regs : records_.at(regs, k.record_words)[kItems]; }
 
-// The register after an item that bears `marks`; kInfinite: it may not come.
-std::uint32_t Machine::after_item(const Component& k, std::uint32_t regs, std::uint64_t marks) {
+// The register after an item that bears `marks`; kNoCounters: it may not come.
+std::uint32_t Machine::after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks) {
     if (k.direct) return one_more(k, regs);
     auto record = records_.copy(regs, k.record_words);
-    if (!ItemPlan::advance(k, record, static_cast<std::uint32_t>(marks)) || k.item_plan->cost(record) == kInfinite) return kInfinite;
+    if (!ItemCosts::advance(k, record, static_cast<std::uint32_t>(marks)) || k.item_plan->cost(record) == kInfinite) return kNoCounters;
     return records_.intern(record);
 }
 
 // The set of texts, and the text that was read.
-std::uint32_t Machine::used_with(std::uint32_t set, std::uint32_t tape) {
-    const std::uint64_t key = std::uint64_t{set} << 32 | tape;
+std::uint32_t Machine::used_with(std::uint32_t set, std::uint32_t read_text) {
+    const std::uint64_t key = std::uint64_t{set} << 32 | read_text;
     if (const auto known = used_.find(key); known != used_.end()) return known->second;
     if (used_.size() >= kMostKept) used_.clear();
-    return used_[key] = texts_.plus(set, tapes_.text(tape));
+    return used_[key] = texts_.plus(set, read_texts_.text(read_text));
 }
 
-std::uint32_t Machine::after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape) {
+std::uint32_t Machine::after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text) {
     auto record = records_.copy(regs, k.record_words);
     record[kItems] = one_more(k, record[kItems]);
-    if (tape == Tapes::kUnknown) ++record[kHidden];
-    else if (tape != Tapes::kOther) record[kUsed] = used_with(record[kUsed], tape);
+    if (read_text == ReadTexts::kUnknown) ++record[kHidden];
+    else if (read_text != ReadTexts::kOther) record[kUsed] = used_with(record[kUsed], read_text);
     if (records_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different sets of array items", "use a smaller array");
     return records_.intern(record);
 }
 
-const std::vector<std::uint32_t>& Machine::leaves_at(const Component& k, std::uint32_t regs) {
+const std::vector<std::uint32_t>& Machine::leaves_at(const AnalysedNode& k, std::uint32_t regs) {
     return k.item_leaves[std::min<std::size_t>(items_so_far(k, regs), k.prefix.size())];
 }
 
-ExprId Machine::unused(const Component& k, std::uint32_t regs, std::uint32_t leaf) {
+ExprId Machine::unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf) {
     return texts_.without(components_[leaf].expr, records_.at(regs, k.record_words)[kUsed]);
 }
 
-bool Machine::may_have_item(const Component& k, std::uint32_t regs) {
+bool Machine::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
     const std::uint32_t count = items_so_far(k, regs);
     if (k.maximum != kInfinite && count >= k.maximum) return false;
     if (k.direct) return true;
     if (!k.unique) {
-        const Value& value = item_after(k, count);
-        return std::any_of(value.begin(), value.end(), [&](const Reading& r) { return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kInfinite; });
+        const Readings& value = item_after(k, count);
+        return std::any_of(value.begin(), value.end(), [&](const Reading& r) { return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kNoCounters; });
     }
     const std::uint32_t *const record = records_.at(regs, k.record_words), hidden = record[kHidden], used = record[kUsed];
     std::vector<ExprId> classes;
@@ -74,28 +74,28 @@ bool Machine::may_have_item(const Component& k, std::uint32_t regs) {
     return key_lengths_.has_more(classes, used, hidden);
 }
 
-bool Machine::may_end(const Component& k, std::uint32_t regs) {
+bool Machine::may_end(const AnalysedNode& k, std::uint32_t regs) {
     if (items_so_far(k, regs) < k.minimum) return false;
     return k.counts.empty() || k.item_plan->cost(records_.copy(regs, k.record_words)) == 0;
 }
 
 void Machine::enter_item(const Config& c, Configs& out) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     if (k.unique) {
         if (records_.at(c.regs, k.record_words)[kHidden]) return out.push_back({c.node, phase_state(Phase::second), c.regs, c.parent});
         for (std::uint32_t leaf : leaves_at(k, c.regs))
-            if (const ExprId left = unused(k, c.regs, leaf); pool_.alive(left))
-                out.push_back({leaf, left, Tapes::kStart, push({c.node, phase_state(Phase::named), c.regs, c.parent})});
+            if (const ExprId left = unused(k, c.regs, leaf); pool_.is_nonempty(left))
+                out.push_back({leaf, left, ReadTexts::kStart, push({c.node, phase_state(Phase::named), c.regs, c.parent})});
         return;
     }
     for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
-        const std::uint32_t regs = components_[r.node].cost == kInfinite ? kInfinite : after_item(k, c.regs, r.marks);
-        if (regs != kInfinite) enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
+        const std::uint32_t regs = components_[r.node].cost == kInfinite ? kNoCounters : after_item(k, c.regs, r.marks);
+        if (regs != kNoCounters) enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
 
 void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     const Punctuation& marks = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
@@ -130,13 +130,13 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
             if (spaced) item_or(Phase::gap);
             return;
         case Phase::second:
-            for (std::uint32_t leaf : leaves_at(k, c.regs)) outcome.unsure |= pool_.next(unused(k, c.regs, leaf), byte) != kNone;
+            for (std::uint32_t leaf : leaves_at(k, c.regs)) outcome.context_dependent |= pool_.derivative(unused(k, c.regs, leaf), byte) != kNone;
             return;
         case Phase::after:
             if (spaced) out.push_back(c);
             if (takes(marks.comma, 0, byte)) {
                 // An item of unknown text may belong to the prefix: whether another distinct item exists is not known here.
-                if (k.unique && !k.prefix.empty() && records_.at(c.regs, k.record_words)[kHidden]) outcome.unsure = true;
+                if (k.unique && !k.prefix.empty() && records_.at(c.regs, k.record_words)[kHidden]) outcome.context_dependent = true;
                 else if (may_have_item(k, c.regs)) comma_from(0);
             }
             if (takes(marks.close, 0, byte) && may_end(k, c.regs)) close_from(0);
@@ -149,9 +149,9 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
 
 // As `watched_keys`, of items of two bytes or more with their comma.
 std::uint32_t Machine::watched_items(const Config& named, std::uint32_t further) {
-    const Component& k = components_[named.node];
+    const AnalysedNode& k = components_[named.node];
     const auto record = records_.copy(named.regs, k.record_words);
-    if (record[kHidden]) return kInfinite;
+    if (record[kHidden]) return kAllTexts;
     std::vector<ExprId> classes;
     for (std::uint32_t leaf : leaves_at(k, named.regs)) classes.push_back(components_[leaf].expr);
     const std::size_t count = k.minimum - std::min(k.minimum, record[kItems]) + std::size_t{2} + further / 2;
@@ -159,7 +159,7 @@ std::uint32_t Machine::watched_items(const Config& named, std::uint32_t further)
 }
 
 // Items that are still needed, each with a comma.
-std::uint32_t Machine::items_cost(const Component& k, std::uint32_t regs) {
+std::uint32_t Machine::items_cost(const AnalysedNode& k, std::uint32_t regs) {
     if (!k.counts.empty()) return k.item_plan->cost(records_.copy(regs, k.record_words));
     const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation->comma);
     if (count >= k.minimum) return 0;
@@ -184,7 +184,7 @@ std::uint32_t Machine::items_cost(const Component& k, std::uint32_t regs) {
 }
 
 // An item now, whether it is needed or not, and what is needed after it.
-std::uint32_t Machine::item_and_rest(const Component& k, std::uint32_t regs) {
+std::uint32_t Machine::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
     std::uint32_t least = kInfinite;
     if (k.unique) {
         const auto record = records_.copy(regs, k.record_words);
@@ -195,19 +195,19 @@ std::uint32_t Machine::item_and_rest(const Component& k, std::uint32_t regs) {
             if (lengths.size() > hidden) least = lengths[hidden];
         } else {
             for (std::uint32_t leaf : leaves_at(k, regs))
-                if (const ExprId left = unused(k, regs, leaf); pool_.alive(left)) least = std::min(least, pool_.shortest(left));
+                if (const ExprId left = unused(k, regs, leaf); pool_.is_nonempty(left)) least = std::min(least, pool_.shortest(left));
         }
-        return sum(least, items_cost(k, after_unique(k, regs, Tapes::kUnknown)));
+        return sum(least, items_cost(k, after_unique(k, regs, ReadTexts::kUnknown)));
     }
     for (const Reading& r : item_after(k, items_so_far(k, regs))) {
-        const std::uint32_t cost = components_[r.node].cost, after = cost == kInfinite ? kInfinite : after_item(k, regs, r.marks);
-        if (after != kInfinite) least = std::min(least, sum(cost, items_cost(k, after)));
+        const std::uint32_t cost = components_[r.node].cost, after = cost == kInfinite ? kNoCounters : after_item(k, regs, r.marks);
+        if (after != kNoCounters) least = std::min(least, sum(cost, items_cost(k, after)));
     }
     return least;
 }
 
 std::uint32_t Machine::array_cost(const Config& c) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
     const std::uint32_t close = length(k.punctuation->close), comma = length(k.punctuation->comma);
     auto first = [&] {
@@ -218,7 +218,7 @@ std::uint32_t Machine::array_cost(const Config& c) {
         case Phase::open: return sum(first(), length(k.punctuation->open) - rest);
         case Phase::first: return first();
         case Phase::gap: return sum(item_and_rest(k, c.regs), close);
-        case Phase::named: return sum(items_cost(k, after_unique(k, c.regs, Tapes::kUnknown)), close);
+        case Phase::named: return sum(items_cost(k, after_unique(k, c.regs, ReadTexts::kUnknown)), close);
         case Phase::after: return sum(items_cost(k, c.regs), close);
         case Phase::comma: return sum(sum(item_and_rest(k, c.regs), close), comma - rest);
         case Phase::close: return close - rest;
@@ -227,7 +227,7 @@ std::uint32_t Machine::array_cost(const Config& c) {
 }
 
 int Machine::array_best_byte(const Config& c, Configs& instead) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
     switch (phase_of(c.state)) {
         case Phase::open: return byte_at(k.punctuation->open, rest);

@@ -24,17 +24,17 @@ Error too_many_demands(std::int64_t node) {
                       "use fewer conditions on the entries", node);
 }
 
-std::uint32_t least_cost(const PlanItem& item) {
+std::uint32_t least_cost(const CostItem& item) {
     std::uint32_t least = kInfinite;
     for (const auto& [marks, cost] : item.ways) least = std::min(least, cost);
     return least;
 }
 
 // Without demands: all required items, and the cheapest others.
-std::uint32_t cheapest(const std::vector<PlanItem>& items, std::uint32_t need) {
+std::uint32_t cheapest(const std::vector<CostItem>& items, std::uint32_t need) {
     std::vector<std::uint32_t> others;
     std::uint32_t total = 0, required = 0;
-    for (const PlanItem& item : items) {
+    for (const CostItem& item : items) {
         const std::uint32_t cost = least_cost(item);
         if (item.required) {
             total = sum(total, cost);
@@ -53,15 +53,15 @@ std::uint32_t cheapest(const std::vector<PlanItem>& items, std::uint32_t need) {
 // least cost by the number of marks and of items matters.
 class Groups {
 public:
-    Groups(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Work& work)
-        : marks_(marks), node_(node), work_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
+    Groups(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Fuel& work)
+        : punctuation_(marks), node_(node), fuel_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
         counts_ = (room_ == kInfinite ? std::size_t{need_} : room_) + 1;
         divide(items);
     }
 
     std::uint32_t least() {
-        const auto most = static_cast<std::size_t>(std::popcount(marks_.demands));
-        if ((most + 1) * counts_ > kMaxWork) too_many();
+        const auto most = static_cast<std::size_t>(std::popcount(punctuation_.demands));
+        if ((most + 1) * counts_ > kMaxWork) is_large_alphabet();
         std::vector<std::uint32_t> total((most + 1) * counts_, kInfinite);  // [marks][items]
         total[0] = 0;
         std::size_t reached = 0;
@@ -87,7 +87,7 @@ public:
             reached += marks;
         }
         std::uint32_t least = kInfinite;
-        for (std::size_t k = marks_.least; k <= std::min<std::size_t>(marks_.most, most); ++k)
+        for (std::size_t k = punctuation_.least; k <= std::min<std::size_t>(punctuation_.most, most); ++k)
             for (std::uint32_t n = need_; n < counts_; ++n) least = std::min(least, total[k * counts_ + n]);
         return least;
     }
@@ -95,15 +95,15 @@ public:
 private:
     struct Group {
         std::uint64_t marks = 0;
-        std::vector<const PlanItem*> items;
+        std::vector<const CostItem*> items;
     };
 
-    [[noreturn]] void too_many() const { throw too_many_demands(node_); }
+    [[noreturn]] void is_large_alphabet() const { throw too_many_demands(node_); }
 
     void spend(std::size_t work) {
         spent_ += work;
-        if (spent_ > kMaxWork) too_many();
-        work_.spend(work);
+        if (spent_ > kMaxWork) is_large_alphabet();
+        fuel_.spend(work);
     }
 
     // Without a limit, all counts beyond what is needed are equal. kInfinite: there is no room.
@@ -112,7 +112,7 @@ private:
         return count > room_ ? kInfinite : count;
     }
 
-    void divide(const std::vector<PlanItem>& items) {
+    void divide(const std::vector<CostItem>& items) {
         std::array<std::uint8_t, 64> parents;
         for (std::uint8_t i = 0; i < 64; ++i) parents[i] = i;
         const auto root = [&](int mark) {
@@ -120,14 +120,14 @@ private:
             while (parents[at] != at) at = parents[at] = parents[parents[at]];
             return at;
         };
-        const auto touched = [&](const PlanItem& item) {
+        const auto touched = [&](const CostItem& item) {
             std::uint64_t all = item.missing;
             for (const auto& [marks, cost] : item.ways) all |= marks;
-            return all & marks_.demands;
+            return all & punctuation_.demands;
         };
         std::vector<std::uint64_t> all;
         all.reserve(items.size());
-        for (const PlanItem& item : items) {
+        for (const CostItem& item : items) {
             const std::uint64_t marks = all.emplace_back(touched(item));
             if (!marks) continue;
             const std::uint8_t first = root(std::countr_zero(marks));
@@ -135,7 +135,7 @@ private:
         }
         std::array<std::uint8_t, 64> numbers{};
         groups_.emplace_back();  // of the items without marks
-        for (std::uint64_t left = marks_.demands; left; left &= left - 1) {
+        for (std::uint64_t left = punctuation_.demands; left; left &= left - 1) {
             std::uint8_t& number = numbers[root(std::countr_zero(left))];
             if (number == 0) {
                 number = static_cast<std::uint8_t>(groups_.size());
@@ -151,7 +151,7 @@ private:
     std::vector<std::uint32_t> solve(const Group& group) {
         const auto marks = static_cast<std::size_t>(std::popcount(group.marks));
         const std::size_t sets = std::size_t{1} << std::min<std::size_t>(marks, 20), size = sets * counts_;
-        if (marks > kMaxDemands || size > kMaxWork) too_many();
+        if (marks > kMaxDemands || size > kMaxWork) is_large_alphabet();
         const auto local = [&](std::uint64_t given) {  // the marks of the group, numbered without gaps
             std::size_t made = 0, bit = 1;
             for (std::uint64_t left = group.marks; left; left &= left - 1, bit <<= 1)
@@ -159,9 +159,9 @@ private:
             return made;
         };
         best_.assign(size, kInfinite);  // [items][set]
-        best_[local(marks_.met)] = 0;
+        best_[local(punctuation_.met)] = 0;
         std::vector<std::pair<std::size_t, std::uint32_t>> ways;
-        for (const PlanItem* item : group.items) {
+        for (const CostItem* item : group.items) {
             if (counts_ == 1 && !group.marks && !item->required) continue;  // it would only add to the cost
             ways.clear();
             for (const auto& [marks_of_way, cost] : item->ways) ways.emplace_back(local(marks_of_way), cost);
@@ -194,9 +194,9 @@ private:
         return made;
     }
 
-    const MarksNeeded& marks_;
+    const MarksNeeded& punctuation_;
     std::uint32_t node_;
-    Work& work_;
+    Fuel& fuel_;
     std::uint32_t need_, room_;
     std::size_t counts_ = 1;  // the numbers of items that differ
     std::size_t spent_ = 0;
@@ -212,7 +212,7 @@ const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& clas
 
 // Each text of the set takes one value away at most, so most classes need no search.
 bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
-    if (count == 0 && used == 0) return pool_.alive(keys);
+    if (count == 0 && used == 0) return pool_.is_nonempty(keys);
     if (pool_.values_at_least(keys) == kInfinite) return true;
     return has_more(std::vector<ExprId>{keys}, used, count);
 }
@@ -220,7 +220,7 @@ bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
 bool KeyLengths::has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
     for (const ExprId e : classes)
         if (const std::uint32_t values = pool_.values_at_least(e); values == kInfinite || values > count + texts_.count(used)) return true;
-    if (count == 0) return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.alive(texts_.without(e, used)); });
+    if (count == 0) return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.is_nonempty(texts_.without(e, used)); });
     return of(classes, used, count + 1).size() > count;
 }
 
@@ -254,8 +254,8 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
             break;
         }
         std::string text;
-        pool_.work().spend(least);
-        for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.next(at, static_cast<std::uint8_t>(b))) text.push_back(static_cast<char>(b));
+        pool_.fuel().spend(least);
+        for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.derivative(at, static_cast<std::uint8_t>(b))) text.push_back(static_cast<char>(b));
         now.lengths.push_back(least);
         now.used = texts_.plus(now.used, text);
     }
@@ -267,10 +267,10 @@ std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint3
     return std::min(room, std::max(need, sum(required, static_cast<std::uint32_t>(std::popcount(demands)))));
 }
 
-std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks_needed, std::uint32_t node, Work& work) {
+std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks_needed, std::uint32_t node, Fuel& work) {
     std::uint32_t required = 0;
     bool missing = false;
-    for (const PlanItem& item : items) {
+    for (const CostItem& item : items) {
         required += item.required;
         missing |= item.missing != 0;
     }
@@ -289,7 +289,7 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
     work.spend((items.size() + 1) * sets * (most + 1));
     std::vector<std::uint32_t> best((most + 1) * sets, kInfinite);  // [n][met]: of n of the items looked at so far
     best[0] = 0;
-    for (const PlanItem& item : items) {
+    for (const CostItem& item : items) {
         auto ways = item.ways;
         for (auto& [marks, cost] : ways) {
             std::uint64_t met = 0;
@@ -312,7 +312,7 @@ std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::
     return least;
 }
 
-bool ItemPlan::advance(const Node& array, Point& at, std::uint32_t marks) {
+bool ItemCosts::advance(const Node& array, Point& at, std::uint32_t marks) {
     if (at[0] >= array.maximum) return false;
     ++at[0];
     if (array.maximum == kInfinite) at[0] = std::min(at[0], std::max(array.minimum, static_cast<std::uint32_t>(array.prefix.size())));
@@ -327,7 +327,7 @@ bool ItemPlan::advance(const Node& array, Point& at, std::uint32_t marks) {
 }
 
 // All points that can be reached, then the least cost from each to one where the array may end.
-void ItemPlan::solve(const Node& array, std::uint32_t comma, std::uint32_t node, Work& work) {
+void ItemCosts::solve(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work) {
     struct Edge {
         std::uint32_t to, cost;
     };

@@ -16,7 +16,7 @@ namespace guideway {
 // The lengths of the shortest texts of classes of open keys, or of items; what is equal is counted once.
 class KeyLengths {
 public:
-    KeyLengths(ExprPool& pool, TextSets& texts) : pool_(pool), texts_(texts) {}
+    KeyLengths(ExprPool& pool, UsedValues& texts) : pool_(pool), texts_(texts) {}
 
     // Of the `count` shortest that are not in the set `used`; fewer: there are no more. Throws Error(limit).
     const std::vector<std::uint32_t>& of(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
@@ -36,13 +36,13 @@ private:
     const Known& known(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
 
     ExprPool& pool_;
-    TextSets& texts_;
+    UsedValues& texts_;
     static constexpr std::size_t kMostKept = std::size_t{1} << 18;  // numbers in `known_`, about; then it is found anew
     std::map<std::vector<ExprId>, Known> known_;
     std::size_t kept_ = 0;
 };
 
-struct PlanItem {  // an entry that may come, once
+struct CostItem {  // an entry that may come, once
     bool required;
     std::uint64_t missing = 0;  // the marks that count if it does not come
     std::vector<std::pair<std::uint64_t, std::uint32_t>> ways;  // the marks that it then bears, and what it costs
@@ -63,11 +63,11 @@ struct MarksNeeded {  // of the marks `demands`, `least` to `most` different one
 
 // The least cost of a choice of items: `need` to `room` of them, all required ones, with the marks that are needed;
 // kInfinite: there is none. Throws Error(limit) for `node` where too much would have to be weighed.
-std::uint32_t plan(const std::vector<PlanItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Work& work);
+std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Fuel& work);
 
 // What is left to do in an array with counters: by [items so far, how many of them bear each mark], as far as they
 // matter, the least cost of the items still needed, each with a comma.
-class ItemPlan {
+class ItemCosts {
 public:
     using Point = std::vector<std::uint32_t>;
     struct Option {  // a way to read an item
@@ -75,7 +75,7 @@ public:
     };
     // `options(i)`: of the item after i others. Throws Error(limit) for `node` where there is too much to count.
     template <class F>
-    ItemPlan(const Node& array, std::uint32_t comma, std::uint32_t node, Work& work, F&& options) {
+    ItemCosts(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work, F&& options) {
         const std::size_t known = array.prefix.size();
         for (std::size_t i = 0; i <= known; ++i) options_.push_back(options(static_cast<std::uint32_t>(i)));
         solve(array, comma, node, work);
@@ -88,7 +88,7 @@ public:
     static bool advance(const Node& array, Point& at, std::uint32_t marks);
 
 private:
-    void solve(const Node& array, std::uint32_t comma, std::uint32_t node, Work& work);
+    void solve(const Node& array, std::uint32_t comma, std::uint32_t node, Fuel& work);
 
     std::vector<std::vector<Option>> options_;
     std::map<Point, std::uint32_t> costs_;

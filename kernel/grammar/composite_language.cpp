@@ -66,7 +66,7 @@ private:
             for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) at_ += text_[at_] == '\\';
             at_ = std::min(at_ + 1, text_.size());
         } else at_ = std::min(text_.find_first_of(",:]} \t\r\n", at_), text_.size());
-        const ExprId spelled = TextSets::spellings(pool_, text_.substr(from, at_ - from));
+        const ExprId spelled = UsedValues::spellings(pool_, text_.substr(from, at_ - from));
         Open& above = open_.back();
         if (made_.nodes[above.node].kind == NodeKind::object && above.key == kNone) {
             above.key = spelled;
@@ -103,15 +103,15 @@ private:
 // other, one value is all that is sure.
 class Counted {
 public:
-    Counted(const std::vector<Component>& nodes, ExprPool& pool) : nodes_(nodes), pool_(pool), values_(nodes.size(), 0) {}
+    Counted(const std::vector<AnalysedNode>& nodes, ExprPool& pool) : nodes_(nodes), pool_(pool), values_(nodes.size(), 0) {}
 
     std::uint32_t at_least(std::uint32_t root) {
         bool changed = true;
         for (unsigned pass = 0; changed && pass < kMaxPasses && values_[root] != kInfinite; ++pass) {
             changed = false;
-            pool_.work().spend(nodes_.size());
+            pool_.fuel().spend(nodes_.size());
             for (std::size_t i = nodes_.size(); i-- > 0;) {  // most nodes come before those inside them
-                const Component& c = nodes_[i];
+                const AnalysedNode& c = nodes_[i];
                 if (values_[i] == kInfinite || c.cost == kInfinite || (c.kind == NodeKind::leaf && values_[i])) continue;
                 const std::uint32_t now = std::max({values_[i], std::uint32_t{1}, count(c)});
                 changed |= now != values_[i];
@@ -124,7 +124,7 @@ public:
 private:
     static constexpr unsigned kMaxPasses = 8;
 
-    std::uint32_t count(const Component& c) {
+    std::uint32_t count(const AnalysedNode& c) {
         switch (c.kind) {
             case NodeKind::leaf: return pool_.values_at_least(c.expr);
             case NodeKind::alternative: {
@@ -138,13 +138,13 @@ private:
         }
     }
 
-    std::uint32_t of_value(const Value& value) const {
+    std::uint32_t of_value(const Readings& value) const {
         std::uint32_t most = 0;
         for (const Reading& r : value) most = std::max(most, values_[r.node]);
         return most;
     }
 
-    std::uint32_t of_object(const Component& c) {
+    std::uint32_t of_object(const AnalysedNode& c) {
         if (c.maximum != kInfinite) return 1;
         if (c.most < static_cast<std::uint32_t>(std::popcount(c.demands))) return 1;
         for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry leaves every demand met
@@ -162,7 +162,7 @@ private:
     }
 
     // Arrays that differ in one item.
-    std::uint32_t of_array(const Component& c) {
+    std::uint32_t of_array(const AnalysedNode& c) {
         if (!c.counts.empty() || c.maximum == 0) return 1;
         std::uint32_t most = 1;
         for (std::uint32_t i = 0; i < std::min<std::size_t>(c.prefix.size(), c.maximum); ++i) {
@@ -173,7 +173,7 @@ private:
         return c.prefix.size() < c.maximum ? std::max(most, of_value(c.rest)) : most;
     }
 
-    const std::vector<Component>& nodes_;
+    const std::vector<AnalysedNode>& nodes_;
     ExprPool& pool_;
     std::vector<std::uint32_t> values_;  // by node; 0: not counted yet
 };
@@ -181,47 +181,47 @@ private:
 }  // namespace
 
 // A machine that is made when its texts are first looked at.
-struct Values::Late {
+struct CompositeLanguage::Late {
     Build build;             // none once it is made
     std::uint32_t shortest;  // of its texts
     ByteSet first;
     Configs configs;  // of its first state
 };
 
-Values::Values(ExprPool& pool) : pool_(pool) {}
-Values::~Values() = default;
+CompositeLanguage::CompositeLanguage(ExprPool& pool) : pool_(pool) {}
+CompositeLanguage::~CompositeLanguage() = default;
 
-Values& Values::of(ExprPool& pool) {
-    if (!pool.composites()) pool.install_composites(std::make_unique<Values>(pool));
-    return static_cast<Values&>(*pool.composites());  // nothing else is installed
+CompositeLanguage& CompositeLanguage::of(ExprPool& pool) {
+    if (!pool.composites()) pool.install_composites(std::make_unique<CompositeLanguage>(pool));
+    return static_cast<CompositeLanguage&>(*pool.composites());  // nothing else is installed
 }
 
 // Beyond the values: what remains of a number that was begun in any way, until its value is another.
-ExprId Values::start(std::vector<Component>&& components, std::uint32_t root) {
+ExprId CompositeLanguage::start(std::vector<AnalysedNode>&& components, std::uint32_t root) {
     std::uint32_t digits = 0;
-    for (const Component& c : components)
-        if (c.kind == NodeKind::leaf && pool_.is_number(c.expr)) digits = std::max(digits, pool_.numbers().digits(pool_.number_state(c.expr)));
+    for (const AnalysedNode& c : components)
+        if (c.kind == NodeKind::leaf && pool_.is_number(c.expr)) digits = std::max(digits, pool_.number_language().digits(pool_.number_state(c.expr)));
     if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     return begin(std::move(components), root, false, digits + kExponent);
 }
 
-ExprId Values::later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits) {
+ExprId CompositeLanguage::later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits) {
     if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     const auto number = static_cast<std::uint32_t>(machines_.size());
     const auto id = static_cast<std::uint32_t>(states_.size());
     bytes_ += sizeof(Walker) + sizeof(Late);
     machines_.push_back({nullptr, nullptr, false, digits + kExponent, 1, 0, std::make_unique<Late>(Late{std::move(build), shortest, first, {}}), id});
     states_.push_back({number & 0x7fffffff, false, static_cast<std::uint32_t>(configs_.size())});
-    return pool_.value(id);
+    return pool_.composite(id);
 }
 
-Machine& Values::machine_of(std::uint32_t number) {
+Machine& CompositeLanguage::machine_of(std::uint32_t number) {
     if (machines_[number].machine) return *machines_[number].machine;
     const Build build = machines_[number].late->build;
     auto [components, root] = at_node(-1, [&] { return build(); });  // which may add machines
-    bytes_ += components.size() * sizeof(Component);
+    bytes_ += components.size() * sizeof(AnalysedNode);
     auto tables = std::make_unique<MachineTables>();
-    auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
+    auto machine = std::make_unique<Machine>(AnalysedNodes(std::move(components)), root, pool_, *tables);
     Configs configs;
     machine->start(configs);
     Walker& made = machines_[number];
@@ -232,7 +232,7 @@ Machine& Values::machine_of(std::uint32_t number) {
     return *made.machine;
 }
 
-std::optional<ExprId> Values::spelled(std::string_view text) {
+std::optional<ExprId> CompositeLanguage::spelled(std::string_view text) {
     if (!text.starts_with('{') && !text.starts_with('[')) return std::nullopt;
     if (const auto known = spelled_.find(std::string(text)); known != spelled_.end()) return known->second;
     std::optional<Program> program = Copy(text, pool_).run();
@@ -240,55 +240,55 @@ std::optional<ExprId> Values::spelled(std::string_view text) {
     return spelled_[std::string(text)] = begin(analyse(std::move(*program), pool_), 0, true, static_cast<std::uint32_t>(text.size()));
 }
 
-ExprId Values::begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
-    bytes_ += components.size() * sizeof(Component);
+ExprId CompositeLanguage::begin(std::vector<AnalysedNode>&& components, std::uint32_t root, bool single, std::uint32_t reach) {
+    bytes_ += components.size() * sizeof(AnalysedNode);
     const std::uint32_t values = single ? 1 : Counted(components, pool_).at_least(root);
     const auto number = static_cast<std::uint32_t>(machines_.size());
     auto tables = std::make_unique<MachineTables>();
-    auto machine = std::make_unique<Machine>(Components(std::move(components)), root, pool_, *tables);
+    auto machine = std::make_unique<Machine>(AnalysedNodes(std::move(components)), root, pool_, *tables);
     machines_.push_back({std::move(tables), std::move(machine), single, reach, values, 0, nullptr});
     Configs configs;
     machines_[number].machine->start(configs);
     return intern(number, configs);
 }
 
-ExprId Values::intern(std::uint32_t number, const Configs& configs) {
+ExprId CompositeLanguage::intern(std::uint32_t number, const Configs& configs) {
     if (configs.empty()) return kNone;
     if (std::all_of(configs.begin(), configs.end(), [](const Config& c) { return c.node == kDone; })) return kEmpty;
     const std::uint64_t hash = mix(ConfigsHash{}(configs), number);
     const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return states_[id].machine == number && std::ranges::equal(held(id), configs); });
-    if (known != IdTable::kMissing) return pool_.value(known);
+    if (known != InternTable::kMissing) return pool_.composite(known);
     Machine& machine = machine_of(number);
     bool accepting = false;
     for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
-    pool_.work().spend(kStateWork * configs.size());
+    pool_.fuel().spend(kStateWork * configs.size());
     if (configs_.size() + configs.size() >= kInfinite) throw over_limit(kInfinite, "parser configurations of unique items", "use a smaller schema for the items");
     const auto id = static_cast<std::uint32_t>(states_.size());
     states_.push_back({number & 0x7fffffff, accepting, static_cast<std::uint32_t>(configs_.size())});
     configs_.insert(configs_.end(), configs.begin(), configs.end());
     ids_.add(hash, id);
-    return pool_.value(id);
+    return pool_.composite(id);
 }
 
-std::size_t Values::bytes() const { return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes(); }
+std::size_t CompositeLanguage::bytes() const { return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes(); }
 
-Configs Values::configs(std::uint32_t state) {
+Configs CompositeLanguage::configs(std::uint32_t state) {
     machine_of(states_[state].machine);
     return {held(state).begin(), held(state).end()};
 }
 
-std::span<const Config> Values::held(std::uint32_t state) const {
+std::span<const Config> CompositeLanguage::held(std::uint32_t state) const {
     if (is_late_start(state)) return machines_[states_[state].machine].late->configs;
     const std::size_t begin = states_[state].begin, end = state + 1 < states_.size() ? states_[state + 1].begin : configs_.size();
     return std::span(configs_).subspan(begin, end - begin);
 }
 
-int Values::best_byte(std::uint32_t state) {
+int CompositeLanguage::best_byte(std::uint32_t state) {
     return at_node(-1, [&] { return machine(state).best_byte(configs(state)); });
 }
 
 // What a configuration costs may be more than its completion has bytes, where texts that were read must not come again.
-std::uint32_t Values::shortest(std::uint32_t state) {
+std::uint32_t CompositeLanguage::shortest(std::uint32_t state) {
     if (is_late_start(state)) return machines_[states_[state].machine].late->shortest;
     Machine& machine = machine_of(states_[state].machine);
     Configs at = configs(state), next;
@@ -307,13 +307,13 @@ std::uint32_t Values::shortest(std::uint32_t state) {
     return std::any_of(at.begin(), at.end(), [&](const Config& c) { return machine.accepting(c); }) ? bytes : kInfinite;
 }
 
-void Values::count_learned(std::uint32_t number) {
+void CompositeLanguage::count_learned(std::uint32_t number) {
     const std::size_t learned = machines_[number].machine->learned();
     bytes_ += (learned - machines_[number].learned) * 60;
     machines_[number].learned = learned;
 }
 
-ExprId Values::next(std::uint32_t state, std::uint8_t byte) {
+ExprId CompositeLanguage::next(std::uint32_t state, std::uint8_t byte) {
     const std::uint32_t number = states_[state].machine;
     Configs made;
     Machine& machine = machine_of(number);
@@ -324,14 +324,14 @@ ExprId Values::next(std::uint32_t state, std::uint8_t byte) {
     return after;
 }
 
-ByteSet Values::begins(std::uint32_t state) {
+ByteSet CompositeLanguage::begins(std::uint32_t state) {
     if (is_late_start(state)) return machines_[states_[state].machine].late->first;
     ByteSet made;
     for (const Config& c : configs(state)) made |= machine(state).begins(c);
     return made;
 }
 
-void Values::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
+void CompositeLanguage::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const std::uint32_t number = states_[state].machine;
     Machine& machine = machine_of(number);
     const Configs from = configs(state);

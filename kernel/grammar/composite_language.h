@@ -29,22 +29,22 @@ namespace guideway {
 
 class Machine;
 struct MachineTables;
-struct Component;
+struct AnalysedNode;
 struct Config;
-struct Parts;
+struct AnalysedGrammar;
 
-class Values final : public ExternalLanguage {
+class CompositeLanguage final : public ExternalLanguage {
 public:
-    explicit Values(ExprPool& pool);
-    ~Values() override;
+    explicit CompositeLanguage(ExprPool& pool);
+    ~CompositeLanguage() override;
     // Those of a pool, which are installed when they are first used.
-    static Values& of(ExprPool& pool);
+    static CompositeLanguage& of(ExprPool& pool);
 
     // The texts of a grammar that was analysed (machine.h).
-    ExprId start(std::vector<Component>&& components, std::uint32_t root);
+    ExprId start(std::vector<AnalysedNode>&& components, std::uint32_t root);
     // The same of a grammar that is analysed when its texts are first looked at: how long a shortest one is, which bytes
     // they can begin with, and how many digits its numbers distinguish is known before.
-    using Build = std::function<Parts()>;
+    using Build = std::function<AnalysedGrammar()>;
     ExprId later(Build build, std::uint32_t shortest, const ByteSet& first, std::uint32_t digits);
     // The JSON array or object that a text is, however it is written; nothing if it is none.
     std::optional<ExprId> spelled(std::string_view text);
@@ -87,7 +87,7 @@ private:
     std::span<const Config> held(std::uint32_t state) const;
     Machine& machine_of(std::uint32_t number);
     bool is_late_start(std::uint32_t state) const { return machines_[states_[state].machine].start == state; }
-    ExprId begin(std::vector<Component>&& components, std::uint32_t root, bool single, std::uint32_t reach);
+    ExprId begin(std::vector<AnalysedNode>&& components, std::uint32_t root, bool single, std::uint32_t reach);
     ExprId intern(std::uint32_t machine, const std::vector<Config>& configs);
     void count_learned(std::uint32_t machine);
 
@@ -95,7 +95,7 @@ private:
     std::vector<Walker> machines_;
     std::vector<State> states_;
     std::vector<Config> configs_;
-    IdTable ids_;  // of states, by machine and configurations
+    InternTable ids_;  // of states, by machine and configurations
     std::unordered_map<std::string, ExprId> spelled_;
     std::size_t bytes_ = 0;
 };

@@ -4,7 +4,7 @@
 
 namespace guideway {
 
-std::uint32_t Records::intern(const std::vector<std::uint32_t>& record) {
+std::uint32_t CounterRecords::intern(const std::vector<std::uint32_t>& record) {
     if (std::all_of(record.begin(), record.end(), [](std::uint32_t w) { return w == 0; })) return 0;
     const auto hash = [](std::span<const std::uint32_t> words) {
         std::uint64_t made = words.size();
@@ -14,7 +14,7 @@ std::uint32_t Records::intern(const std::vector<std::uint32_t>& record) {
     const std::uint64_t wanted = hash(record);
     const auto same = [&](std::uint32_t id) { return std::ranges::equal(words(id), record); };
     const std::uint32_t known = index_.find(wanted, begin_.size() - 1, [&](std::uint32_t id) { return hash(words(id)); }, same);
-    if (known != IdTable::kMissing) return known;
+    if (known != InternTable::kMissing) return known;
     const auto id = static_cast<std::uint32_t>(begin_.size() - 1);
     words_.insert(words_.end(), record.begin(), record.end());
     begin_.push_back(words_.size());

@@ -13,9 +13,9 @@
 namespace guideway {
 
 // Lists of words. Record 0 is all zeros, whatever its length.
-class Records {
+class CounterRecords {
 public:
-    explicit Records(Index& index) : index_(index) {}
+    explicit CounterRecords(DroppableIndex& index) : index_(index) {}
 
     const std::uint32_t* at(std::uint32_t id, std::size_t words) {
         if (id) return words_.data() + begin_[id];
@@ -32,36 +32,36 @@ public:
 private:
     std::span<const std::uint32_t> words(std::uint32_t id) const { return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]); }
 
-    Index& index_;
+    DroppableIndex& index_;
     std::vector<std::uint32_t> words_, zeros_;
     std::vector<std::size_t> begin_{0, 0};  // record i: [begin_[i], begin_[i + 1])
 };
 
-// Text that was read, piece by piece, as chains that share their beginnings. Tape 0: not known; tape 1: nothing yet; tape 2: some
+// Text that was read, piece by piece, as chains that share their beginnings. Text 0: not known; text 1: nothing yet; text 2: some
 // text that no later query depends on.
-class Tapes {
+class ReadTexts {
 public:
     static constexpr std::uint32_t kUnknown = 0, kStart = 1, kOther = 2;
 
-    explicit Tapes(Index& index) : index_(index) {}
+    explicit ReadTexts(DroppableIndex& index) : index_(index) {}
 
-    std::uint32_t push(std::uint32_t tape, std::string_view more) {
-        if (tape == kUnknown || tape == kOther) return tape;
+    std::uint32_t push(std::uint32_t read_text, std::string_view more) {
+        if (read_text == kUnknown || read_text == kOther) return read_text;
         const auto hash = [](std::uint32_t before, std::string_view added) { return mix(before, std::hash<std::string_view>{}(added)); };
         const auto hash_of = [&](std::uint32_t id) { return hash(nodes_[id].before, added(nodes_[id])); };
-        const auto same = [&](std::uint32_t id) { return nodes_[id].before == tape && added(nodes_[id]) == more; };
-        const std::uint64_t wanted = hash(tape, more);
+        const auto same = [&](std::uint32_t id) { return nodes_[id].before == read_text && added(nodes_[id]) == more; };
+        const std::uint64_t wanted = hash(read_text, more);
         const std::uint32_t known = index_.find(wanted, nodes_.size(), hash_of, same);
-        if (known != IdTable::kMissing) return known;
+        if (known != InternTable::kMissing) return known;
         const std::size_t begin = text_.size();
         text_ += more;
-        nodes_.push_back({tape, static_cast<std::uint32_t>(more.size()), begin});
+        nodes_.push_back({read_text, static_cast<std::uint32_t>(more.size()), begin});
         index_.add(wanted);
         return static_cast<std::uint32_t>(nodes_.size() - 1);
     }
-    std::string text(std::uint32_t tape) const {
+    std::string text(std::uint32_t read_text) const {
         std::vector<std::uint32_t> pieces;
-        for (; tape > kOther; tape = nodes_[tape].before) pieces.push_back(tape);
+        for (; read_text > kOther; read_text = nodes_[read_text].before) pieces.push_back(read_text);
         std::string made;
         for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) made += added(nodes_[*piece]);
         return made;
@@ -75,7 +75,7 @@ private:
     };
     std::string_view added(const Node& node) const { return std::string_view(text_).substr(node.begin, node.size); }
 
-    Index& index_;
+    DroppableIndex& index_;
     std::vector<Node> nodes_ = std::vector<Node>(kOther + 1);  // the first represent no text, and have none before them
     std::string text_;
 };

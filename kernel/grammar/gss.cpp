@@ -7,7 +7,7 @@
 //
 // Where a leaf has ended what is left of the sequence around it is a configuration itself, and entered with the next byte.
 //
-// Nodes are entered callers first (`rank_`), so that the callers are all known when a node's turn comes. Where parts
+// Nodes are entered callers first (`topological_rank_`), so that the callers are all known when a node's turn comes. Where parts
 // can be empty a caller may come late; the node is then entered twice, and the configurations are joined afterwards.
 #include <algorithm>
 #include <optional>
@@ -28,7 +28,7 @@ constexpr unsigned kMaxFactored = 64;  // levels, and calls in all, of one fork;
 // Children before parents; whether a node refers to itself.
 class Order {
 public:
-    explicit Order(const Components& nodes) : nodes_(nodes) {}
+    explicit Order(const AnalysedNodes& nodes) : nodes_(nodes) {}
 
     // `leftmost`: only parts that can come first.
     bool find(bool leftmost, std::vector<std::uint32_t>& after) {
@@ -58,19 +58,19 @@ public:
     }
 
 private:
-    std::size_t reached(const Component& c, bool leftmost) const {
+    std::size_t reached(const AnalysedNode& c, bool leftmost) const {
         if (!leftmost || c.kind != NodeKind::sequence) return c.parts.size();
         std::size_t n = 0;
         while (n < c.parts.size() && nodes_[c.parts[n]].nullable) ++n;
         return std::min(n + 1, c.parts.size());
     }
-    const Components& nodes_;
+    const AnalysedNodes& nodes_;
 };
 
 // Whether objects, or arrays, that contain themselves may be read in several ways at once: each depth would multiply them.
 class Overlaps {
 public:
-    explicit Overlaps(const Components& nodes) : nodes_(nodes) {}
+    explicit Overlaps(const AnalysedNodes& nodes) : nodes_(nodes) {}
 
     bool within_themselves() {
         std::vector<std::uint32_t> wide;
@@ -87,7 +87,7 @@ private:
         std::size_t objects = 0, arrays = 0;
         begin();
         for (todo_.assign(1, start); !todo_.empty();) {
-            const Component& c = nodes_[take()];
+            const AnalysedNode& c = nodes_[take()];
             objects += c.kind == NodeKind::object;
             arrays += c.kind == NodeKind::array;
             if (objects > 1 || arrays > 1) return true;
@@ -100,18 +100,18 @@ private:
     bool reaches_itself(std::uint32_t start) {
         begin();
         for (todo_.assign(1, start); !todo_.empty();) {
-            const Component& c = nodes_[take()];
+            const AnalysedNode& c = nodes_[take()];
             bool found = false;
             auto child = [&](std::uint32_t node) {
                 found |= node == start;
                 add(node);
             };
-            auto each = [&](const Value& value) {
+            auto each = [&](const Readings& value) {
                 for (const Reading& r : value) child(r.node);
             };
             for (std::uint32_t part : c.parts) child(part);
             for (const Entry& e : c.entries) each(e.value);
-            for (const Value& v : c.prefix) each(v);
+            for (const Readings& v : c.prefix) each(v);
             each(c.rest);
             if (found) return true;
         }
@@ -128,7 +128,7 @@ private:
         if (!std::exchange(seen_[node], 1)) todo_.push_back(node);
     }
 
-    const Components& nodes_;
+    const AnalysedNodes& nodes_;
     std::vector<std::uint8_t> seen_;
     std::vector<std::uint32_t> todo_;
 };
@@ -137,7 +137,7 @@ private:
 // bound, except where nodes refer to each other in a cycle, which counts once.
 class Widths {
 public:
-    explicit Widths(const Components& nodes) : nodes_(nodes), widths_(nodes.size()), seen_(nodes.size()) {}
+    explicit Widths(const AnalysedNodes& nodes) : nodes_(nodes), widths_(nodes.size()), seen_(nodes.size()) {}
 
     std::uint32_t of(std::uint32_t root) {
         std::vector<std::uint32_t> todo{root};
@@ -165,17 +165,17 @@ private:
     };
 
     template <class F>
-    static void each_child(const Component& c, F&& f) {
-        const auto each = [&](const Value& value) {
+    static void each_child(const AnalysedNode& c, F&& f) {
+        const auto each = [&](const Readings& value) {
             for (const Reading& r : value) f(r.node);
         };
         for (std::uint32_t part : c.parts) f(part);
         for (const Entry& e : c.entries) each(e.value);
-        for (const Value& v : c.prefix) each(v);
+        for (const Readings& v : c.prefix) each(v);
         each(c.rest);
     }
 
-    std::uint32_t of_value(const Value& value) const {
+    std::uint32_t of_value(const Readings& value) const {
         Width made;
         for (const Reading& r : value) add(made, widths_[r.node]);
         return made.most();
@@ -185,11 +185,11 @@ private:
         to.arrays = sum(to.arrays, more.arrays);
     }
 
-    Width found(const Component& c) const {
+    Width found(const AnalysedNode& c) const {
         Width made;
         std::uint32_t inside = 1;
         for (const Entry& e : c.entries) inside = std::max(inside, of_value(e.value));
-        for (const Value& v : c.prefix) inside = std::max(inside, of_value(v));
+        for (const Readings& v : c.prefix) inside = std::max(inside, of_value(v));
         inside = std::max(inside, of_value(c.rest));
         if (c.kind == NodeKind::object) made.objects = inside;
         else if (c.kind == NodeKind::array) made.arrays = inside;
@@ -201,7 +201,7 @@ private:
         return made;
     }
 
-    const Components& nodes_;
+    const AnalysedNodes& nodes_;
     std::vector<Width> widths_;
     std::vector<Seen> seen_;
 };
@@ -211,19 +211,19 @@ private:
 void Machine::prepare_forks() {
     Order order(components_);
     std::vector<std::uint32_t> after;
-    forks_ = order.find(false, after) || Overlaps(components_).within_themselves() || Widths(components_).of(root_) > limits_.max_heads / kMostOfHeads;
-    if (!forks_) return;
+    uses_gss_ = order.find(false, after) || Overlaps(components_).within_themselves() || Widths(components_).of(root_) > limits_.max_heads / kMostOfHeads;
+    if (!uses_gss_) return;
     after.clear();
     order.find(true, after);
     ranked_.assign(after.rbegin(), after.rend());
-    rank_.resize(components_.size());
-    for (std::uint32_t i = 0; i < ranked_.size(); ++i) rank_[ranked_[i]] = i;
+    topological_rank_.resize(components_.size());
+    for (std::uint32_t i = 0; i < ranked_.size(); ++i) topological_rank_[ranked_[i]] = i;
     waiting_.resize(components_.size());
 }
 
 void Machine::members(std::uint32_t frame, std::vector<std::uint32_t>& out) {
     const Config& at = frames_[frame];
-    if (at.node != kFork) return out.push_back(frame);
+    if (at.node != kGssNode) return out.push_back(frame);
     const std::uint32_t* first = records_.at(at.state, at.regs);
     out.insert(out.end(), first, first + at.regs);
 }
@@ -234,13 +234,13 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
     if (frames.size() == 1) return frames[0];
     std::vector<std::uint32_t> all;
     for (std::uint32_t frame : frames) members(frame, all);
-    pool_.work().spend(4 * all.size());
+    pool_.fuel().spend(4 * all.size());
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
     if (all.size() > limits_.max_parents) throw over_limit(limits_.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
     const std::uint32_t record = records_.intern(all);
-    if (const auto known = fork_ids_.find(record); known != fork_ids_.end()) return known->second;
+    if (const auto known = gss_node_ids_.find(record); known != gss_node_ids_.end()) return known->second;
     if (depth == 0) factored_ = 0;
     if (depth < kMaxFactored && ++factored_ < kMaxFactored) {
         std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) { return frames_[a] < frames_[b]; });
@@ -262,23 +262,23 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
         all.swap(made);
     }
     const auto count = static_cast<std::uint32_t>(all.size());
-    const std::uint32_t id = count == 1 ? all[0] : push({kFork, records_.intern(all), count, 0});
-    fork_ids_.emplace(record, id);
+    const std::uint32_t id = count == 1 ? all[0] : push({kGssNode, records_.intern(all), count, 0});
+    gss_node_ids_.emplace(record, id);
     return id;
 }
 
 // What continues above the frame: into `sequences_`, or, where nothing needs to be entered, into `out`.
-void Machine::end(std::uint32_t frame, std::uint32_t tape, Configs& out) {
+void Machine::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     const auto one = [&](std::uint32_t id) {
         const Config& at = frames_[id];
         if (is_sequence(at)) sequences_.push_back(at);
-        else resume_entry(id, out, tape);
+        else resume_entry(id, out, read_text);
     };
     try {
-        if (frames_[frame].node != kFork) return one(frame);
+        if (frames_[frame].node != kGssNode) return one(frame);
         std::vector<std::uint32_t> all;
         members(frame, all);
-        pool_.work().spend(4 * all.size());
+        pool_.fuel().spend(4 * all.size());
         for (std::uint32_t id : all) one(id);
     } catch (...) {  // nothing of it may be left for the next
         sequences_.clear();
@@ -287,18 +287,18 @@ void Machine::end(std::uint32_t frame, std::uint32_t tape, Configs& out) {
 }
 
 void Machine::wait(std::uint32_t node, std::uint32_t frame, int byte) {
-    const Component& c = components_[node];
+    const AnalysedNode& c = components_[node];
     if (byte >= 0 && !c.nullable && !c.first.contains(static_cast<std::uint8_t>(byte))) return;
-    auto& frames = waiting_[rank_[node]];
+    auto& frames = waiting_[topological_rank_[node]];
     if (frames.empty()) {
-        turns_.push_back(rank_[node]);
-        std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
+        worklist_.push_back(topological_rank_[node]);
+        std::push_heap(worklist_.begin(), worklist_.end(), std::greater<>());
     }
     frames.push_back(frame);
 }
 
 void Machine::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte) {
-    const Component& c = components_[node];
+    const AnalysedNode& c = components_[node];
     wait(c.parts[part], part + 1 == c.parts.size() ? frame : push({node, part + 1, 0, frame}), byte);
 }
 
@@ -322,26 +322,26 @@ void Machine::wait_sequences(int byte) {
     }
 }
 
-void Machine::enter_together(int byte, Configs& out) {
+void Machine::gss_close(int byte, Configs& out) {
     try {
         wait_sequences(byte);
-        std::vector<std::uint32_t>& frames = together_.frames;
-        while (!turns_.empty()) {
-            pool_.work().spend(kTurnWork);
-            std::pop_heap(turns_.begin(), turns_.end(), std::greater<>());
-            const std::uint32_t turn = turns_.back(), node = ranked_[turn];
-            turns_.pop_back();
+        std::vector<std::uint32_t>& frames = gss_scratch_.frames;
+        while (!worklist_.empty()) {
+            pool_.fuel().spend(kTurnWork);
+            std::pop_heap(worklist_.begin(), worklist_.end(), std::greater<>());
+            const std::uint32_t turn = worklist_.back(), node = ranked_[turn];
+            worklist_.pop_back();
             frames.clear();
             frames.swap(waiting_[turn]);
             const std::uint32_t frame = fork(frames);
-            const Component& c = components_[node];
+            const AnalysedNode& c = components_[node];
             switch (c.kind) {
                 case NodeKind::leaf:
-                    if (c.expr == kEmpty) end(frame, Tapes::kUnknown, out);
-                    else if (pool_.alive(c.expr)) out.push_back({node, c.expr, 0, frame});
+                    if (c.expr == kEmpty) end(frame, ReadTexts::kUnknown, out);
+                    else if (pool_.is_nonempty(c.expr)) out.push_back({node, c.expr, 0, frame});
                     break;
                 case NodeKind::sequence:
-                    if (c.parts.empty()) end(frame, Tapes::kUnknown, out);
+                    if (c.parts.empty()) end(frame, ReadTexts::kUnknown, out);
                     else wait_part(node, 0, frame, byte);
                     break;
                 case NodeKind::alternative:
@@ -356,8 +356,8 @@ void Machine::enter_together(int byte, Configs& out) {
         }
     } catch (...) {  // nothing of it may be left for the next
         sequences_.clear();
-        for (std::uint32_t turn : turns_) waiting_[turn].clear();
-        turns_.clear();
+        for (std::uint32_t turn : worklist_) waiting_[turn].clear();
+        worklist_.clear();
         throw;
     }
 }
@@ -380,15 +380,15 @@ void Machine::join(Configs& configs) {
 }
 
 void Machine::resume_all(const std::vector<std::uint32_t>& frames, Configs& out) {
-    for (std::uint32_t frame : frames) end(frame, Tapes::kUnknown, out);
-    enter_together(-1, out);
+    for (std::uint32_t frame : frames) end(frame, ReadTexts::kUnknown, out);
+    gss_close(-1, out);
     join(out);
 }
 
-Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& out) {
+Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) {
     out.clear();
     Outcome outcome;
-    auto& [before, after, waiting, entered, _] = together_;
+    auto& [before, after, waiting, entered, _] = gss_scratch_;
     before.clear();
     after.clear();
     waiting.clear();
@@ -401,13 +401,13 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
     std::optional<Deferring> deferring(defers_);
     auto take = [&](const Config& c) {
         if (!is_leaf(c)) return step(c, byte, out, outcome);
-        const ExprId next = pool_.next(c.state, byte);
+        const ExprId next = pool_.derivative(c.state, byte);
         if (next == kNone) return;
-        const std::uint32_t tape = tapes_.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
-        if (next == kEmpty) after.emplace_back(c.parent, tape);
-        else out.push_back({c.node, next, tape, c.parent});
+        const std::uint32_t read_text = read_texts_.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
+        if (next == kEmpty) after.emplace_back(c.parent, read_text);
+        else out.push_back({c.node, next, read_text, c.parent});
     };
-    pool_.work().spend(kTurnWork * from.size());
+    pool_.fuel().spend(kTurnWork * from.size());
     for (const Config& c : from) {
         if (is_sequence(c)) {
             waiting.push_back(c);
@@ -418,9 +418,9 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
     }
     if (!before.empty() || !waiting.empty()) {
         entered.clear();
-        for (auto [frame, tape] : before) end(frame, tape, entered);
+        for (auto [frame, read_text] : before) end(frame, read_text, entered);
         sequences_.insert(sequences_.end(), waiting.begin(), waiting.end());
-        enter_together(byte, entered);
+        gss_close(byte, entered);
         join(entered);
         for (const Config& c : entered) {
             if (is_leaf(c) && !pool_.nullable(c.state)) take(c);
@@ -428,14 +428,14 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
         }
     }
     if (!after.empty()) {  // what comes next is entered once its byte is known
-        for (auto [frame, tape] : after) end(frame, tape, out);
+        for (auto [frame, read_text] : after) end(frame, read_text, out);
         out.insert(out.end(), sequences_.begin(), sequences_.end());
         sequences_.clear();
     }
     deferring.reset();
     if (!deferred_.empty()) {
         for (const auto& [node, frame] : deferred_) wait(node, frame, -1);
-        enter_together(-1, out);
+        gss_close(-1, out);
     }
     join(out);
     if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text");
@@ -445,7 +445,7 @@ Outcome Machine::step_together(const Configs& from, std::uint8_t byte, Configs& 
 // What is at the first bytes of what is left of a sequence.
 void Machine::enter_rest(const Config& c, Configs& out) {
     sequences_.push_back(c);
-    enter_together(-1, out);
+    gss_close(-1, out);
 }
 
 bool Machine::may_skip_rest(const Config& c) const {
@@ -460,7 +460,7 @@ bool Machine::may_end_at(std::uint32_t frame) {
     while (!todo.empty()) {
         const std::uint32_t id = todo.back();
         todo.pop_back();
-        pool_.work().spend(1 + seen.size() / 4);
+        pool_.fuel().spend(1 + seen.size() / 4);
         if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
         seen.push_back(id);
         const Config at = frames_[id];

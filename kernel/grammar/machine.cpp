@@ -14,41 +14,41 @@ constexpr std::uint64_t kStepWork = 5;  // of a configuration
 
 }  // namespace
 
-const Component* Leaves::keep(Component&& leaf) {
+const AnalysedNode* SharedLeaves::keep(AnalysedNode&& leaf) {
     const std::uint64_t hash = mix(std::uint64_t{leaf.id} << 32 | leaf.expr, leaf.cost);
     const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) {
-        const Component& c = kept_[id];
+        const AnalysedNode& c = kept_[id];
         return c.id == leaf.id && c.expr == leaf.expr && c.cost == leaf.cost && c.nullable == leaf.nullable && c.first == leaf.first && c.follow == leaf.follow;
     });
-    if (known != IdTable::kMissing) return &kept_[known];
+    if (known != InternTable::kMissing) return &kept_[known];
     ids_.add(hash, static_cast<std::uint32_t>(kept_.size()));
     return &kept_.emplace_back(std::move(leaf));
 }
 
-Components::Components(std::vector<Component>&& all, Leaves* leaves) : at_(all.size()) {
-    const auto shared = [&](const Component& c) { return leaves && c.kind == NodeKind::leaf; };
+AnalysedNodes::AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leaves) : at_(all.size()) {
+    const auto shared = [&](const AnalysedNode& c) { return leaves && c.kind == NodeKind::leaf; };
     own_.reserve(all.size() - static_cast<std::size_t>(std::count_if(all.begin(), all.end(), shared)));
     for (std::size_t i = 0; i < all.size(); ++i) at_[i] = shared(all[i]) ? leaves->keep(std::move(all[i])) : &own_.emplace_back(std::move(all[i]));
 }
 
-Machine::Machine(Components components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits)
-    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), keys_(components_.size(), kInfinite), tables_(tables), records_(tables.records), tapes_(tables.tapes), texts_(pool), key_lengths_(pool, texts_) {
+Machine::Machine(AnalysedNodes components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits)
+    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), keys_(components_.size(), kUnknownExpr), tables_(tables), records_(tables.records), read_texts_(tables.read_texts), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
     for (std::uint32_t i = 0; i < size(); ++i) recalls_ |= (components_[i].bounded && !components_[i].open_leaf.empty()) || components_[i].unique;
     prepare_forks();
 }
 
 void Machine::start(Configs& out) {
-    if (!forks_) return enter({root_, 0, 0, kBottom}, out);
+    if (!uses_gss_) return enter({root_, 0, 0, kBottom}, out);
     wait(root_, kBottom, -1);
-    enter_together(-1, out);
+    gss_close(-1, out);
 }
 
 std::uint32_t Machine::push(const Config& frame) {
     const std::uint64_t hash = ConfigHash{}(frame);
     const auto hash_of = [&](std::uint32_t id) { return ConfigHash{}(frames_[id]); };
     const std::uint32_t known = tables_.frames.find(hash, frames_.size(), hash_of, [&](std::uint32_t id) { return frames_[id] == frame; });
-    if (known != IdTable::kMissing) return known;
+    if (known != InternTable::kMissing) return known;
     if (frames_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different parser stacks", "use a less nested constraint", frame.node);
     const auto id = static_cast<std::uint32_t>(frames_.size());
     frames_.push_back(frame);
@@ -66,12 +66,12 @@ void Machine::enter(Config start, Configs& out) {
     while (!entering_.empty()) {
         const Config at = entering_.back();
         entering_.pop_back();
-        pool_.work().spend(kStepWork);
-        const Component& c = components_[at.node];
+        pool_.fuel().spend(kStepWork);
+        const AnalysedNode& c = components_[at.node];
         switch (c.kind) {
             case NodeKind::leaf:
                 if (c.expr == kEmpty) end(at.parent);
-                else if (pool_.alive(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
+                else if (pool_.is_nonempty(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
                 break;
             case NodeKind::sequence: {
                 const std::uint32_t i = at.state;
@@ -90,41 +90,41 @@ void Machine::enter(Config start, Configs& out) {
     }
 }
 
-void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t tape) {
-    if (forks_) {
-        end(frame, tape, out);
-        return enter_together(-1, out);
+void Machine::resume(std::uint32_t frame, Configs& out, std::uint32_t read_text) {
+    if (uses_gss_) {
+        end(frame, read_text, out);
+        return gss_close(-1, out);
     }
     if (is_sequence(frames_[frame])) enter(frames_[frame], out);
-    else resume_entry(frame, out, tape);
+    else resume_entry(frame, out, read_text);
 }
 
 // The same for what is no sequence.
-void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape) {
+void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read_text) {
     const Config at = frames_[frame];
     if (at.node != kDone && phase_of(at.state) == Phase::named) {
-        const Component& k = components_[at.node];
-        if (k.kind == NodeKind::array) return out.push_back({at.node, phase_state(Phase::after), after_unique(k, at.regs, tape), at.parent});
+        const AnalysedNode& k = components_[at.node];
+        if (k.kind == NodeKind::array) return out.push_back({at.node, phase_state(Phase::after), after_unique(k, at.regs, read_text), at.parent});
         const std::uint32_t label = rest_of(at.state) >> 8;
-        out.push_back({at.node, phase_state(Phase::colon, label << 8), after_key(k, at.regs, label, tape), at.parent});
+        out.push_back({at.node, phase_state(Phase::colon, label << 8), after_key(k, at.regs, label, read_text), at.parent});
     } else out.push_back(at);
 }
 
 void Machine::leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out) {
-    const std::uint32_t tape = tapes_.push(c.regs, read);
-    if (tapes_.size() > limits_.max_frames) throw over_limit(limits_.max_frames, "different texts of keys or items", "use shorter keys or unique items", c.node);
-    if (state == kEmpty) resume(c.parent, out, tape);
-    else out.push_back({c.node, state, tape, c.parent});
+    const std::uint32_t read_text = read_texts_.push(c.regs, read);
+    if (read_texts_.size() > limits_.max_frames) throw over_limit(limits_.max_frames, "different texts of keys or items", "use shorter keys or unique items", c.node);
+    if (state == kEmpty) resume(c.parent, out, read_text);
+    else out.push_back({c.node, state, read_text, c.parent});
 }
 
-// kInfinite: it may end inside the text.
+// kUnknownExpr: it may end inside the text.
 ExprId Machine::leaf_after(const Config& c, std::string_view text) {
     ExprId state = c.state;
-    if (pool_.is_word(state) || (pool_.is_lean(state) && pool_.ends_in(state, '"'))) return pool_.after(state, text);
+    if (pool_.is_strings(state) || (pool_.is_rowless(state) && pool_.ends_in(state, '"'))) return pool_.derivative_by(state, text);
     const ByteSet& follow = components_[c.node].follow;
     for (const char b : text) {
-        if (pool_.nullable(state) && follow.contains(static_cast<std::uint8_t>(b))) return kInfinite;
-        if ((state = pool_.next(state, static_cast<std::uint8_t>(b))) == kNone) return kNone;
+        if (pool_.nullable(state) && follow.contains(static_cast<std::uint8_t>(b))) return kUnknownExpr;
+        if ((state = pool_.derivative(state, static_cast<std::uint8_t>(b))) == kNone) return kNone;
     }
     return state;
 }
@@ -135,9 +135,9 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
     for (const Config& c : configs) {
         const bool leaf = is_leaf(c);
         const bool name = !leaf && c.node != kDone && components_[c.node].kind == NodeKind::object && phase_of(c.state) == Phase::key;
-        if (!leaf && !(name && pool_.is_word(rest_of(c.state)))) return false;
-        const ExprId next = leaf ? leaf_after(c, text) : pool_.after(rest_of(c.state), text);
-        if (next == kInfinite || next == kEmpty) return false;
+        if (!leaf && !(name && pool_.is_strings(rest_of(c.state)))) return false;
+        const ExprId next = leaf ? leaf_after(c, text) : pool_.derivative_by(rest_of(c.state), text);
+        if (next == kUnknownExpr || next == kEmpty) return false;
         if (next == kNone) continue;
         if (leaf) leaf_becomes(c, next, text, made);
         else if (pool_.nullable(next)) return false;
@@ -153,7 +153,7 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
 
 void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome) {
     if (is_leaf(config)) {  // the common case needs no list
-        const ExprId next = pool_.next(config.state, byte);
+        const ExprId next = pool_.derivative(config.state, byte);
         if (!pool_.nullable(config.state) || !components_[config.node].follow.contains(byte)) {
             if (next != kNone) leaf_becomes(config, next, {reinterpret_cast<const char*>(&byte), 1}, out);
             return;
@@ -167,19 +167,19 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
     Configs todo;
     todo.swap(todo_);
     todo.assign(1, config);
-    Gone gone;
+    VisitedSet visited;
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
-        pool_.work().spend(kStepWork);
-        if (gone.before(c)) continue;
+        pool_.fuel().spend(kStepWork);
+        if (visited.before(c)) continue;
         if (c.node == kDone) {
             outcome.popped = true;
             continue;
         }
         switch (components_[c.node].kind) {
             case NodeKind::leaf: {
-                const ExprId next = pool_.next(c.state, byte);
+                const ExprId next = pool_.derivative(c.state, byte);
                 if (next != kNone) leaf_becomes(c, next, {reinterpret_cast<const char*>(&byte), 1}, out);
                 if (pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) resume(c.parent, todo, c.regs);
                 break;
@@ -197,7 +197,7 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
 
 bool Machine::is_spaced(const Config& c) const {
     if (c.node == kDone) return false;
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || !k.punctuation->space) return false;
     for (const std::string* text : {&k.punctuation->open, &k.punctuation->comma, &k.punctuation->colon, &k.punctuation->close})
         if (is_space(byte_at(*text, 0))) return false;
@@ -205,27 +205,27 @@ bool Machine::is_spaced(const Config& c) const {
     return phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(rest_of(c.state) & 0xff));
 }
 
-void Machine::behind_space(const Config& c, Configs& out) {
-    const Component& k = components_[c.node];
+void Machine::after_space(const Config& c, Configs& out) {
+    const AnalysedNode& k = components_[c.node];
     if (k.kind == NodeKind::array) {
         if (may_have_item(k, c.regs)) enter_item(c, out);
     } else if (phase_of(c.state) == Phase::value) enter_value(c, rest_of(c.state), out);
     else enter_keys(c, out);
-    pool_.work().spend(kStepWork * (1 + out.size()));
+    pool_.fuel().spend(kStepWork * (1 + out.size()));
     if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", c.node);
 }
 
 bool Machine::may_close(const Config& c) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     return k.kind == NodeKind::object ? may_close(k, c.regs) : may_end(k, c.regs);
 }
 
 ByteSet Machine::begins(const Config& c) {
     ByteSet made;
     if (c.node == kDone) return made;
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     if (k.kind == NodeKind::leaf) {
-        made = pool_.live(c.state);
+        made = pool_.first(c.state);
         if (pool_.nullable(c.state)) made |= k.follow;
         return made;
     }
@@ -245,7 +245,7 @@ ByteSet Machine::begins(const Config& c) {
         switch (phase_of(c.state)) {
             case Phase::open: return ByteSet::range(byte_at(marks.open, rest), byte_at(marks.open, rest));
             case Phase::first: made.insert(byte_at(marks.close, 0)); return made;
-            case Phase::key: return pool_.live(rest);
+            case Phase::key: return pool_.first(rest);
             case Phase::colon: made.insert(byte_at(marks.colon, rest & 0xff)); return made;
             case Phase::gap:
             case Phase::value: return made;
@@ -261,9 +261,9 @@ ByteSet Machine::begins(const Config& c) {
     return k.alphabet;
 }
 
-bool Machine::matters(std::uint32_t frame, std::uint32_t tape, std::uint32_t further) {
+bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further) {
     const Config at = frames_[frame];
-    if (at.node == kFork || at.node == kDone || phase_of(at.state) != Phase::named) return true;
+    if (at.node == kGssNode || at.node == kDone || phase_of(at.state) != Phase::named) return true;
     auto found = watched_.find(frame);
     if (found == watched_.end()) {
         const bool keys = components_[at.node].kind == NodeKind::object;
@@ -271,10 +271,10 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t tape, std::uint32_t fur
         if (watched_.size() >= kMostKept) watched_.clear();
         found = watched_.emplace(frame, watched).first;
     }
-    if (found->second == kInfinite) return true;
-    const std::string text = tapes_.text(tape);
+    if (found->second == kAllTexts) return true;
+    const std::string text = read_texts_.text(read_text);
     ExprId state = texts_.expr(found->second);
-    for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool_.next(state, static_cast<std::uint8_t>(*b));
+    for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool_.derivative(state, static_cast<std::uint8_t>(*b));
     return state != kNone;
 }
 
@@ -283,8 +283,8 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t tape, std::uint32_t fur
 void Machine::settle(Configs& configs, std::uint32_t further) {
     bool changed = false;
     for (Config& c : configs) {
-        if (c.regs <= Tapes::kOther || !is_leaf(c) || matters(c.parent, c.regs, further)) continue;
-        c.regs = Tapes::kOther;
+        if (c.regs <= ReadTexts::kOther || !is_leaf(c) || matters(c.parent, c.regs, further)) continue;
+        c.regs = ReadTexts::kOther;
         changed = true;
     }
     if (!changed || configs.size() == 1) return;
@@ -293,10 +293,10 @@ void Machine::settle(Configs& configs, std::uint32_t further) {
 }
 
 Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) {
-    if (forks_) return step_together(from, byte, out);
+    if (uses_gss_) return gss_step(from, byte, out);
     out.clear();
     Outcome outcome;
-    pool_.work().spend(kStepWork * from.size());
+    pool_.fuel().spend(kStepWork * from.size());
     for (const Config& c : from) at_node(c.node, [&] { step(c, byte, out, outcome); });
     if (std::adjacent_find(out.begin(), out.end(), std::greater_equal<>()) != out.end()) {
         std::sort(out.begin(), out.end());
@@ -306,25 +306,25 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
 }
 
 bool Machine::accepting(const Config& config) {
-    if (forks_) {
+    if (uses_gss_) {
         const bool done = is_leaf(config) ? pool_.nullable(config.state) : is_sequence(config) && may_skip_rest(config);
         return config.node == kDone || (done && may_end_at(config.parent));
     }
     if (config.node == kDone) return true;
     if (!is_leaf(config) || !pool_.nullable(config.state)) return false;  // nearly always
     Configs todo{config};
-    Gone gone;
+    VisitedSet visited;
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
-        if (gone.before(c)) continue;
+        if (visited.before(c)) continue;
         if (c.node == kDone) return true;
         if (is_leaf(c) && pool_.nullable(c.state)) resume(c.parent, todo, c.regs);
     }
     return false;
 }
 
-std::uint32_t Machine::value_cost(const Value& value) const {
+std::uint32_t Machine::value_cost(const Readings& value) const {
     std::uint32_t least = kInfinite;
     for (const Reading& r : value) least = std::min(least, components_[r.node].cost);
     return least;
@@ -332,7 +332,7 @@ std::uint32_t Machine::value_cost(const Value& value) const {
 
 std::uint32_t Machine::local_cost(const Config& c) {
     if (c.node == kDone) return 0;
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     switch (k.kind) {
         case NodeKind::leaf: return pool_.shortest(c.state);
         case NodeKind::sequence: return k.tail_cost[c.state];
@@ -354,7 +354,7 @@ std::uint32_t Machine::frame_cost(std::uint32_t id) {
         const std::size_t before = unknown.size();
         std::uint32_t least = kInfinite;
         below.clear();
-        if (costs[at] == kUnknownCost) members(frame.node == kFork ? at : frame.parent, below);
+        if (costs[at] == kUnknownCost) members(frame.node == kGssNode ? at : frame.parent, below);
         for (std::uint32_t one : below) {
             if (costs[one] == kUnknownCost) unknown.push_back(one);
             else least = std::min(least, costs[one]);
@@ -362,7 +362,7 @@ std::uint32_t Machine::frame_cost(std::uint32_t id) {
         if (unknown.size() > before) continue;
         unknown.pop_back();
         if (costs[at] != kUnknownCost) continue;
-        const std::uint32_t cost = frame.node == kFork ? least : sum(local_cost(frame), least);
+        const std::uint32_t cost = frame.node == kGssNode ? least : sum(local_cost(frame), least);
         costs[at] = cost == kUnknownCost ? kInfinite : cost;
     }
     return costs[id];
@@ -376,7 +376,7 @@ std::uint32_t Machine::cost(const Config& config) {
 std::uint32_t Machine::cheapest(const Configs& configs, Configs& out) {
     std::uint32_t least = kInfinite;
     out.clear();
-    pool_.work().spend(kStepWork * configs.size());
+    pool_.fuel().spend(kStepWork * configs.size());
     for (const Config& c : configs) {
         const std::uint32_t all = cost(c);
         if (all < least) out.clear();
@@ -393,12 +393,12 @@ int Machine::best_byte(const Configs& configs) {
     const std::uint32_t target = cheapest(configs, todo);
     if (target == 0 || target == kInfinite) return -1;
     int best = -1;
-    Gone gone;
+    VisitedSet visited;
     while (!todo.empty()) {
         const Config c = todo.back();
         todo.pop_back();
-        pool_.work().spend(kStepWork);
-        if (c.node == kDone || gone.before(c) || cost(c) > target) continue;
+        pool_.fuel().spend(kStepWork);
+        if (c.node == kDone || visited.before(c) || cost(c) > target) continue;
         int byte = -1;
         const NodeKind kind = components_[c.node].kind;
         if (kind == NodeKind::leaf) {

@@ -11,9 +11,9 @@
 // number of an interned record. In grammars that call themselves frames fork where paths meet (gss.cpp).
 //
 // Where a key may come there is one configuration for the trie of fixed names, and a leaf for each class of open
-// keys, above a frame that waits for the name. Such a leaf has the tape of what it read in its register; what came
-// before is taken out of the class's expression. A walk that does not start at a leaf's beginning knows no tape, and
-// says so (`unsure`) where the text would matter.
+// keys, above a frame that waits for the name. Such a leaf has the read text of what it read in its register; what came
+// before is taken out of the class's expression. A walk that does not start at a leaf's beginning knows no read text, and
+// says so (`context_dependent`) where the text would matter.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,19 @@
 
 namespace guideway {
 
+// What the fields of a configuration or frame mean, by the kind of its node:
+//
+//   node          state                                     regs
+//   leaf          its expression                            the text read so far (ReadTexts); 0: not known
+//   sequence      number of the part that comes next        0
+//   alternative   never a configuration
+//   object        phase_state(phase, rest); rest: the       where `direct`: a position (ordered) or the bits of the
+//                 label or the bytes of punctuation read    properties that came; else a record (CounterRecords)
+//   array         the same; rest: bytes of punctuation      where `direct`: the number of items; else a record
+//   kDone         0                                         0
+//   kGssNode      a record: the frames that it unites       their number
+//
+// `parent` is the frame to return to, kBottom at the end.
 struct Config {
     std::uint32_t node, state, regs, parent;
     friend bool operator==(const Config&, const Config&) = default;
@@ -58,17 +71,17 @@ struct ConfigsHash {
 };
 
 inline constexpr std::uint32_t kDone = 0xffffffff;
-inline constexpr std::uint32_t kFork = 0xfffffffe;  // a frame that represents several: record `state`, of `regs` frames
+inline constexpr std::uint32_t kGssNode = 0xfffffffe;  // a frame that represents several: record `state`, of `regs` frames
 
 // Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many paths lead to
 // the same few configurations, and each must be gone once.
-class Gone {
+class VisitedSet {
 public:
     bool before(const Config& c) { return ++count_ > kFew && !add(c); }
 
 private:
     static constexpr std::size_t kFew = 64;
-    static constexpr Config kFree{kFork, 0, 0, 0};  // no configuration has this node
+    static constexpr Config kFree{kGssNode, 0, 0, 0};  // no configuration has this node
 
     // False: it was there.
     bool add(const Config& c) {
@@ -95,17 +108,19 @@ private:
 };
 
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
+inline constexpr std::uint32_t kNoCounters = 0xffffffff;  // the counters of an item that may not come
+inline constexpr std::uint32_t kAllTexts = 0xffffffff;    // instead of a set of texts: each text matters
 inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
 
 // What an object has before it, from an entry on.
-struct Ahead {
+struct EntrySuffixCost {
     std::uint32_t cost = kInfinite;               // of the entry: key, colon and value; kInfinite: it cannot be completed
     std::uint32_t next_required = 0, next_live = 0;  // the first such property from here on
     std::uint32_t required_cost = 0;              // of all required ones from here on, each with a comma
 };
 
 // A grammar node with what the analysis found out about it.
-struct Component : Node {
+struct AnalysedNode : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
     bool nullable = false;
     ByteSet first, follow;
@@ -117,49 +132,49 @@ struct Component : Node {
     std::uint32_t record_words = 0;       // of a record
     List<std::uint32_t> open_leaf;        // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
-    std::shared_ptr<const ItemPlan> item_plan;     // array with counters
-    List<Ahead> ahead;                    // object: by entry, and one more
+    std::shared_ptr<const ItemCosts> item_plan;     // array with counters
+    List<EntrySuffixCost> ahead;                    // object: by entry, and one more
     List<std::uint32_t> tail_cost;        // sequence: parts from i on; array: items of the prefix before i
 
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };
 
 // Leaves that the machines of one store share: most grammars hold the same few.
-class Leaves {
+class SharedLeaves {
 public:
     // The one that equals a finished leaf; it stays where it is.
-    const Component* keep(Component&& leaf);
-    std::size_t bytes() const { return kept_.size() * sizeof(Component) + ids_.bytes(); }
+    const AnalysedNode* keep(AnalysedNode&& leaf);
+    std::size_t bytes() const { return kept_.size() * sizeof(AnalysedNode) + ids_.bytes(); }
 
 private:
-    std::deque<Component> kept_;
-    IdTable ids_;
+    std::deque<AnalysedNode> kept_;
+    InternTable ids_;
 };
 
 // The components of a machine, by number.
-class Components {
+class AnalysedNodes {
 public:
     // `leaves`: where leaves are kept, longer than this; null: all are its own.
-    explicit Components(std::vector<Component>&& all, Leaves* leaves = nullptr);
-    const Component& operator[](std::uint32_t number) const { return *at_[number]; }
+    explicit AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leaves = nullptr);
+    const AnalysedNode& operator[](std::uint32_t number) const { return *at_[number]; }
     std::size_t size() const { return at_.size(); }
     // Sets the ids of the nodes that it owns: f(component).
     template <class F>
     void name(F&& f) {
-        for (Component& c : own_) c.id = f(c);
+        for (AnalysedNode& c : own_) c.id = f(c);
     }
 
 private:
-    std::vector<Component> own_;
-    std::vector<const Component*> at_;
+    std::vector<AnalysedNode> own_;
+    std::vector<const AnalysedNode*> at_;
 };
 
 // Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
-std::vector<Component> analyse(Program&& program, ExprPool& pool);
+std::vector<AnalysedNode> analyse(Program&& program, ExprPool& pool);
 
 // The components of a machine that is made late (composite_language.h), and which of them is the root.
-struct Parts {
-    std::vector<Component> components;
+struct AnalysedGrammar {
+    std::vector<AnalysedNode> components;
     std::uint32_t root;
 };
 
@@ -172,16 +187,16 @@ struct MachineLimits {
 // What else a step found out about a configuration that is on the bottom frame.
 struct Outcome {
     bool popped = false;  // the component has ended: the frame below would have to take the byte
-    bool unsure = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
+    bool context_dependent = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
 };
 
 // What finds stacks, records and texts, and what stacks cost.
 struct MachineTables {
-    Index frames, records, tapes;
+    DroppableIndex frames, records, read_texts;
     std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not computed yet
 
     void forget() {
-        for (Index* one : {&frames, &records, &tapes}) one->forget();
+        for (DroppableIndex* one : {&frames, &records, &read_texts}) one->forget();
         costs = {};
     }
 };
@@ -189,7 +204,7 @@ struct MachineTables {
 class Machine {
 public:
     // `tables` outlive this; they may be emptied between two calls.
-    Machine(Components components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits = {});
+    Machine(AnalysedNodes components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits = {});
 
     void start(Configs& out);
     // Adds what `config` becomes by `byte`.
@@ -197,8 +212,8 @@ public:
     Outcome step_all(const Configs& from, std::uint8_t byte, Configs& out);
     // By a byte, in place, where it only stays in its leaf, of which nothing is noted; false: more happens, nothing has changed.
     bool step_within(Config& c, std::uint8_t byte) {
-        if (!is_leaf(c) || (c.regs != Tapes::kUnknown && c.regs != Tapes::kOther)) return false;
-        const ExprId next = pool_.next(c.state, byte);
+        if (!is_leaf(c) || (c.regs != ReadTexts::kUnknown && c.regs != ReadTexts::kOther)) return false;
+        const ExprId next = pool_.derivative(c.state, byte);
         if (next <= kEmpty || (pool_.nullable(c.state) && components_[c.node].follow.contains(byte))) return false;
         c.state = next;
         return true;
@@ -206,7 +221,7 @@ public:
     // Whether `step_inside` may be called (not where paths that meet are joined at each byte), and is worth it: for a leaf
     // alone that is not lean, `step_within` is as quick.
     bool may_step_inside(const Configs& configs) const {
-        return !forks_ && (configs.size() != 1 || !is_leaf(configs[0]) || pool_.is_lean(configs[0].state));
+        return !uses_gss_ && (configs.size() != 1 || !is_leaf(configs[0]) || pool_.is_rowless(configs[0].state));
     }
     // Only where `may_step_inside`: by several bytes where every configuration continues inside a leaf or a fixed name, or ends
     // for good; false: more may happen, nothing has changed.
@@ -216,12 +231,12 @@ public:
     void settle(Configs& configs, std::uint32_t further);
     // Whether the cost of a configuration may exceed the length of its completion, because it does not know the text read.
     bool recalls() const { return recalls_; }
-    // Adds what continues once the component above `frame` has ended; `tape`: what it read, where that is known.
-    void resume(std::uint32_t frame, Configs& out, std::uint32_t tape = Tapes::kUnknown);
+    // Adds what continues once the component above `frame` has ended; `read_text`: what it read, where that is known.
+    void resume(std::uint32_t frame, Configs& out, std::uint32_t read_text = ReadTexts::kUnknown);
     // The same above many frames, joined; for grammars that call themselves.
     void resume_all(const std::vector<std::uint32_t>& frames, Configs& out);
     std::uint32_t size() const { return static_cast<std::uint32_t>(components_.size()); }
-    bool forks() const { return forks_; }
+    bool forks() const { return uses_gss_; }
     // The number of a frame, and the frame; those that one represents.
     std::uint32_t push(const Config& frame);
     const Config& frame(std::uint32_t id) const { return frames_[id]; }
@@ -234,7 +249,7 @@ public:
     // The smallest byte that begins a shortest completion of the set; -1 if it is complete already.
     int best_byte(const Configs& configs);
 
-    const Component& component(std::uint32_t node) const { return components_[node]; }
+    const AnalysedNode& component(std::uint32_t node) const { return components_[node]; }
     // Gives its components, if they are its own, their names in the memo of runs, once: f(component) -> id.
     template <class F>
     void name(F&& f) {
@@ -244,16 +259,16 @@ public:
     // Whether it is where white space changes nothing but that values or keys may begin after it.
     bool is_spaced(const Config& c) const;
     // Adds the successors by white space of a configuration before a key, value or item, except itself.
-    void behind_space(const Config& c, Configs& out);
+    void after_space(const Config& c, Configs& out);
     // Whether an object or array that is before its first entry or after one may end there.
     bool may_close(const Config& c);
     // Whether an object may have this entry next.
     bool may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     // The same of many with fixed names; good until something is cached.
-    class Openings {
+    class AllowedKeys {
     public:
-        Openings(Machine& machine, std::uint32_t node, std::uint32_t regs);
-        Openings(const Openings&) = delete;  // it points into itself
+        AllowedKeys(Machine& machine, std::uint32_t node, std::uint32_t regs);
+        AllowedKeys(const AllowedKeys&) = delete;  // it points into itself
         bool operator()(std::uint32_t label) const {
             if (k_.bounded) return machine_.may_open(node_, regs_, label);
             if (!k_.is_live(label)) return false;
@@ -262,19 +277,19 @@ public:
 
     private:
         Machine& machine_;
-        const Component& k_;
+        const AnalysedNode& k_;
         std::uint32_t node_, regs_, first_ = 0, last_ = 0;
         const std::uint32_t* bits_ = nullptr;  // entries that came
     };
     // Where an object is after the value of an entry, if what its entries hold does not matter to it.
-    Config behind_value(const Config& c, std::uint32_t label);
+    Config after_value(const Config& c, std::uint32_t label);
     // The bytes that a configuration can continue with, and perhaps more.
     ByteSet begins(const Config& c);
     bool is_leaf(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::leaf; }
     bool is_sequence(const Config& c) const { return c.node != kDone && components_[c.node].kind == NodeKind::sequence; }
     std::size_t frame_count() const { return frames_.size(); }
     // Stacks, records and bytes of texts that were met on the way; they only grow.
-    std::size_t learned() const { return frames_.size() + records_.size() + tapes_.size() + texts_.size() + used_.size(); }
+    std::size_t learned() const { return frames_.size() + records_.size() + read_texts_.size() + texts_.size() + used_.size(); }
     ExprPool& pool() { return pool_; }
 
 private:
@@ -282,24 +297,24 @@ private:
     // Adds what is at the first byte of a node, or (a sequence) of its part number `state`.
     void enter(Config start, Configs& out);
     // The same of a value or item after the byte of a step.
-    void enter_behind(std::uint32_t node, const Config& frame, Configs& out) {
+    void enter_after(std::uint32_t node, const Config& frame, Configs& out) {
         if (defers_) deferred_.emplace_back(node, push(frame));
         else enter({node, 0, 0, push(frame)}, out);
     }
     void leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out);
     ExprId leaf_after(const Config& c, std::string_view text);
-    void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t tape);
+    void resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read_text);
 
     // gss.cpp
     void prepare_forks();
     std::uint32_t fork(const std::vector<std::uint32_t>& frames, unsigned depth = 0);
-    void end(std::uint32_t frame, std::uint32_t tape, Configs& out);
+    void end(std::uint32_t frame, std::uint32_t read_text, Configs& out);
     void wait(std::uint32_t node, std::uint32_t frame, int byte);
     void wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte);
     void wait_sequences(int byte);
-    void enter_together(int byte, Configs& out);  // `byte`: only what can begin with it; -1: everything
+    void gss_close(int byte, Configs& out);  // `byte`: only what can begin with it; -1: everything
     void join(Configs& configs);
-    Outcome step_together(const Configs& from, std::uint8_t byte, Configs& out);
+    Outcome gss_step(const Configs& from, std::uint8_t byte, Configs& out);
     bool may_end_at(std::uint32_t frame);
     void enter_rest(const Config& c, Configs& out);
     bool may_skip_rest(const Config& c) const;
@@ -311,15 +326,15 @@ private:
     void enter_keys(const Config& c, Configs& out);
     void enter_keys_anew(const Config& c, Configs& out);
     void enter_value(const Config& c, std::uint32_t label, Configs& out);
-    std::uint32_t after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks);
-    std::uint32_t after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape);
-    ExprId open_keys(const Component& k, std::uint32_t regs, std::uint32_t label);
-    bool seen(const Component& k, std::uint32_t regs, std::uint32_t label);
-    std::uint32_t position(const Component& k, std::uint32_t regs);
+    std::uint32_t after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks);
+    std::uint32_t after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text);
+    ExprId open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label);
+    bool seen(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label);
+    std::uint32_t position(const AnalysedNode& k, std::uint32_t regs);
     bool may_open_some(std::uint32_t node, std::uint32_t regs);
     ExprId keys(std::uint32_t node);
     bool may_continue(std::uint32_t node, std::uint32_t regs);
-    bool may_close(const Component& k, std::uint32_t regs);
+    bool may_close(const AnalysedNode& k, std::uint32_t regs);
     std::uint32_t watched_keys(const Config& named, std::uint32_t further);
     struct Cover {  // demands that entries can meet: all at once; by several entries each; perhaps
         std::uint64_t sure = 0, twice = 0, possible = 0;
@@ -340,7 +355,7 @@ private:
     };
     Offer offer(std::uint32_t node, std::uint32_t regs);
     std::uint32_t rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
-    void find_rests(const Component& k, std::uint32_t from, Offer&& all);
+    void find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all);
     LabelDistance find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t object_cost(const Config& c);
     int object_best_byte(const Config& c, Configs& instead);
@@ -348,37 +363,37 @@ private:
     // array.cpp
     void step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome);
     void enter_item(const Config& c, Configs& out);
-    std::uint32_t after_item(const Component& k, std::uint32_t regs, std::uint64_t marks);
-    std::uint32_t used_with(std::uint32_t set, std::uint32_t tape);
-    std::uint32_t after_unique(const Component& k, std::uint32_t regs, std::uint32_t tape);
-    std::uint32_t items_so_far(const Component& k, std::uint32_t regs);
-    const std::vector<std::uint32_t>& leaves_at(const Component& k, std::uint32_t regs);
+    std::uint32_t after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks);
+    std::uint32_t used_with(std::uint32_t set, std::uint32_t read_text);
+    std::uint32_t after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text);
+    std::uint32_t items_so_far(const AnalysedNode& k, std::uint32_t regs);
+    const std::vector<std::uint32_t>& leaves_at(const AnalysedNode& k, std::uint32_t regs);
     std::uint32_t watched_items(const Config& named, std::uint32_t further);
-    ExprId unused(const Component& k, std::uint32_t regs, std::uint32_t leaf);
-    bool may_have_item(const Component& k, std::uint32_t regs);
-    bool may_end(const Component& k, std::uint32_t regs);
-    std::uint32_t items_cost(const Component& k, std::uint32_t regs);
-    std::uint32_t item_and_rest(const Component& k, std::uint32_t regs);
+    ExprId unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf);
+    bool may_have_item(const AnalysedNode& k, std::uint32_t regs);
+    bool may_end(const AnalysedNode& k, std::uint32_t regs);
+    std::uint32_t items_cost(const AnalysedNode& k, std::uint32_t regs);
+    std::uint32_t item_and_rest(const AnalysedNode& k, std::uint32_t regs);
     std::uint32_t array_cost(const Config& c);
     int array_best_byte(const Config& c, Configs& instead);
 
-    bool matters(std::uint32_t frame, std::uint32_t tape, std::uint32_t further);
-    std::uint32_t value_cost(const Value& value) const;
+    bool matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_t further);
+    std::uint32_t value_cost(const Readings& value) const;
     std::uint32_t local_cost(const Config& c);
     std::uint32_t frame_cost(std::uint32_t id);
 
-    Components components_;
+    AnalysedNodes components_;
     std::uint32_t root_;
     bool recalls_ = false, named_ = false;
     ExprPool& pool_;
     MachineLimits limits_;
-    std::vector<ExprId> keys_;  // by node: all fixed names of the object, each ending in the label of its entry; kInfinite: not made yet
+    std::vector<ExprId> keys_;  // by node: all fixed names of the object, each ending in the label of its entry; kUnknownExpr: not made yet
     MachineTables& tables_;
-    PieceVector<Config> frames_;
-    Records records_;
-    Tapes tapes_;
-    TextSets texts_;
-    std::unordered_map<std::uint64_t, std::uint32_t> used_;          // by set and tape: the set with that text
+    ArenaVector<Config> frames_;
+    CounterRecords records_;
+    ReadTexts read_texts_;
+    UsedValues texts_;
+    std::unordered_map<std::uint64_t, std::uint32_t> used_;          // by set and read text: the set with that text
     std::unordered_map<std::uint64_t, std::uint32_t> entries_cost_;  // by node and register
     struct {
         std::uint32_t node = kDone, regs = 0;
@@ -394,24 +409,24 @@ private:
         ExprId state = kNone;
         LabelDistance label{};
     } best_label_;  // the same
-    std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter; kInfinite: all do
+    std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter, or kAllTexts
     KeyLengths key_lengths_;
     Configs todo_, entering_, inside_;
     Config keys_place_{kDone, 0, 0, 0};  // where keys were entered last, and as what
     Configs keys_entered_;
-    bool forks_ = false;                               // the grammar calls itself in ways that meet: paths are followed together
-    std::vector<std::uint32_t> rank_, ranked_, turns_;  // turns: a heap of ranks whose nodes wait
+    bool uses_gss_ = false;                               // the grammar calls itself in ways that meet: paths are followed together
+    std::vector<std::uint32_t> topological_rank_, ranked_, worklist_;  // turns: a heap of ranks whose nodes wait
     std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
-    std::unordered_map<std::uint32_t, std::uint32_t> fork_ids_;  // by the record of what was to be forked
+    std::unordered_map<std::uint32_t, std::uint32_t> gss_node_ids_;  // by the record of what was to be forked
     unsigned factored_ = 0;
     bool defers_ = false;                                           // values and items are entered when the step is done
     std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;  // these: nodes, and the frames above which
     Configs sequences_;                                // frames of sequences to continue with
-    struct Together {  // kept between steps, so that none has to ask for memory
+    struct GssScratch {  // kept between steps, so that none has to ask for memory
         std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to continue above, and what was read
         Configs waiting, entered;
         std::vector<std::uint32_t> frames;
-    } together_;
+    } gss_scratch_;
 };
 
 // States of objects and arrays: a phase, and what it needs.

@@ -18,23 +18,23 @@ enum Word : std::size_t { kCount, kMet, kMetHigh, kClasses };
 
 std::uint64_t met(const std::uint32_t* record) { return record[kMet] | std::uint64_t{record[kMetHigh]} << 32; }
 
-std::size_t seen_word(const Component& k) { return kClasses + 2 * (k.entries.size() - k.fixed); }
-std::size_t unknown_word(const Component& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
-std::size_t used_word(const Component& k, std::uint32_t label) { return unknown_word(k, label) + 1; }
+std::size_t seen_word(const AnalysedNode& k) { return kClasses + 2 * (k.entries.size() - k.fixed); }
+std::size_t unknown_word(const AnalysedNode& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
+std::size_t used_word(const AnalysedNode& k, std::uint32_t label) { return unknown_word(k, label) + 1; }
 
 }  // namespace
 
-bool Machine::seen(const Component& k, std::uint32_t regs, std::uint32_t label) {
+bool Machine::seen(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
     if (k.direct) return regs >> label & 1;
     return records_.at(regs, k.record_words)[seen_word(k) + label / 32] >> (label % 32) & 1;
 }
 
-std::uint32_t Machine::position(const Component& k, std::uint32_t regs) {
+std::uint32_t Machine::position(const AnalysedNode& k, std::uint32_t regs) {
     return k.direct ? regs : records_.at(regs, k.record_words)[seen_word(k)];
 }
 
 // The register after an entry that is read in a way that bears `marks`.
-std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
+std::uint32_t Machine::after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
     const auto label = static_cast<std::uint32_t>(&entry - k.entries.begin());
     if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
     auto record = records_.copy(regs, k.record_words);
@@ -51,21 +51,21 @@ std::uint32_t Machine::after_entry(const Component& k, std::uint32_t regs, const
 }
 
 // The register once an open key has been read; one that matters to nothing is as if it had not come.
-std::uint32_t Machine::after_key(const Component& k, std::uint32_t regs, std::uint32_t label, std::uint32_t tape) {
-    if (tape == Tapes::kOther) return regs;
+std::uint32_t Machine::after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text) {
+    if (read_text == ReadTexts::kOther) return regs;
     auto record = records_.copy(regs, k.record_words);
-    if (tape == Tapes::kUnknown) ++record[unknown_word(k, label)];
-    else record[used_word(k, label)] = used_with(record[used_word(k, label)], tape);
+    if (read_text == ReadTexts::kUnknown) ++record[unknown_word(k, label)];
+    else record[used_word(k, label)] = used_with(record[used_word(k, label)], read_text);
     return records_.intern(record);
 }
 
 // What is left of a class of open keys; of its unknown last key nothing is taken out.
-ExprId Machine::open_keys(const Component& k, std::uint32_t regs, std::uint32_t label) {
+ExprId Machine::open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
     return texts_.without(k.entries[label].key, records_.at(regs, k.record_words)[used_word(k, label)]);
 }
 
 bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     if (!k.is_live(label)) return false;
     if (label >= k.fixed) {
         if (k.ordered && k.ahead[position(k, regs)].next_required != k.fixed) return false;
@@ -75,7 +75,7 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
         if (!key_lengths_.has_more(k.entries[label].key, used, hidden)) return false;
         if (!k.bounded) return true;
         if (const auto known = can_complete_by(node, regs, label)) return *known;
-        return value_and_rest(node, after_key(k, regs, label, Tapes::kUnknown), label) != kInfinite;
+        return value_and_rest(node, after_key(k, regs, label, ReadTexts::kUnknown), label) != kInfinite;
     }
     if (!k.ordered) {
         if (seen(k, regs, label)) return false;
@@ -88,10 +88,10 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
     return value_and_rest(node, regs, label) != kInfinite;
 }
 
-// Which unmet demands the entries that may still come can meet, except the entry `label` (kInfinite: no exception).
+// Which unmet demands the entries that may still come can meet, except the entry `label` (kNoLabel: no exception).
 // Entries are independent of each other where their number has no maximum.
 Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     const auto add = [&](std::uint32_t entry, Cover& to) {
         std::uint64_t all = 0;
         bool one = entry < k.fixed;  // one reading bears all marks of the entry; an open class may have no more keys
@@ -112,8 +112,8 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
     };
     if (k.ordered) {
         Cover made;
-        for (std::uint32_t i = k.ahead[label == kInfinite ? position(k, regs) : std::min(label + 1, k.fixed)].next_live; i < k.fixed; i = k.ahead[i + 1].next_live) {
-            pool_.work().spend(1);
+        for (std::uint32_t i = k.ahead[label == kNoLabel ? position(k, regs) : std::min(label + 1, k.fixed)].next_live; i < k.fixed; i = k.ahead[i + 1].next_live) {
+            pool_.fuel().spend(1);
             add(i, made);
         }
         add_open(made);
@@ -123,7 +123,7 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
         cover_.node = kDone;  // until it is complete
         cover_.all = {};
         cover_.sure.assign(k.fixed, 0);
-        pool_.work().spend(k.entries.size());
+        pool_.fuel().spend(k.entries.size());
         for (std::uint32_t i = k.ahead[0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
             if (!seen(k, regs, i)) cover_.sure[i] = add(i, cover_.all);
         add_open(cover_.all);
@@ -135,14 +135,14 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
     return made;
 }
 
-// Whether an object can be completed once the entry `label` has come, read in a way that bears `marks`; kInfinite: no entry
+// Whether an object can be completed once the entry `label` has come, read in a way that bears `marks`; kNoLabel: no entry
 // comes. Without a value: the plan of all entries decides. Marks
 // of absent properties and a number of marks below all of them are left to the plan.
 std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     const std::uint32_t* const record = records_.at(regs, k.record_words);
     const bool all_demands = !k.misses && k.least == static_cast<std::uint32_t>(std::popcount(k.demands)) && k.least <= k.most;
-    if (!k.demands || !all_demands || k.maximum != kInfinite || record[kCount] + (label != kInfinite) < k.minimum) return std::nullopt;
+    if (!k.demands || !all_demands || k.maximum != kInfinite || record[kCount] + (label != kNoLabel) < k.minimum) return std::nullopt;
     const std::uint64_t unmet = k.demands & ~met(record) & ~marks;
     if (!unmet) return true;
     const Cover open = cover(node, regs, label);
@@ -163,7 +163,7 @@ std::optional<bool> Machine::can_complete_by(std::uint32_t node, std::uint32_t r
     return made;
 }
 
-Machine::Openings::Openings(Machine& machine, std::uint32_t node, std::uint32_t regs)
+Machine::AllowedKeys::AllowedKeys(Machine& machine, std::uint32_t node, std::uint32_t regs)
     : machine_(machine), k_(machine.components_[node]), node_(node), regs_(regs) {
     if (k_.bounded) return;
     if (k_.ordered) {
@@ -172,7 +172,7 @@ Machine::Openings::Openings(Machine& machine, std::uint32_t node, std::uint32_t 
     } else bits_ = k_.direct ? &regs_ : machine.records_.at(regs, k_.record_words) + seen_word(k_);
 }
 
-bool Machine::may_close(const Component& k, std::uint32_t regs) {
+bool Machine::may_close(const AnalysedNode& k, std::uint32_t regs) {
     if (k.bounded) {
         const std::uint32_t* record = records_.at(regs, k.record_words);
         if (record[kCount] < k.minimum) return false;
@@ -190,15 +190,15 @@ bool Machine::may_close(const Component& k, std::uint32_t regs) {
 
 // Whether a fixed name may come.
 bool Machine::may_open_some(std::uint32_t node, std::uint32_t regs) {
-    const Component& k = components_[node];
-    const Openings opens(*this, node, regs);
+    const AnalysedNode& k = components_[node];
+    const AllowedKeys opens(*this, node, regs);
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
         if (opens(i)) return true;
     return false;
 }
 
 bool Machine::may_continue(std::uint32_t node, std::uint32_t regs) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
         if (may_open(node, regs, i)) return true;
     return may_open_some(node, regs);
@@ -206,8 +206,8 @@ bool Machine::may_continue(std::uint32_t node, std::uint32_t regs) {
 
 // Made when the object is first entered: most of a large grammar's are not.
 ExprId Machine::keys(std::uint32_t node) {
-    if (keys_[node] != kInfinite) return keys_[node];
-    const Component& k = components_[node];
+    if (keys_[node] != kUnknownExpr) return keys_[node];
+    const AnalysedNode& k = components_[node];
     std::vector<std::pair<ExprId, std::uint32_t>> names;
     for (std::uint32_t i = 0; i < k.fixed; ++i)
         if (k.is_live(i)) names.emplace_back(k.entries[i].key, i);
@@ -230,14 +230,14 @@ void Machine::enter_keys_anew(const Config& c, Configs& out) {
     if (may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, keys(c.node)), c.regs, c.parent});
     for (std::uint32_t i = components_[c.node].fixed; i < components_[c.node].entries.size(); ++i) {
         if (!may_open(c.node, c.regs, i)) continue;
-        const Component& k = components_[c.node];
+        const AnalysedNode& k = components_[c.node];
         if (records_.at(c.regs, k.record_words)[unknown_word(k, i)]) out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
-        else out.push_back({k.open_leaf[i - k.fixed], open_keys(k, c.regs, i), Tapes::kStart, push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
+        else out.push_back({k.open_leaf[i - k.fixed], open_keys(k, c.regs, i), ReadTexts::kStart, push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
     }
 }
 
 void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     const Entry& entry = k.entries[label];
     for (const Reading& r : entry.value) {
         if (components_[r.node].cost == kInfinite) continue;
@@ -245,12 +245,12 @@ void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
         if (known == false) continue;
         const std::uint32_t regs = after_entry(k, c.regs, entry, r.marks);
         if (!known && entries_cost(c.node, regs) == kInfinite) continue;
-        enter_behind(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
+        enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
 
-Config Machine::behind_value(const Config& c, std::uint32_t label) {
-    const Component& k = components_[c.node];
+Config Machine::after_value(const Config& c, std::uint32_t label) {
+    const AnalysedNode& k = components_[c.node];
     return {c.node, phase_state(Phase::after), after_entry(k, c.regs, k.entries[label], 0), c.parent};
 }
 
@@ -258,15 +258,15 @@ Config Machine::behind_value(const Config& c, std::uint32_t label) {
 bool Machine::name_goes_on(const Config& c, ExprId state, ExprId next) {
     if (pool_.leads_as_far(state, next)) return true;
     const std::uint32_t last = pool_.last_label(next, true);  // mostly still to come: texts follow the schema's order
-    if (last == kInfinite) return false;
+    if (last == kNoLabel) return false;
     if (may_open(c.node, c.regs, last)) return true;
     const auto& reach = pool_.labels(next);
-    const Openings opens(*this, c.node, c.regs);
+    const AllowedKeys opens(*this, c.node, c.regs);
     return std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
 }
 
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
-    const ExprId next = pool_.next(state, byte);
+    const ExprId next = pool_.derivative(state, byte);
     if (next == kNone) return;
     if (name_goes_on(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     pool_.each_accepted_label(next, [&](std::uint32_t label) {
@@ -275,7 +275,7 @@ void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs
 }
 
 void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     const Punctuation& marks = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
@@ -315,7 +315,7 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
             return;
         case Phase::key: return step_key(c, rest, byte, out);
         case Phase::second:
-            outcome.unsure |= pool_.next(open_keys(k, c.regs, rest), byte) != kNone;
+            outcome.context_dependent |= pool_.derivative(open_keys(k, c.regs, rest), byte) != kNone;
             return;
         case Phase::colon: {
             const std::uint32_t label = rest >> 8, at = rest & 0xff;
@@ -341,7 +341,7 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
 
 // The cost of all entries that are still needed, each with a comma; kInfinite: the object cannot be completed.
 std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     if (k.ordered && !k.bounded) return k.ahead[position(k, regs)].required_cost;
     if (!k.bounded) {
         std::uint32_t total = 0;
@@ -360,7 +360,7 @@ std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
 }
 
 Machine::Offer Machine::offer(std::uint32_t node, std::uint32_t regs) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     const auto record = records_.copy(regs, k.record_words);
     const std::uint32_t comma = length(k.punctuation->comma);
     Offer made;
@@ -373,7 +373,7 @@ Machine::Offer Machine::offer(std::uint32_t node, std::uint32_t regs) {
             made.required_cost += sum(k.ahead[i].cost, comma);
         } else made.others.emplace_back(sum(k.ahead[i].cost, comma), i);
     }
-    pool_.work().spend(made.required + made.others.size());
+    pool_.fuel().spend(made.required + made.others.size());
     const std::uint32_t most = most_needed(made.required, made.need, made.room, 0);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= made.required) continue;
@@ -389,7 +389,7 @@ Machine::Offer Machine::offer(std::uint32_t node, std::uint32_t regs) {
 std::uint32_t Machine::rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     if (rests_.node != node || rests_.regs != regs) {
         rests_.node = kDone;  // until all of them are known
-        const Component& k = components_[node];
+        const AnalysedNode& k = components_[node];
         find_rests(k, k.ordered ? position(k, regs) : 0, offer(node, regs));
         rests_.node = node;
         rests_.regs = regs;
@@ -397,7 +397,7 @@ std::uint32_t Machine::rest_after(std::uint32_t node, std::uint32_t regs, std::u
     return rests_.costs[label];
 }
 
-void Machine::find_rests(const Component& k, std::uint32_t from, Offer&& all) {
+void Machine::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all) {
     auto& [need, room, required, required_cost, others] = all;
     rests_.costs.assign(k.fixed, kInfinite);
     if (room == 0) return;
@@ -460,7 +460,7 @@ void Machine::find_rests(const Component& k, std::uint32_t from, Offer&& all) {
 }
 
 std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     if (!k.demands) {
         if (records_.at(regs, k.record_words)[kCount] > k.maximum) return kInfinite;
         Offer all = offer(node, regs);
@@ -477,10 +477,10 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
     MarksNeeded marks{k.demands, k.least, k.most, met(record.data())};
     const std::uint32_t room = k.maximum == kInfinite ? kInfinite : k.maximum - record[kCount];
     const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]);
-    std::vector<PlanItem> items;
+    std::vector<CostItem> items;
     std::uint32_t required = 0;
     auto add = [&](std::uint32_t label, std::uint32_t key) {
-        PlanItem item{k.entries[label].required, k.entries[label].missing, {}};
+        CostItem item{k.entries[label].required, k.entries[label].missing, {}};
         const std::uint32_t around = sum(key, length(k.punctuation->colon) + length(k.punctuation->comma));
         for (const Reading& r : k.entries[label].value)
             if (const std::uint32_t cost = sum(around, components_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
@@ -499,16 +499,16 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
         const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
-    return plan(items, need, room, marks, node, pool_.work());
+    return plan(items, need, room, marks, node, pool_.fuel());
 }
 
 // The shortest unused keys that a completion might need: one for each entry still required, one for the current key, one
 // for each five bytes of `further`. kInfinite: it is not known which.
 std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) {
-    const Component& k = components_[named.node];
+    const AnalysedNode& k = components_[named.node];
     const std::uint32_t label = rest_of(named.state) >> 8;
     const auto record = records_.copy(named.regs, k.record_words);
-    if (record[unknown_word(k, label)]) return kInfinite;
+    if (record[unknown_word(k, label)]) return kAllTexts;
     std::size_t count = 2 + further / 5;
     if (k.bounded) {
         std::uint32_t required = 0;
@@ -522,7 +522,7 @@ std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) 
 
 // The value of an entry, and what is needed after it, up to the end of the object.
 std::uint32_t Machine::value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     const Entry& entry = k.entries[label];
     if (k.bounded && !k.demands && label < k.fixed) {
         const std::uint32_t rest = rest_after(node, regs, label);
@@ -553,7 +553,7 @@ LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId
 }
 
 LabelDistance Machine::find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
-    const Component& k = components_[node];
+    const AnalysedNode& k = components_[node];
     const std::uint32_t comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
     LabelDistance best{0, kInfinite, false};
@@ -578,15 +578,15 @@ std::uint32_t Machine::key_and_rest(std::uint32_t node, std::uint32_t regs) {
     std::uint32_t least = best_label(node, regs, keys(node)).distance;
     for (std::uint32_t i = components_[node].fixed; i < components_[node].entries.size(); ++i) {
         if (!may_open(node, regs, i)) continue;
-        const Component& k = components_[node];
+        const AnalysedNode& k = components_[node];
         const std::uint32_t key = sum(pool_.shortest(open_keys(k, regs, i)), length(k.punctuation->colon));
-        least = std::min(least, sum(key, value_and_rest(node, after_key(k, regs, i, Tapes::kUnknown), i)));
+        least = std::min(least, sum(key, value_and_rest(node, after_key(k, regs, i, ReadTexts::kUnknown), i)));
     }
     return least;
 }
 
 std::uint32_t Machine::object_cost(const Config& c) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
     const std::uint32_t close = length(k.punctuation->close), comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     auto first = [&] {
@@ -599,7 +599,7 @@ std::uint32_t Machine::object_cost(const Config& c) {
         case Phase::gap: return key_and_rest(c.node, c.regs);
         case Phase::key: return best_label(c.node, c.regs, rest).distance;
         case Phase::colon: return sum(value_and_rest(c.node, c.regs, rest >> 8), colon - (rest & 0xff));
-        case Phase::named: return sum(value_and_rest(c.node, after_key(k, c.regs, rest >> 8, Tapes::kUnknown), rest >> 8), colon);
+        case Phase::named: return sum(value_and_rest(c.node, after_key(k, c.regs, rest >> 8, ReadTexts::kUnknown), rest >> 8), colon);
         case Phase::value: return value_and_rest(c.node, c.regs, rest);
         case Phase::after: return sum(entries_cost(c.node, c.regs), close);
         case Phase::comma: return sum(key_and_rest(c.node, c.regs), comma - rest);
@@ -610,7 +610,7 @@ std::uint32_t Machine::object_cost(const Config& c) {
 }
 
 int Machine::object_best_byte(const Config& c, Configs& instead) {
-    const Component& k = components_[c.node];
+    const AnalysedNode& k = components_[c.node];
     const std::uint32_t rest = rest_of(c.state);
     auto towards_key = [&](ExprId state) {
         const std::uint32_t label = best_label(c.node, c.regs, state).label;
@@ -622,7 +622,7 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
         if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration next to this one
         const std::uint32_t target = distance(state) - 1;
         for (unsigned b = 0; b < 256; ++b) {
-            const ExprId next = pool_.next(state, static_cast<std::uint8_t>(b));
+            const ExprId next = pool_.derivative(state, static_cast<std::uint8_t>(b));
             if (next != kNone && distance(next) == target) return static_cast<int>(b);
         }
         return -1;

@@ -33,12 +33,12 @@ constexpr std::size_t kMaxBeginnings = 4;
 constexpr std::uint32_t kMaxBeginning = 64;   // expressions
 constexpr std::size_t kMaxBeginningWords = 4096;
 
-using RawExpr = Beginnings::Expression;
+using RawExpr = ProgramPrefixCache::Expression;
 
 class Reader {
 public:
-    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, Beginnings* beginnings)
-        : words_(words), pool_(pool), speller_(pool.speller()), vocabulary_(vocabulary), beginnings_(beginnings) {}
+    Reader(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, ProgramPrefixCache* beginnings)
+        : words_(words), pool_(pool), encoder_(pool.encoder()), vocabulary_(vocabulary), beginnings_(beginnings) {}
 
     Program read() {
         if (word() != kProgramMagic || word() != kProgramVersion) fail("not a program of this version");
@@ -97,7 +97,7 @@ private:
             std::copy(exprs_[i].lowered, exprs_[i].lowered + kSpellings, beginning_->expressions[i].lowered);
         }
         if (2 * common_ >= n) return;
-        Beginnings::Beginning made;
+        ProgramPrefixCache::Beginning made;
         for (std::uint32_t i = 0; i < n; ++i) {
             const std::size_t last = (i + 1 < exprs_.size() ? exprs_[i + 1].at - 1 : end) - kHeader;
             if (last > kMaxBeginningWords) break;
@@ -246,8 +246,8 @@ private:
         return wide ? low | std::uint64_t{word()} << 32 : low;
     }
 
-    Value read_value(std::uint32_t n_nodes, std::uint64_t marks, bool may_be_none, bool wide = false) {
-        Value made;
+    Readings read_value(std::uint32_t n_nodes, std::uint64_t marks, bool may_be_none, bool wide = false) {
+        Readings made;
         for (std::uint32_t n = counted(2); n--;) {
             const std::uint64_t bits = read_marks(wide);
             if (bits & ~marks) fail("a mark that nothing asks for");
@@ -384,7 +384,7 @@ private:
         return text;
     }
 
-    ExprId substrings(Spelling spelling) {
+    ExprId substrings(Encoding spelling) {
         Substrings::Text text;
         text.empty = word() != 0;
         const std::uint32_t n = word();
@@ -409,17 +409,17 @@ private:
         ExprId made = kEmpty;
         for (std::size_t i = text.size(); i-- > 0;) {
             const auto b = static_cast<std::uint8_t>(text[i]);
-            made = pool_.cat(pool_.set(ByteSet::range(b, b)), made);
+            made = pool_.concat(pool_.set(ByteSet::range(b, b)), made);
         }
         return made;
     }
 
     // Inside a JSON string there is text alone.
-    ExprId special(const std::u32string& name, Spelling mode) {
+    ExprId special(const std::u32string& name, Encoding mode) {
         std::vector<ExprId> tokens;
-        if (vocabulary_ && mode == Spelling::text)
+        if (vocabulary_ && mode == Encoding::text)
             for (const std::uint32_t id : vocabulary_->special(utf8_of(name))) tokens.push_back(bytes(special_text(id)));
-        return tokens.empty() ? speller_.literals({name}, mode) : pool_.alt(std::move(tokens));
+        return tokens.empty() ? encoder_.literals({name}, mode) : pool_.unite(std::move(tokens));
     }
 
     // What follows many texts becomes part of their trie, so that a state of it is a node, not a product of two.
@@ -430,9 +430,9 @@ private:
             inner = word();
             inside = word();
         }
-        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (pool_.is_quote(tail) ? 1 : 2) || tail == kEmpty) return pool_.cat(lowered(index, spelling), tail);
+        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (pool_.is_quote(tail) ? 1 : 2) || tail == kEmpty) return pool_.concat(lowered(index, spelling), tail);
         at_ = exprs_[inner].at;
-        return speller_.literals(read_texts(), static_cast<Spelling>(inside), tail);
+        return encoder_.literals(read_texts(), static_cast<Encoding>(inside), tail);
     }
 
     // Literals, and the spelling of literals, are lowered when a caller needs them as they are.
@@ -447,17 +447,17 @@ private:
         return raw.lowered[spelling];
     }
 
-    ExprId string(Spelling mode, bool others) {
+    ExprId string(Encoding mode, bool others) {
         if (quote_ == kNone) quote_ = bytes("\"");
         auto texts = read_texts();
-        if (!others) return pool_.cat(quote_, speller_.literals(std::move(texts), mode, quote_));
-        const ExprId rest = pool_.both({speller_.universe(mode), pool_.negate(speller_.literals(std::move(texts), mode))});
-        return pool_.cat(quote_, pool_.cat(rest, quote_));
+        if (!others) return pool_.concat(quote_, encoder_.literals(std::move(texts), mode, quote_));
+        const ExprId rest = pool_.intersect({encoder_.universe(mode), pool_.complement(encoder_.literals(std::move(texts), mode))});
+        return pool_.concat(quote_, pool_.concat(rest, quote_));
     }
 
     ExprId lower_one(const RawExpr& raw, unsigned spelling) {
         at_ = raw.at;
-        const auto mode = static_cast<Spelling>(spelling);
+        const auto mode = static_cast<Encoding>(spelling);
         auto child = [&] { return lowered(word(), spelling); };
         std::vector<ExprId> parts;
         switch (raw.op) {
@@ -467,10 +467,10 @@ private:
                     const std::uint32_t low = word();
                     ranges.emplace_back(low, word());
                 }
-                return speller_.characters(ranges, mode);
+                return encoder_.characters(ranges, mode);
             }
-            case 1: return speller_.literals(read_texts(), mode);
-            case 5: return pool_.both({speller_.universe(mode), pool_.negate(child())});
+            case 1: return encoder_.literals(read_texts(), mode);
+            case 5: return pool_.intersect({encoder_.universe(mode), pool_.complement(child())});
             case 6: {
                 const ExprId part = child();
                 const std::uint32_t minimum = word();
@@ -494,7 +494,7 @@ private:
                 return bytes(special_text(id));
             }
             case 11: {
-                const auto inside = static_cast<Spelling>(word());
+                const auto inside = static_cast<Encoding>(word());
                 return string(inside, word() != 0);
             }
             case 12: return substrings(mode);
@@ -508,17 +508,17 @@ private:
             return made;
         }
         for (std::uint32_t n = word(); n--;) parts.push_back(child());
-        if (raw.op == 3) return pool_.alt(std::move(parts));
-        return pool_.both(std::move(parts));
+        if (raw.op == 3) return pool_.unite(std::move(parts));
+        return pool_.intersect(std::move(parts));
     }
 
     std::span<const std::uint32_t> words_;
     std::size_t at_ = 0;
     ExprPool& pool_;
-    Speller& speller_;
+    Encoder& encoder_;
     const TokenTable* vocabulary_;
-    Beginnings* beginnings_;
-    Beginnings::Beginning* beginning_ = nullptr;
+    ProgramPrefixCache* beginnings_;
+    ProgramPrefixCache::Beginning* beginning_ = nullptr;
     std::uint32_t common_ = 0;  // this many expressions as in that one
     std::vector<RawExpr> exprs_;
     ExprId quote_ = kNone;
@@ -527,7 +527,7 @@ private:
 
 }  // namespace
 
-std::pair<Beginnings::Beginning*, std::uint32_t> Beginnings::find(std::span<const std::uint32_t> words, std::uint32_t count) {
+std::pair<ProgramPrefixCache::Beginning*, std::uint32_t> ProgramPrefixCache::find(std::span<const std::uint32_t> words, std::uint32_t count) {
     std::pair<Beginning*, std::uint32_t> best{nullptr, 0};
     for (Beginning& one : kept_) {
         const auto apart = std::mismatch(one.words.begin(), one.words.end(), words.begin(), words.end()).first - one.words.begin();
@@ -538,12 +538,12 @@ std::pair<Beginnings::Beginning*, std::uint32_t> Beginnings::find(std::span<cons
     return best;
 }
 
-void Beginnings::keep(Beginning&& made) {
+void ProgramPrefixCache::keep(Beginning&& made) {
     if (kept_.size() < kMaxBeginnings) kept_.push_back(std::move(made));
     else kept_[next_++ % kMaxBeginnings] = std::move(made);
 }
 
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, Beginnings* beginnings) {
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary, ProgramPrefixCache* beginnings) {
     return Reader(words, pool, vocabulary, beginnings).read();
 }
 

@@ -56,7 +56,7 @@ struct Punctuation {
 struct Entry {  // a property, or a class of open keys
     ExprId key;
     bool required;
-    Value value;
+    Readings value;
     std::uint64_t missing = 0;  // property: the marks that count if it does not occur
 };
 
@@ -77,8 +77,8 @@ struct Node {
     List<std::uint32_t> parts;          // sequence, alternative
     std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it
     List<Entry> entries;                // object: `fixed` properties, then open classes
-    List<Value> prefix;                 // array
-    Value rest;                         // array; empty: no items after the prefix
+    List<Readings> prefix;                 // array
+    Readings rest;                         // array; empty: no items after the prefix
     List<Count> counts;
     List<Cell> cells;                   // number
 };
@@ -90,7 +90,7 @@ struct Program {
 
 // A small cache of program prefixes: programs of one frontend begin with the same expressions, whose checks and lowered
 // forms are reused. It belongs to one pool.
-class Beginnings {
+class ProgramPrefixCache {
 public:
     struct Expression {  // as it is in a program
         std::uint32_t op = 0, at = 0;            // where its operands begin
@@ -114,6 +114,6 @@ private:
 // `vocabulary`: where special tokens are looked up; null: they are text. Throws Error(invalid) for a malformed program,
 // Error(limit) for one that is too large.
 // `beginnings`: of the pool and the vocabulary.
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary = nullptr, Beginnings* beginnings = nullptr);
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary = nullptr, ProgramPrefixCache* beginnings = nullptr);
 
 }  // namespace guideway

@@ -13,23 +13,23 @@ struct Reading {  // a way to read a value: a node, and the demands or counters 
     std::uint32_t node = 0;
 };
 
-class Value {
+class Readings {
 public:
-    Value() = default;
-    Value(std::initializer_list<Reading> all) {
+    Readings() = default;
+    Readings(std::initializer_list<Reading> all) {
         for (const Reading& r : all) push_back(r);
     }
-    Value(const Value& other) : Value() {
+    Readings(const Readings& other) : Readings() {
         for (const Reading& r : other) push_back(r);
     }
-    Value(Value&& other) noexcept : size_(std::exchange(other.size_, 0)), one_(other.one_), many_(std::exchange(other.many_, nullptr)) {}
-    Value& operator=(Value other) noexcept {
+    Readings(Readings&& other) noexcept : size_(std::exchange(other.size_, 0)), one_(other.one_), many_(std::exchange(other.many_, nullptr)) {}
+    Readings& operator=(Readings other) noexcept {
         std::swap(size_, other.size_);
         std::swap(one_, other.one_);
         std::swap(many_, other.many_);
         return *this;
     }
-    ~Value() { delete[] many_; }
+    ~Readings() { delete[] many_; }
 
     // Room doubles whenever the size is a power of two.
     void push_back(const Reading& added) {

@@ -1,9 +1,9 @@
-// The fronts of an automaton: sets of configurations that its matchers have reached, each kept once, and where tokens
+// The state sets of an automaton: sets of configurations that its matchers have reached, each kept once, and where tokens
 // lead from one to another. So what a matcher has met before is one look-up.
 //
-// Fronts only grow, and stay where they are while the automaton lives; a new automaton takes its place in time
+// State sets only grow, and stay where they are while the automaton lives; a new automaton takes its place in time
 // (compiled.h). What finds them can be forgotten: their places are found anew, tokens are noted again, in a table where a
-// newer one takes the place of an older. All under the store's lock; a front may be read without it.
+// newer one takes the place of an older. All under the store's lock; a state set may be read without it.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +20,20 @@
 
 namespace guideway {
 
-struct Front {
+struct StateSet {
     const Config* first = nullptr;
     std::uint32_t count = 0, id = 0;
     std::span<const Config> configs() const { return {first, count}; }
 };
 
-// What finds fronts; it is cached with all else that an automaton has learned (automaton_cache.h).
-struct FrontTables {
+// What finds state sets; it is cached with all else that an automaton has learned (automaton_cache.h).
+struct StateSetIndex {
     struct Step {
-        std::uint32_t front = 0, token = 0;
-        const Front* to = nullptr;  // null: free
+        std::uint32_t state_set = 0, token = 0;
+        const StateSet* to = nullptr;  // null: free
     };
-    Index ids;
-    PieceVector<Step> steps;  // each a few places after a hash of front and token
+    DroppableIndex ids;
+    ArenaVector<Step> steps;  // each a few places after a hash of state set and token
     std::size_t noted = 0;
 
     void forget() {
@@ -43,18 +43,18 @@ struct FrontTables {
     }
 };
 
-class Fronts {
+class StateSetTable {
 public:
     // `tables` outlive this; they may be emptied between two calls.
-    explicit Fronts(FrontTables& tables) : tables_(tables) {}
+    explicit StateSetTable(StateSetIndex& tables) : tables_(tables) {}
 
-    // The front of these configurations, which are in order and different.
-    const Front& keep(std::span<const Config> configs) {
+    // The state set of these configurations, which are in order and different.
+    const StateSet& keep(std::span<const Config> configs) {
         const std::uint64_t wanted = hash(configs);
-        const auto hash_of = [&](std::uint32_t id) { return hash(fronts_[id].configs()); };
-        const auto same = [&](std::uint32_t id) { return std::ranges::equal(fronts_[id].configs(), configs); };
-        const std::uint32_t known = tables_.ids.find(wanted, fronts_.size(), hash_of, same);
-        if (known != IdTable::kMissing) return fronts_[known];
+        const auto hash_of = [&](std::uint32_t id) { return hash(state_sets_[id].configs()); };
+        const auto same = [&](std::uint32_t id) { return std::ranges::equal(state_sets_[id].configs(), configs); };
+        const std::uint32_t known = tables_.ids.find(wanted, state_sets_.size(), hash_of, same);
+        if (known != InternTable::kMissing) return state_sets_[known];
         if (pieces_.empty() || pieces_.back().size() - used_ < configs.size()) {
             pieces_.emplace_back(std::max(configs.size(), std::clamp(learned_ / 4, kFewest, kMost)));
             used_ = 0;
@@ -63,26 +63,26 @@ public:
         std::copy(configs.begin(), configs.end(), first);
         used_ += configs.size();
         learned_ += configs.size();
-        const auto id = static_cast<std::uint32_t>(fronts_.size());
-        fronts_.push_back({first, static_cast<std::uint32_t>(configs.size()), id});
+        const auto id = static_cast<std::uint32_t>(state_sets_.size());
+        state_sets_.push_back({first, static_cast<std::uint32_t>(configs.size()), id});
         tables_.ids.add(wanted);
-        return fronts_[id];
+        return state_sets_[id];
     }
 
-    // Where the token led from a front, if that is still noted; null.
-    const Front* behind(const Front& front, std::uint32_t token) const {
-        const FrontTables::Step* const step = find(front.id, token);
+    // Where the token led from a state set, if that is still noted; null.
+    const StateSet* successor(const StateSet& state_set, std::uint32_t token) const {
+        const StateSetIndex::Step* const step = find(state_set.id, token);
         return step ? step->to : nullptr;
     }
     // Room is made where an older one would have to go, once half as many were noted as there are places.
-    void note(const Front& front, std::uint32_t token, const Front& to) {
-        FrontTables::Step* at = find(front.id, token);
+    void note(const StateSet& state_set, std::uint32_t token, const StateSet& to) {
+        StateSetIndex::Step* at = find(state_set.id, token);
         if (!at && 2 * tables_.noted >= tables_.steps.size() && tables_.steps.size() < kMostSteps) {
             grow();
-            at = find(front.id, token);
+            at = find(state_set.id, token);
         }
-        if (!at) at = &tables_.steps[place(front.id, token)];
-        *at = {front.id, token, &to};
+        if (!at) at = &tables_.steps[place(state_set.id, token)];
+        *at = {state_set.id, token, &to};
         ++tables_.noted;
     }
     // Configurations in all of them.
@@ -97,31 +97,31 @@ private:
         for (const Config& c : configs) hash = mix(hash, ConfigHash{}(c));
         return hash;
     }
-    std::size_t place(std::uint32_t front, std::uint32_t token) const {
-        return mix(std::uint64_t{front} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
+    std::size_t place(std::uint32_t state_set, std::uint32_t token) const {
+        return mix(std::uint64_t{state_set} << 32 | token, 0) >> 20 & (tables_.steps.size() - 1);
     }
     // Where this step is, or the first free place of those tried; null: neither. Where one alone was tried, half of the
     // steps that came again were lost.
-    FrontTables::Step* find(std::uint32_t front, std::uint32_t token) const {
+    StateSetIndex::Step* find(std::uint32_t state_set, std::uint32_t token) const {
         auto& steps = tables_.steps;
         if (steps.empty()) return nullptr;
-        for (std::size_t i = 0, at = place(front, token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1))
-            if (!steps[at].to || (steps[at].front == front && steps[at].token == token)) return &steps[at];
+        for (std::size_t i = 0, at = place(state_set, token); i < kTried; ++i, at = (at + 1) & (steps.size() - 1))
+            if (!steps[at].to || (steps[at].state_set == state_set && steps[at].token == token)) return &steps[at];
         return nullptr;
     }
     void grow() {
         auto& steps = tables_.steps;
-        const PieceVector<FrontTables::Step> before = std::exchange(steps, PieceVector<FrontTables::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
-        for (const FrontTables::Step& step : before) {
+        const ArenaVector<StateSetIndex::Step> before = std::exchange(steps, ArenaVector<StateSetIndex::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
+        for (const StateSetIndex::Step& step : before) {
             if (!step.to) continue;
-            if (FrontTables::Step* const at = find(step.front, step.token)) *at = step;
+            if (StateSetIndex::Step* const at = find(step.state_set, step.token)) *at = step;
         }
     }
 
-    FrontTables& tables_;
-    std::vector<Piece<Config>> pieces_;
+    StateSetIndex& tables_;
+    std::vector<ArenaBlock<Config>> pieces_;
     std::size_t used_ = 0, learned_ = 0;  // used_: of the last piece
-    Blocks<Front, 5> fronts_;
+    SegmentedVector<StateSet, 5> state_sets_;
 };
 
 }  // namespace guideway

@@ -89,7 +89,7 @@ ExprId bytes(ExprPool& pool, std::string_view text) {
     ExprId made = kEmpty;
     for (std::size_t i = text.size(); i-- > 0;) {
         const auto b = static_cast<std::uint8_t>(text[i]);
-        made = pool.cat(pool.set(ByteSet::range(b, b)), made);
+        made = pool.concat(pool.set(ByteSet::range(b, b)), made);
     }
     return made;
 }
@@ -98,26 +98,26 @@ ExprId bytes(ExprPool& pool, std::string_view text) {
 
 std::optional<std::u32string> decoded(std::string_view text) { return Decoder(text).run(); }
 
-ExprId TextSets::spellings(ExprPool& pool, std::string_view text) {
+ExprId UsedValues::spellings(ExprPool& pool, std::string_view text) {
     if (auto characters = decoded(text))
-        return pool.cat(bytes(pool, "\""), pool.word(pool.words().make({{std::move(*characters), bytes(pool, "\"")}}, Spelling::escaped_any)));
-    if (const auto number = value_of(text)) return pool.numbers().start({taken_by(*number)}, NumberText::any);
+        return pool.concat(bytes(pool, "\""), pool.string_state(pool.strings().make({{std::move(*characters), bytes(pool, "\"")}}, Encoding::escaped_any)));
+    if (const auto number = value_of(text)) return pool.number_language().start({taken_by(*number)}, NumberText::any);
     return bytes(pool, text);
 }
 
-std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
+std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
     Set made = sets_[set];
     made.before = set;
     ++made.count;
     made.number.reset();
-    if (const auto box = Values::of(pool_).spelled(text)) made.boxes = pool_.alt({made.boxes, *box});
-    else if (const auto characters = decoded(text)) made.strings = pool_.words().plus(made.strings, *characters, bytes(pool_, "\""), Spelling::escaped_any);
+    if (const auto box = CompositeLanguage::of(pool_).spelled(text)) made.boxes = pool_.unite({made.boxes, *box});
+    else if (const auto characters = decoded(text)) made.strings = pool_.strings().plus(made.strings, *characters, bytes(pool_, "\""), Encoding::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;
-        made.others = pool_.alt({made.others, pool_.numbers().start({taken_by(*number)}, NumberText::any)});
-    } else made.others = pool_.alt({made.others, bytes(pool_, text)});
-    made.scalars = pool_.alt({pool_.cat(bytes(pool_, "\""), pool_.word(made.strings)), made.others});
-    made.expr = pool_.alt({made.scalars, made.boxes});
+        made.others = pool_.unite({made.others, pool_.number_language().start({taken_by(*number)}, NumberText::any)});
+    } else made.others = pool_.unite({made.others, bytes(pool_, text)});
+    made.scalars = pool_.unite({pool_.concat(bytes(pool_, "\""), pool_.string_state(made.strings)), made.others});
+    made.expr = pool_.unite({made.scalars, made.boxes});
     if (const auto known = ids_.find(made.expr); known != ids_.end()) return known->second;
     const auto id = static_cast<std::uint32_t>(sets_.size());
     sets_.push_back(made);  // before its id is known: an allocation may fail
@@ -125,13 +125,13 @@ std::uint32_t TextSets::plus(std::uint32_t set, std::string_view text) {
     return id;
 }
 
-ExprId TextSets::without(ExprId e, std::uint32_t set) {
+ExprId UsedValues::without(ExprId e, std::uint32_t set) {
     if (!set) return e;
-    if (pool_.is_value(e)) return pool_.except(e, sets_[set].boxes);
+    if (pool_.is_composite(e)) return pool_.subtract(e, sets_[set].boxes);
     if (!pool_.is_number(e)) {
-        const ByteSet first = pool_.live(e);  // a leaf may be given arrays and objects too
+        const ByteSet first = pool_.first(e);  // a leaf may be given arrays and objects too
         const bool boxes = first.contains('{') || first.contains('[');
-        return pool_.both({e, pool_.negate(boxes ? sets_[set].expr : sets_[set].scalars)});
+        return pool_.intersect({e, pool_.complement(boxes ? sets_[set].expr : sets_[set].scalars)});
     }
     // Numbers but some: other cells, so that none are left is known without a search; one more number than before.
     const ExprId all = e;
@@ -146,7 +146,7 @@ ExprId TextSets::without(ExprId e, std::uint32_t set) {
     }
     for (; !missing.empty(); missing.pop_back()) {
         const Set& at = sets_[missing.back()];
-        if (at.number && e != kNone) e = pool_.numbers().without(e, *at.number);
+        if (at.number && e != kNone) e = pool_.number_language().without(e, *at.number);
         numbers_left_.emplace(key(missing.back()), e);
     }
     return e;

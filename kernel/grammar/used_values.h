@@ -21,9 +21,9 @@ namespace guideway {
 // The characters of a JSON string (quotes included in `text`), nothing if it is none.
 std::optional<std::u32string> decoded(std::string_view text);
 
-class TextSets {
+class UsedValues {
 public:
-    explicit TextSets(ExprPool& pool) : pool_(pool) {
+    explicit UsedValues(ExprPool& pool) : pool_(pool) {
         sets_.push_back({});
         ids_.emplace(kNone, 0);
     }

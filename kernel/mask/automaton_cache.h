@@ -1,5 +1,5 @@
 // What is cached of one automaton: its masks and the parts they are made of, which are made anew of runs (mask_engine.h) when
-// they are requested again; and what finds its fronts, stacks and records, which fills again by itself.
+// they are requested again; and what finds its state sets, stacks and records, which fills again by itself.
 //
 // Separate tables are small and stay in the caches, where those of all automata together do not; and the automaton
 // that has been idle longest can forget its own.
@@ -25,12 +25,12 @@ namespace guideway {
 inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 
 // Of what is cached: a suffix trie (suffix_tries.h), a grammar node, its state and its register.
-struct RunKey {
+struct ResultKey {
     std::uint32_t trie, component, state, regs;
-    friend bool operator==(const RunKey&, const RunKey&) = default;
+    friend bool operator==(const ResultKey&, const ResultKey&) = default;
 };
-struct RunKeyHash {
-    std::size_t operator()(const RunKey& k) const {
+struct ResultKeyHash {
+    std::size_t operator()(const ResultKey& k) const {
         return static_cast<std::size_t>(mix(std::uint64_t{k.trie} << 32 | k.component, std::uint64_t{k.state} << 32 | k.regs));
     }
 };
@@ -61,7 +61,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-struct Learned {
+struct AutomatonCache {
     struct Span {  // of `listed`, `named` or `ways`
         std::uint32_t begin, end;
     };
@@ -71,47 +71,47 @@ struct Learned {
     struct Mask {
         std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
         Parts more;                                 // added to the first before its changes
-        bool accepting = false, unsure = false;     // unsure: it holds for what was read up to here only
+        bool accepting = false, context_dependent = false;     // context_dependent: it holds for what was read up to here only
     };
-    // Function summary of a component for one residual: the parts that it allows; then in `parts` the residuals left at
+    // Function summary of a component for one suffix trie: the parts that it allows; then in `parts` the suffix tries left at
     // its end (for its callers), and those left after the value of an entry (for the object itself).
-    struct Yield {
+    struct ComponentSummary {
         Parts parts;
-        std::uint32_t pops = 0, afters = 0;
+        std::uint32_t exits = 0, continuations = 0;
     };
-    struct Name {  // of an object over a trie: an entry, and a residual after its name
-        std::uint32_t label, residual;
+    struct KeyExit {  // of an object over a trie: an entry, and a suffix trie after its name
+        std::uint32_t label, suffix_trie;
     };
-    struct Way {  // tokens (in `listed`) on the way to some names
+    struct KeyRange {  // tokens (in `listed`) on the way to some names
         std::uint32_t first, last, begin, end;
     };
-    struct Names {  // known: it can be determined which
+    struct KeyIndex {  // known: it can be determined which
         Span names, ways;
         bool known;
     };
 
     FlatMap<Config, Mask, ConfigHash> masks;
-    FlatMap<RunKey, Yield, RunKeyHash> yields;
-    FlatMap<RunKey, Names, RunKeyHash> names;  // by trie, component and state
-    PieceVector<Name> named;
-    PieceVector<Way> ways;
-    PieceVector<std::uint32_t> parts, listed;
-    // By front: where its masks began in `in_fronts`; they are still there if `owners` says that there its masks begin.
-    PieceVector<std::uint32_t> of_front;
-    PieceVector<Mask*> in_fronts;  // the one to begin a row with first
-    PieceVector<std::uint32_t> owners;
-    Tails tails;               // long completions
+    FlatMap<ResultKey, ComponentSummary, ResultKeyHash> summaries;
+    FlatMap<ResultKey, KeyIndex, ResultKeyHash> names;  // by trie, component and state
+    ArenaVector<KeyExit> named;
+    ArenaVector<KeyRange> ways;
+    ArenaVector<std::uint32_t> parts, listed;
+    // By state set: where its masks began in `in_state_sets`; they are still there if `owners` says that there its masks begin.
+    ArenaVector<std::uint32_t> of_state_set;
+    ArenaVector<Mask*> in_state_sets;  // the one to begin a row with first
+    ArenaVector<std::uint32_t> owners;
+    CompletionCache tails;               // long completions
     ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
-    std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by front
-    FrontTables fronts;      // no part of `bytes`, as little as what they find
+    std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
+    StateSetIndex state_sets;      // no part of `bytes`, as little as what they find
     MachineTables machine;
     std::size_t counted = 0;         // bytes, when they were counted last
     mutable std::uint64_t last = 0;  // turn of its last use, set in many threads at once
 
     // All but what finds things.
     void forget() {
-        Learned kept;
-        kept.fronts = std::move(fronts);
+        AutomatonCache kept;
+        kept.state_sets = std::move(state_sets);
         kept.machine = std::move(machine);
         *this = std::move(kept);
     }
@@ -122,23 +122,23 @@ struct Learned {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(listed).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + masks.bytes() + yields.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_front) + of(in_fronts) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
+        return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
     }
-    std::span<Mask* const> of(const Front& front) const {  // nothing: not known
-        if (front.id >= of_front.size()) return {};
-        const std::uint32_t begin = of_front[front.id];
-        if (begin >= owners.size() || owners[begin] != front.id) return {};
-        return std::span(in_fronts).subspan(begin, front.count);
+    std::span<Mask* const> of(const StateSet& state_set) const {  // nothing: not known
+        if (state_set.id >= of_state_set.size()) return {};
+        const std::uint32_t begin = of_state_set[state_set.id];
+        if (begin >= owners.size() || owners[begin] != state_set.id) return {};
+        return std::span(in_state_sets).subspan(begin, state_set.count);
     }
-    void keep(const Front& front, std::span<Mask* const> found) {
+    void keep(const StateSet& state_set, std::span<Mask* const> found) {
         if (found.empty()) return;
-        if (of_front.size() <= front.id) of_front.resize(front.id + std::size_t{1});
+        if (of_state_set.size() <= state_set.id) of_state_set.resize(state_set.id + std::size_t{1});
         const std::size_t begin = owners.size();
-        in_fronts.resize(begin);
-        in_fronts.insert(in_fronts.end(), found.begin(), found.end());
-        of_front[front.id] = static_cast<std::uint32_t>(begin);
+        in_state_sets.resize(begin);
+        in_state_sets.insert(in_state_sets.end(), found.begin(), found.end());
+        of_state_set[state_set.id] = static_cast<std::uint32_t>(begin);
         owners.resize(begin + found.size(), kNoTokens);
-        owners[begin] = front.id;  // last: a thread that finds it finds all of them
+        owners[begin] = state_set.id;  // last: a thread that finds it finds all of them
     }
 };
 

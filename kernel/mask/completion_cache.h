@@ -13,7 +13,7 @@
 
 namespace guideway {
 
-class Tails {
+class CompletionCache {
 public:
     static constexpr std::size_t kEvery = 16;         // bytes from one place that is kept to the next
     static constexpr std::size_t kShortest = 64;      // bytes of a completion that is kept

@@ -12,16 +12,16 @@
 namespace guideway {
 
 // Adds what a configuration of the inner machine takes; gives what is left where the value has ended.
-std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
+std::uint32_t MaskEngine::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
     std::vector<std::uint32_t> ended;
     Mask mask;
     mask.first = kNoTokens;
     at_node(-1, [&] {  // its nodes are not the grammar's
-        if (inner.forks()) ended = follow_all(inner, trie, config, mask);
+        if (inner.forks()) ended = saturate_all(inner, trie, config, mask);
         else {
             ended_ = &ended;
             tasks_.assign(1, {trie, config});
-            work_off(inner, mask);
+            drain_worklist(inner, mask);
         }
     });
     std::vector<std::uint32_t> own;  // as a row, once it is much
@@ -38,40 +38,40 @@ std::uint32_t Runs::take_one(Machine& inner, std::uint32_t trie, const Config& c
             else own[t >> 5] |= 1u << (t & 31);
     std::sort(ended.begin(), ended.end());
     ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
-    std::uint32_t residual = ended.size() == 1 ? ended[0] : residuals_.joined(ended);
+    std::uint32_t suffix_trie = ended.size() == 1 ? ended[0] : suffix_tries_.joined(ended);
     if (mask.first != kNoTokens) {
         sets_.change(mask.first, own);
-        if (sets_[mask.first].form == TokenSet::Form::delta) residual = without(residual, sets_[mask.first].taken());
+        if (sets_[mask.first].form == TokenSet::Form::delta) suffix_trie = without(suffix_trie, sets_[mask.first].taken());
     }
-    if (own.empty()) return residual;
+    if (own.empty()) return suffix_trie;
     taken.row.resize(words_);
     join(own, taken.row);
-    return residual;
+    return suffix_trie;
 }
 
-Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& config) {
+WalkResult MaskEngine::result_of_composite(Machine& machine, std::uint32_t trie, const Config& config) {
     ExprPool& pool = machine.pool();
-    const std::uint32_t state = pool.value_state(config.state);
-    Machine& inner = Values::of(pool).machine(state);
-    inner.name([&](const Component& c) { return component_id(c); });
+    const std::uint32_t state = pool.composite_state(config.state);
+    Machine& inner = CompositeLanguage::of(pool).machine(state);
+    inner.name([&](const AnalysedNode& c) { return component_id(c); });
     // What is being found outside waits.
     auto tasks = std::exchange(tasks_, {});
     auto open = std::exchange(open_, {});
     auto found = std::exchange(found_, {});
     auto spans = std::exchange(spans_, {});
-    auto unsure = std::exchange(unsure_, {});
-    auto gone = std::exchange(gone_, {});
+    auto context_dependent = std::exchange(context_dependent_, {});
+    auto visited = std::exchange(visited_, {});
     const std::size_t opened = std::exchange(opened_, 0), taken = std::exchange(taken_, 0), roads = std::exchange(roads_, 0);
     auto* const outer = ended_;
     auto* const trail = std::exchange(trail_, nullptr);
     Taken here;
     auto& [tokens, row] = here;
-    std::vector<std::uint32_t> residuals;
-    for (const Config& c : Values::of(pool).configs(state))
+    std::vector<std::uint32_t> suffix_tries;
+    for (const Config& c : CompositeLanguage::of(pool).configs(state))
         if (c.node != kDone)
-            if (const std::uint32_t residual = take_one(inner, trie, c, here)) residuals.push_back(residual);
-    std::sort(unsure_.begin(), unsure_.end());
-    unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
+            if (const std::uint32_t suffix_trie = take_one(inner, trie, c, here)) suffix_tries.push_back(suffix_trie);
+    std::sort(context_dependent_.begin(), context_dependent_.end());
+    context_dependent_.erase(std::unique(context_dependent_.begin(), context_dependent_.end()), context_dependent_.end());
     const bool listed = row.empty() && tokens.size() <= words_;
     if (listed) {
         std::sort(tokens.begin(), tokens.end());
@@ -80,14 +80,14 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
         row.resize(words_);
         for (const std::uint32_t t : tokens) row[t >> 5] |= 1u << (t & 31);
     }
-    Run made{listed ? sets_.sparse(tokens) : sets_.row(row), residuals.size() == 1 ? residuals[0] : residuals_.joined(residuals), kNoTokens};
-    if (!unsure_.empty()) made.unsure = sets_.sparse(unsure_);
+    WalkResult made{listed ? sets_.sparse(tokens) : sets_.row(row), suffix_tries.size() == 1 ? suffix_tries[0] : suffix_tries_.joined(suffix_tries), kNoTokens};
+    if (!context_dependent_.empty()) made.context_dependent = sets_.sparse(context_dependent_);
     tasks_ = std::move(tasks);
     open_ = std::move(open);
     found_ = std::move(found);
     spans_ = std::move(spans);
-    unsure_ = std::move(unsure);
-    gone_ = std::move(gone);
+    context_dependent_ = std::move(context_dependent);
+    visited_ = std::move(visited);
     opened_ = opened;
     taken_ = taken;
     roads_ = roads;
@@ -97,63 +97,63 @@ Run Runs::run_of_value(Machine& machine, std::uint32_t trie, const Config& confi
 }
 
 // The tokens after which a value can be nothing but one of the others, found down their spellings alone.
-std::vector<std::uint32_t> Runs::spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others) {
+std::vector<std::uint32_t> MaskEngine::spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others) {
     struct Level {
         ExprId value, others;
-        ChildLeap leap;
+        ChildFilter leap;
     };
-    const Grove grove = residuals_.grove(trie);
-    const Trie& x = *grove.trie;
-    std::vector<std::uint32_t> alike;
-    std::vector<Level> path{{value, others, grove.whole() ? ChildLeap(x, 0, pool.live(others)) : ChildLeap()}};
-    for (const Grove::Part& part : grove.parts)
+    const TrieForest grove = suffix_tries_.grove(trie);
+    const TokenTrie& x = *grove.trie;
+    std::vector<std::uint32_t> byte_classes;
+    std::vector<Level> path{{value, others, grove.whole() ? ChildFilter(x, 0, pool.first(others)) : ChildFilter()}};
+    for (const TrieForest::Part& part : grove.parts)
         for (std::uint32_t i = part.begin; i < part.end;) {
-            work_.spend(1);
+            fuel_.spend(1);
             path.resize(x.depth[i] - part.above);
             const Level& above = path.back();
             if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {
                 i = wanted;
                 continue;
             }
-            const ExprId left = pool.next(above.others, x.byte[i]);
-            const ExprId next = left == kNone ? kNone : pool.next(above.value, x.byte[i]);
+            const ExprId left = pool.derivative(above.others, x.byte[i]);
+            const ExprId next = left == kNone ? kNone : pool.derivative(above.value, x.byte[i]);
             if (next == kNone) {
                 i = x.end[i];
                 continue;
             }
-            if (!pool.alive(pool.except(next, left))) {
-                alike.insert(alike.end(), x.tokens.begin() + x.first_token[i], x.tokens.begin() + x.first_token[x.end[i]]);
+            if (!pool.is_nonempty(pool.subtract(next, left))) {
+                byte_classes.insert(byte_classes.end(), x.tokens.begin() + x.first_token[i], x.tokens.begin() + x.first_token[x.end[i]]);
                 i = x.end[i];
                 continue;
             }
-            path.push_back({next, left, x.wide(i) ? ChildLeap(x, i, pool.live(left)) : ChildLeap()});
+            path.push_back({next, left, x.wide(i) ? ChildFilter(x, i, pool.first(left)) : ChildFilter()});
             ++i;
         }
-    std::sort(alike.begin(), alike.end());
-    alike.erase(std::unique(alike.begin(), alike.end()), alike.end());
-    return alike;
+    std::sort(byte_classes.begin(), byte_classes.end());
+    byte_classes.erase(std::unique(byte_classes.begin(), byte_classes.end()), byte_classes.end());
+    return byte_classes;
 }
 
-bool Runs::walk_value(Machine& machine, std::uint32_t trie, const Config& config, Run& made) {
+bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
     if (!shortcuts_.marks) return false;
     ExprPool& pool = machine.pool();
     std::vector<ExprPool::Layer> layers;
     Config there = config;
     there.state = pool.layers(config.state, layers);
-    if (!pool.is_value(there.state)) return false;
+    if (!pool.is_composite(there.state)) return false;
     if (layers.empty()) {
-        made = run_of_value(machine, trie, there);
+        made = result_of_composite(machine, trie, there);
         return true;
     }
     if (layers.size() > 1 || layers[0].tail != kEmpty) return false;
     made = run(machine, trie, there);
-    const auto alike = spelled_alike(pool, trie, there.state, layers[0].texts);
-    if (alike.empty()) return true;
+    const auto byte_classes = spelled_alike(pool, trie, there.state, layers[0].texts);
+    if (byte_classes.empty()) return true;
     row_.resize(words_);
     sets_.write(made.tokens, row_);
-    for (const std::uint32_t t : alike) row_[t >> 5] &= ~(1u << (t & 31));
+    for (const std::uint32_t t : byte_classes) row_[t >> 5] &= ~(1u << (t & 31));
     made.tokens = sets_.row(row_);
-    if (residuals_.meets(made.residual, alike)) made.residual = residuals_.without(made.residual, alike);
+    if (suffix_tries_.meets(made.suffix_trie, byte_classes)) made.suffix_trie = suffix_tries_.without(made.suffix_trie, byte_classes);
     return true;
 }
 

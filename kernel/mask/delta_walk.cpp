@@ -10,7 +10,7 @@ namespace {
 
 class PairWalker {
 public:
-    PairWalker(ExprPool& pool, const Trie& trie, std::size_t bound) : pool_(pool), x_(trie), bound_(bound) {}
+    PairWalker(ExprPool& pool, const TokenTrie& trie, std::size_t bound) : pool_(pool), x_(trie), bound_(bound) {}
 
     bool run(ExprId state, ExprId base) {
         if (pool_.nullable(state) || pool_.nullable(base)) return false;
@@ -25,7 +25,7 @@ public:
                 continue;
             }
             const std::uint8_t byte = x_.byte[i];
-            const ExprId s = pool_.next(above.state, byte), t = pool_.next(above.base, byte);
+            const ExprId s = pool_.derivative(above.state, byte), t = pool_.derivative(above.base, byte);
             if (s == t) {
                 i = x_.end[i];
                 continue;
@@ -45,13 +45,13 @@ public:
 private:
     struct Pair {
         ExprId state, base;
-        ChildLeap leap;
+        ChildFilter leap;
     };
 
     Pair pair(std::uint32_t node, ExprId s, ExprId t) {
         Pair made_pair{s, t, {}};
         if (!x_.wide(node)) return made_pair;
-        made_pair.leap = ChildLeap(x_, node, told_apart(s, t));
+        made_pair.leap = ChildFilter(x_, node, told_apart(s, t));
         return made_pair;
     }
 
@@ -59,19 +59,19 @@ private:
     const ByteSet& told_apart(ExprId s, ExprId t) {
         for (const Told& known : told_)
             if (known.state == s && known.base == t) return known.bytes;
-        ByteSet some = pool_.live(s), made_set;
-        some |= pool_.live(t);
+        ByteSet some = pool_.first(s), made_set;
+        some |= pool_.first(t);
         ByteSet left = some;  // in the base only
-        pool_.each_way(s, some, [&](const ByteSet& bytes, ExprId to) {
+        pool_.for_each_derivative(s, some, [&](const ByteSet& bytes, ExprId to) {
             left -= bytes;
             ByteSet without = bytes;
-            pool_.each_way(t, bytes, [&](const ByteSet& same, ExprId there) {
+            pool_.for_each_derivative(t, bytes, [&](const ByteSet& same, ExprId there) {
                 if (there == to) without -= same;
             });
             made_set |= without;
         });
-        pool_.each_way(t, left, [&](const ByteSet& bytes, ExprId) { made_set |= bytes; });
-        pool_.work().spend(some.size());
+        pool_.for_each_derivative(t, left, [&](const ByteSet& bytes, ExprId) { made_set |= bytes; });
+        pool_.fuel().spend(some.size());
         Told& kept = told_.size() < kMaxTold ? told_.emplace_back() : told_[visits_ % kMaxTold];
         kept = {s, t, made_set};
         return kept.bytes;
@@ -101,7 +101,7 @@ private:
     };
 
     ExprPool& pool_;
-    const Trie& x_;
+    const TokenTrie& x_;
     std::size_t bound_, visits_ = 0;
     std::vector<Pair> path_;
     std::vector<Told> told_;
@@ -112,8 +112,8 @@ private:
 // if the tail cannot begin where A can continue.
 class TextWalker {
 public:
-    TextWalker(ExprPool& pool, const Trie& trie, std::size_t bound, std::vector<std::uint32_t>& cleared)
-        : pool_(pool), words_(pool.words()), x_(trie), bound_(bound), cleared_(cleared) {}
+    TextWalker(ExprPool& pool, const TokenTrie& trie, std::size_t bound, std::vector<std::uint32_t>& cleared)
+        : pool_(pool), words_(pool.strings()), x_(trie), bound_(bound), cleared_(cleared) {}
 
     // Below node `top`, where `head` is. False: it is not as simple as that, or not worth it.
     bool run(std::uint32_t top, ExprId head, const ExprPool::Layer& layer) {
@@ -131,11 +131,11 @@ public:
                 continue;
             }
             const std::uint8_t byte = x_.byte[i];
-            const ExprId next = pool_.next(here.head, byte), left = tail_ != kEmpty && pool_.nullable(here.head) ? pool_.next(tail_, byte) : kNone;
+            const ExprId next = pool_.derivative(here.head, byte), left = tail_ != kEmpty && pool_.nullable(here.head) ? pool_.derivative(tail_, byte) : kNone;
             if (next != kNone && left != kNone) return false;
-            const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.next(here.end, byte) : left;
-            const Words::Step step = words_.next(here.step.node, here.step.part, byte);
-            const bool goes_on = step.node != Words::kNowhere;
+            const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.derivative(here.end, byte) : left;
+            const StringTrie::Step step = words_.next(here.step.node, here.step.part, byte);
+            const bool goes_on = step.node != StringTrie::kNoEntries;
             if (last != kNone) {
                 if (goes_on || (tail_ == kEmpty && last != next)) return false;
                 const std::uint32_t begin = x_.first_token[i], end = x_.first_token[x_.end[i]];
@@ -146,7 +146,7 @@ public:
                 i = x_.end[i];
                 continue;
             }
-            if (x_.end[i] == i + 1 ? !pool_.infinite(next) : !enter(i, next, step)) return false;
+            if (x_.end[i] == i + 1 ? !pool_.is_infinite(next) : !enter(i, next, step)) return false;
             ++i;
         }
         return true;
@@ -155,28 +155,28 @@ public:
 private:
     struct Level {
         ExprId head, end;  // end: what follows the text that is over here, if one is, before the tail
-        Words::Step step;
-        ChildLeap leap;
+        StringTrie::Step step;
+        ChildFilter leap;
     };
 
-    bool enter(std::uint32_t node, ExprId head, Words::Step step) {
-        if (!pool_.infinite(head) || (pool_.nullable(head) && pool_.nullable(tail_))) return false;
+    bool enter(std::uint32_t node, ExprId head, StringTrie::Step step) {
+        if (!pool_.is_infinite(head) || (pool_.nullable(head) && pool_.nullable(tail_))) return false;
         const ExprId end = step.part == 0 ? words_.end(step.node) : kNone;
         if (end != kNone && tail_ != kEmpty && end != kEmpty) return false;
-        ChildLeap leap;
+        ChildFilter leap;
         if (x_.wide(node)) {
             ByteSet wanted;
             words_.live(step.node, step.part, wanted);
-            if (end != kNone) wanted |= pool_.live(tail_ == kEmpty ? end : tail_);
-            leap = ChildLeap(x_, node, wanted);
+            if (end != kNone) wanted |= pool_.first(tail_ == kEmpty ? end : tail_);
+            leap = ChildFilter(x_, node, wanted);
         }
         path_.push_back({head, end, step, leap});
         return true;
     }
 
     ExprPool& pool_;
-    const Words& words_;
-    const Trie& x_;
+    const StringTrie& words_;
+    const TokenTrie& x_;
     std::size_t bound_, visits_ = 0;
     std::vector<std::uint32_t>& cleared_;
     ExprId tail_ = kEmpty;
@@ -185,28 +185,28 @@ private:
 
 }  // namespace
 
-std::optional<Difference> text_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound) {
+std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound) {
     std::uint32_t top = 0;
     Difference made;
     std::vector<ExprPool::Layer> layers;
     for (unsigned opening = 0; pool.layers(state, layers) != base; ++opening) {  // the quote before the text
-        const ByteSet bytes = pool.live(state);
+        const ByteSet bytes = pool.first(state);
         const int byte = bytes.from(0);
-        if (opening == 2 || bytes.size() != 1 || pool.live(base) != bytes || pool.nullable(state) || pool.nullable(base)) return std::nullopt;
-        state = pool.next(state, static_cast<std::uint8_t>(byte));
-        base = pool.next(base, static_cast<std::uint8_t>(byte));
+        if (opening == 2 || bytes.size() != 1 || pool.first(base) != bytes || pool.nullable(state) || pool.nullable(base)) return std::nullopt;
+        state = pool.derivative(state, static_cast<std::uint8_t>(byte));
+        base = pool.derivative(base, static_cast<std::uint8_t>(byte));
         top = trie.child(top, static_cast<std::uint8_t>(byte));
         if (top == 0) return std::nullopt;
     }
     TextWalker walker(pool, trie, bound, made.cleared);
     for (const ExprPool::Layer& layer : layers)
-        if (!pool.is_word(layer.texts) || !walker.run(top, layer.tail == kEmpty ? base : layer.head, layer)) return std::nullopt;
+        if (!pool.is_strings(layer.texts) || !walker.run(top, layer.tail == kEmpty ? base : layer.head, layer)) return std::nullopt;
     std::sort(made.cleared.begin(), made.cleared.end());
     made.cleared.erase(std::unique(made.cleared.begin(), made.cleared.end()), made.cleared.end());
     return made;
 }
 
-std::optional<Difference> pair_walk(ExprPool& pool, const Trie& trie, ExprId state, ExprId base, std::size_t bound) {
+std::optional<Difference> pair_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound) {
     if (auto found = text_walk(pool, trie, state, base, bound)) return found;
     PairWalker walker(pool, trie, bound);
     if (!walker.run(state, base)) return std::nullopt;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kStateWork = 200;
 // The state that most of the bytes lead to, and these bytes.
 std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& bytes) {
     std::vector<std::pair<ExprId, ByteSet>> ways;
-    pool.each_way(state, bytes, [&](const ByteSet& some, ExprId to) {
+    pool.for_each_derivative(state, bytes, [&](const ByteSet& some, ExprId to) {
         auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& way) { return way.first == to; });
         if (at == ways.end()) at = ways.insert(at, {to, {}});
         at->second |= some;
@@ -27,28 +27,28 @@ std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& 
 
 }  // namespace
 
-const Loops* LoopMemo::find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact) {
-    if (!pool.endless(state)) return nullptr;
+const SelfLoops* LoopMemo::find(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state, bool exact) {
+    if (!pool.is_unbounded(state)) return nullptr;
     const std::uint64_t key = std::uint64_t{state} << 1 | exact;
-    if (const Loops** known = found_.find(key)) return *known;
+    if (const SelfLoops** known = found_.find(key)) return *known;
     // A part of a sum may be an intersection without texts, which comes back to itself as well; one hard to tell counts as such.
     bool lives = false;
-    if (!pool.with_short_searches([&] { lives = pool.alive(state); }) || !lives) return found_.add(key, nullptr);
-    Loops made = loops_of(subtrees, pool, state, exact);
+    if (!pool.with_short_searches([&] { lives = pool.is_nonempty(state); }) || !lives) return found_.add(key, nullptr);
+    SelfLoops made = loops_of(subtrees, pool, state, exact);
     return found_.add(key, made.any() ? &kept_.emplace_back(std::move(made)) : nullptr);
 }
 
-const std::vector<std::uint64_t>& LoopMemo::blocks_of(ExprPool& pool, const Subtrees& subtrees, ExprId head) {
+const std::vector<std::uint64_t>& LoopMemo::blocks_of(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId head) {
     if (const auto known = heads_.find(head); known != heads_.end()) return known->second;
     return heads_[head] = blocks_to(subtrees, pool, head, [](ExprId to) { return to == kEmpty; });
 }
 
 // Of the blocks by which each state but the last leads to the next, those that the last one does not take, or loops by.
-void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::vector<ExprId>& states, Chain& made) {
+void LoopMemo::add_blocks(ExprPool& pool, const SubtreeAlphabets& subtrees, const std::vector<ExprId>& states, ClassSequence& made) {
     std::vector<std::uint64_t>& blocks = made.loops.blocks;
     blocks = subtrees.no_blocks();
     const bool loops = made.characters == kInfinite;
-    if (!pool.live(states[0]).meets(kBeyondAscii) || (!loops && pool.live(states.back()).meets(kBeyondAscii))) return;
+    if (!pool.first(states[0]).meets(kBeyondAscii) || (!loops && pool.first(states.back()).meets(kBeyondAscii))) return;
     std::vector<const std::vector<std::uint64_t>*> all;
     ByteSet taken = kBeyondAscii;
     taken.words[0] = made.loops.ascii[0];
@@ -57,11 +57,11 @@ void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::v
     // A character of the head leads to where the byte does, if the byte is one and nothing after an optional head takes either.
     for (std::size_t i = 0; i + 1 < states.size(); ++i) {
         const ExprId head = pool.head(states[i]);
-        if (head == kNone || pool.next(head, byte) != kEmpty || !pool.goes_by_head(states[i], taken)) return;
+        if (head == kNone || pool.derivative(head, byte) != kEmpty || !pool.goes_by_head(states[i], taken)) return;
         all.push_back(&blocks_of(pool, subtrees, head));
     }
     if (loops) {
-        const Loops* end = find(pool, subtrees, states.back(), true);
+        const SelfLoops* end = find(pool, subtrees, states.back(), true);
         if (!end) return;
         all.push_back(&end->blocks);
     }
@@ -70,23 +70,23 @@ void LoopMemo::add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::v
         for (std::size_t k = 0; k < blocks.size(); ++k) blocks[k] &= (*some)[k];
 }
 
-const LoopMemo::Chain* LoopMemo::chain(ExprPool& pool, const Subtrees& subtrees, ExprId state) {
+const LoopMemo::ClassSequence* LoopMemo::class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state) {
     if (pool.boolean(state)) return nullptr;  // a step may need a search
-    if (const Chain** known = found_chains_.find(state)) return *known;
-    const auto made = find_chain(pool, subtrees, state);
-    return found_chains_.add(state, made ? &chains_.emplace_back(*made) : nullptr);
+    if (const ClassSequence** known = found_class_sequences_.find(state)) return *known;
+    const auto made = find_class_sequence(pool, subtrees, state);
+    return found_class_sequences_.add(state, made ? &class_sequences_.emplace_back(*made) : nullptr);
 }
 
-std::optional<LoopMemo::Chain> LoopMemo::find_chain(ExprPool& pool, const Subtrees& subtrees, ExprId state) {
-    Chain made;
+std::optional<LoopMemo::ClassSequence> LoopMemo::find_class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state) {
+    ClassSequence made;
     std::vector<ExprId> states{state};
-    ByteSet bytes = pool.live(state);
+    ByteSet bytes = pool.first(state);
     bytes &= ByteSet::range(0, 0x7f);
     for (std::uint32_t characters = 0; bytes.size() >= kFewBytes && !made.characters; ++characters) {
         const ExprId at = states.back();
-        pool.work().spend(kStateWork);
+        pool.fuel().spend(kStateWork);
         made.nullable = made.nullable || pool.nullable(at);
-        ByteSet taken = pool.live(at);
+        ByteSet taken = pool.first(at);
         taken &= bytes;
         if (taken.size() * 2 <= bytes.size()) {
             taken.each([&](std::uint8_t b) { bytes.erase(b); });
@@ -109,12 +109,12 @@ std::optional<LoopMemo::Chain> LoopMemo::find_chain(ExprPool& pool, const Subtre
 void LoopMemo::clear() {
     found_.clear();
     kept_.clear();
-    found_chains_.clear();
-    chains_.clear();
+    found_class_sequences_.clear();
+    class_sequences_.clear();
     heads_.clear();
 }
 
-std::uint16_t WalkStates::number(const ExprPool& pool, ExprId expr) {
+std::uint16_t DfaTable::number(const ExprPool& pool, ExprId expr) {
     if (slots_.empty()) slots_.assign(std::bit_ceil(4 * most_), kUnknown);
     std::size_t at = (expr * 0x9e3779b1u >> 8) & (slots_.size() - 1);
     for (; slots_[at] != kUnknown; at = (at + 1) & (slots_.size() - 1))
@@ -132,25 +132,25 @@ std::uint16_t WalkStates::number(const ExprPool& pool, ExprId expr) {
     return made;
 }
 
-std::uint16_t WalkStates::through(ExprPool& pool, std::uint16_t number) {
-    std::uint16_t& known = states_[number].through;
+std::uint16_t DfaTable::after_continuation(ExprPool& pool, std::uint16_t number) {
+    std::uint16_t& known = states_[number].after_continuation;
     if (known != kUnknown) return known;
     const auto [to, bytes] = most_of(pool, states_[number].expr, kContinuation);
     return known = bytes.size() < kContinuation.size() || full() ? kDead : this->number(pool, to);
 }
 
-void WalkStates::begin() {
+void DfaTable::begin() {
     if (full()) drop();
-    if (closures_ && closures_->full()) clear();
-    if (closures_) closures_->begin();
+    if (stable_sets_ && stable_sets_->full()) clear();
+    if (stable_sets_) stable_sets_->begin();
 }
 
-void WalkStates::clear() {
+void DfaTable::clear() {
     drop();
-    closures_.reset();
+    stable_sets_.reset();
 }
 
-void WalkStates::drop() {
+void DfaTable::drop() {
     states_.clear();
     steps_.clear();
     slots_.clear();

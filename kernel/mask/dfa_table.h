@@ -22,83 +22,83 @@ namespace guideway {
 class LoopMemo {
 public:
     // What `state` loops by, null if by no ASCII byte, or where it may have no texts. Valid until `clear`.
-    const Loops* find(ExprPool& pool, const Subtrees& subtrees, ExprId state, bool exact);
+    const SelfLoops* find(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state, bool exact);
     // The same, if it was found before.
-    const Loops* known(ExprId state, bool exact) const {
-        const Loops* const* known = found_.find(std::uint64_t{state} << 1 | exact);
+    const SelfLoops* known(ExprId state, bool exact) const {
+        const SelfLoops* const* known = found_.find(std::uint64_t{state} << 1 | exact);
         return known ? *known : nullptr;
     }
     // A run of states q0 → q1 → … → qn in which every character of a class C leads from qi to q(i+1): exactly n
     // characters of C can be read.
-    struct Chain {
-        Loops loops;
+    struct ClassSequence {
+        SelfLoops loops;
         std::uint32_t characters = 0;  // kInfinite: it reaches a state that loops by them
         bool nullable = false;         // some state of the chain is
     };
     // Null: it is none, or one of few atoms.
-    const Chain* chain(ExprPool& pool, const Subtrees& subtrees, ExprId state);
+    const ClassSequence* class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state);
     void clear();
-    std::size_t bytes() const { return (found_.size() + found_chains_.size()) * 32 + kept_.size() * 200 + (chains_.size() + heads_.size()) * 300; }
+    std::size_t bytes() const { return (found_.size() + found_class_sequences_.size()) * 32 + kept_.size() * 200 + (class_sequences_.size() + heads_.size()) * 300; }
 
 private:
-    const std::vector<std::uint64_t>& blocks_of(ExprPool& pool, const Subtrees& subtrees, ExprId head);
-    std::optional<Chain> find_chain(ExprPool& pool, const Subtrees& subtrees, ExprId state);
-    void add_blocks(ExprPool& pool, const Subtrees& subtrees, const std::vector<ExprId>& states, Chain& made);
+    const std::vector<std::uint64_t>& blocks_of(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId head);
+    std::optional<ClassSequence> find_class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state);
+    void add_blocks(ExprPool& pool, const SubtreeAlphabets& subtrees, const std::vector<ExprId>& states, ClassSequence& made);
 
-    FlatMap<std::uint64_t, const Loops*, NumberHash> found_;  // by expression, and whether exact
-    std::deque<Loops> kept_;
-    FlatMap<std::uint64_t, const Chain*, NumberHash> found_chains_;  // by expression
-    std::deque<Chain> chains_;
+    FlatMap<std::uint64_t, const SelfLoops*, NumberHash> found_;  // by expression, and whether exact
+    std::deque<SelfLoops> kept_;
+    FlatMap<std::uint64_t, const ClassSequence*, NumberHash> found_class_sequences_;  // by expression
+    std::deque<ClassSequence> class_sequences_;
     std::unordered_map<ExprId, std::vector<std::uint64_t>> heads_;  // the blocks that are texts of an expression
 };
 
-class WalkStates {
+class DfaTable {
 public:
     static constexpr std::uint16_t kUnknown = 0xffff, kDead = 0xfffe, kAlive = 0xfffd;  // kAlive: without a number yet
     struct State {
         ExprId expr = kNone;
         bool nullable = false;
-        std::uint16_t through = kUnknown;
+        std::uint16_t after_continuation = kUnknown;
         std::uint32_t walked = 0;  // nodes below it, in all walks, until it loops or they are enough
         bool scouted = false;      // whether what follows is known, but the chain
         bool plain = false;        // it loops, any number of times, and is not complete on the way
         bool open_end = false;     // the state, or one that it leads to by `loops`, may be complete
-        const Loops* loops = nullptr;
+        const SelfLoops* loops = nullptr;
         ExprId looping = kNone;    // what comes back to itself
         std::uint32_t left = 0;    // characters that are taken so; kInfinite: any number
-        std::optional<const LoopMemo::Chain*> chain;  // none: not looked for yet
-        Closures::Found closed{};
-        std::size_t closures = 0;     // when it was looked for, there were this many
+        std::optional<const LoopMemo::ClassSequence*> class_sequence;  // none: not looked for yet
+        StableSets::Found closed{};
+        std::size_t stable_sets = 0;     // when it was looked for, there were this many
         bool looked_around = false;
         std::uint32_t rest = kInfinite, looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
         ByteSet live;                                              // empty: not known yet
     };
 
     // `longest`: bytes of the vocabulary's longest token, each of which a walk may keep a state for.
-    explicit WalkStates(std::size_t longest) : most_(std::max(kMost, longest + kMost / 2)) {}
+    explicit DfaTable(std::size_t longest) : most_(std::max(kMost, longest + kMost / 2)) {}
     std::uint16_t number(const ExprPool& pool, ExprId expr);
     // The state that all continuation bytes lead to; kDead: there is none, or no room for it.
-    std::uint16_t through(ExprPool& pool, std::uint16_t number);
+    std::uint16_t after_continuation(ExprPool& pool, std::uint16_t number);
     State& operator[](std::uint16_t number) { return states_[number]; }
     // kDead, kAlive, the number of what follows, or kUnknown.
     std::uint16_t& next(std::uint16_t number, std::uint8_t byte) { return steps_[number][byte]; }
     const std::uint16_t* steps(std::uint16_t number) const { return steps_[number].data(); }
     // A new walk.
     void begin();
-    Closures& closures(ExprPool& pool, const Subtrees& subtrees) { return closures_ ? *closures_ : closures_.emplace(pool, subtrees); }
+    StableSets& stable_sets(ExprPool& pool, const SubtreeAlphabets& subtrees) { return stable_sets_ ? *stable_sets_ : stable_sets_.emplace(pool, subtrees); }
     bool full() const { return states_.size() >= most_; }
-    void drop();   // the states, not what is known of closures
+    void drop();   // the states, not what is known of stable sets
     void clear();
-    std::size_t bytes() const { return states_.size() * (sizeof(State) + sizeof(Steps)) + (closures_ ? closures_->bytes() : 0); }
+    std::size_t bytes() const { return states_.size() * (sizeof(State) + sizeof(Steps)) + (stable_sets_ ? stable_sets_->bytes() : 0); }
 
 private:
     using Steps = std::array<std::uint16_t, 256>;
     static constexpr std::size_t kMost = 2000;  // states, where tokens are no longer than half as many bytes
     std::size_t most_;                          // below kAlive, since no token has more than 60,000
-    PieceVector<State> states_;
-    PieceVector<Steps> steps_;
-    PieceVector<std::uint16_t> slots_;  // by hash; kUnknown: free
-    std::optional<Closures> closures_;
+    ArenaVector<State> states_;
+    ArenaVector<Steps> steps_;
+    ArenaVector<std::uint16_t> slots_;  // by hash; kUnknown: free
+    std::optional<StableSets> stable_sets_;
 };
 
 }  // namespace guideway

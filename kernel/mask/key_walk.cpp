@@ -13,11 +13,11 @@ constexpr std::uint32_t kMaxNames = 1 << 20;
 
 struct Names {
     static constexpr bool kRanks = true;
-    const Words& words;
-    const Trie& x;
+    const StringTrie& words;
+    const TokenTrie& x;
     KeyWalk& made;
 
-    void at(std::uint32_t i, const Words::Step& at, std::uint32_t first) {
+    void at(std::uint32_t i, const StringTrie::Step& at, std::uint32_t first) {
         if (x.first_token[i] == x.first_token[i + 1]) return;
         if (at.part == 0) return made.places.push_back({first, first + words.count(at.node), i});
         words.each_child(at.node, at.part, [&](std::uint32_t child, std::uint32_t) {
@@ -33,22 +33,22 @@ struct Names {
 
 }  // namespace
 
-bool KeyWalk::run(ExprPool& pool, const Grove& grove, ExprId state) {
-    const Words& words = pool.words();
-    const bool within = pool.is_word(state);  // after the quote before the name
-    const ExprId rest = within ? state : pool.behind(kQuote, state);
+bool KeyWalk::run(ExprPool& pool, const TrieForest& grove, ExprId state) {
+    const StringTrie& words = pool.strings();
+    const bool within = pool.is_strings(state);  // after the quote before the name
+    const ExprId rest = within ? state : pool.after_byte(kQuote, state);
     Names names{words, *grove.trie, *this};
-    WordsWalk<Names> walk(words, *grove.trie, names);
-    if (const std::uint32_t label = pool.label_of(rest); label != kInfinite) {
+    StringWalk<Names> walk(words, *grove.trie, names);
+    if (const std::uint32_t label = pool.label_of(rest); label != kNoLabel) {
         labels.push_back(label);
         walk.each_quote(grove, [&](std::uint32_t top) { names.over(top, 0); });
         return true;
     }
-    if (!pool.is_word(rest)) return false;
+    if (!pool.is_strings(rest)) return false;
     const auto [node, part] = pool.node_and_part(rest);
     if (words.count(node) > kMaxNames) return false;
-    words.each_end(node, [&](ExprId end) { labels.push_back(pool.label_of(pool.behind(kQuote, end))); });
-    if (std::find(labels.begin(), labels.end(), kInfinite) != labels.end()) return false;
+    words.each_end(node, [&](ExprId end) { labels.push_back(pool.label_of(pool.after_byte(kQuote, end))); });
+    if (std::find(labels.begin(), labels.end(), kNoLabel) != labels.end()) return false;
     walk.run(grove, {node, part}, !within);
     return true;
 }

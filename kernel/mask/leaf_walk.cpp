@@ -10,7 +10,7 @@
 
 namespace guideway {
 
-void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
+void LeafWalk::add_up_to(std::uint8_t characters, TokenRange more) {
     if (more.begin == more.end) return;
     for (Limited& known : limited)
         if (known.characters == characters) {
@@ -20,7 +20,7 @@ void LeafWalk::add_up_to(std::uint8_t characters, Places more) {
     limited.push_back({characters, {more}});
 }
 
-void LeafWalk::add_rounds(Places some, std::uint32_t begun) {
+void LeafWalk::add_rounds(TokenRange some, std::uint32_t begun) {
     if (begun < 2 || some.begin == some.end) return;
     round_tokens += some.end - some.begin;
     if (round_tokens > kMostRoundTokens) counts = false;
@@ -32,7 +32,7 @@ namespace {
 constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
 constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is queried whether all of it is taken
 constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
-constexpr std::uint32_t kWorthClosing = 2000;  // for which a closure is looked for
+constexpr std::uint32_t kWorthClosing = 2000;  // for which a stable set is looked for
 constexpr std::uint32_t kWorthFollowing = 600;  // nodes walked from a state, all in all, before all its steps and chains are looked at
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
@@ -41,18 +41,18 @@ constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops
 template <bool kCounts>
 class LeafWalker {
 public:
-    LeafWalker(ExprPool& pool, const Grove& grove, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states, LeafWalk& made)
+    LeafWalker(ExprPool& pool, const TrieForest& grove, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states, LeafWalk& made)
         : pool_(pool), grove_(grove), x_(*grove.trie), follow_(follow), subtrees_(subtrees), loops_(loops), states_(states), made_(made), whole_(grove.whole()) {}
 
     void run(ExprId start) {
         states_.begin();
-        if (subtrees_) closures_ = &states_.closures(pool_, *subtrees_);
-        closure_count_ = closures_ ? closures_->count() : 0;
+        if (subtrees_) stable_sets_ = &states_.stable_sets(pool_, *subtrees_);
+        closure_count_ = stable_sets_ ? stable_sets_->count() : 0;
         const Number first = states_.number(pool_, start);
         path_.resize(16);
         if (kCounts) begun_.resize(2);  // the root's is read before it is entered
-        for (const Grove::Part& part : grove_.parts) {
-            pool_.work().spend((part.end - part.begin) / kNodesOfWork);
+        for (const TrieForest::Part& part : grove_.parts) {
+            pool_.fuel().spend((part.end - part.begin) / kNodesOfWork);
             taken_from_ = x_.first_token[part.begin];
             if (!whole_ || !take_all(first)) {
                 enter(0, 0, first, 0);
@@ -69,7 +69,7 @@ private:
         Number state = 0;
         bool nullable = false, leaps = false;
         std::uint32_t characters = 0;
-        ChildLeap leap;
+        ChildFilter leap;
     };
     struct Begun {  // up to a node on the path
         std::uint32_t rounds = 0;
@@ -78,7 +78,7 @@ private:
 
     bool take_all(Number first) {
         if (!subtrees_) return false;
-        WalkStates::State& state = states_[first];
+        DfaTable::State& state = states_[first];
         if (take(0, 0, first, 0)) return true;
         if (!state.plain || !subtrees_->loop(0, *state.loops, kNothing)) return false;
         if (made_.measures) measure(state.expr, state.rest);
@@ -89,11 +89,11 @@ private:
     bool counts() const { return kCounts && made_.counts; }
 
     // Tokens are taken unless their nodes are left out: so nodes that live on cost no more than the step to them.
-    void walk(const Grove::Part& part) {
+    void walk(const TrieForest::Part& part) {
         const std::uint8_t* const bytes = x_.byte.data();
         const std::uint32_t* const ends = x_.end.data();
         const std::uint16_t* const depths = x_.depth.data();
-        WalkStates::State* const states = &states_[0];  // never moved
+        DfaTable::State* const states = &states_[0];  // never moved
         const bool measures = made_.measures;
         const Level* path = path_.data();
         for (std::uint32_t i = part.begin; i < part.end;) {
@@ -110,8 +110,8 @@ private:
             if (above.nullable && follow_.contains(byte)) leave_at(i, depth - 1);
             const bool alone = end == i + 1 && !measures;  // what is reach is not computed
             Number next = above.steps[byte];
-            if (next == WalkStates::kUnknown || (next == WalkStates::kAlive && !alone)) next = step(depth, byte, alone);
-            if (next == WalkStates::kDead) {
+            if (next == DfaTable::kUnknown || (next == DfaTable::kAlive && !alone)) next = step(depth, byte, alone);
+            if (next == DfaTable::kDead) {
                 leave_out(i, end);
                 i = end;
                 continue;
@@ -127,7 +127,7 @@ private:
                 continue;
             }
             const Number from = byte < 0x80 || !subtrees_ ? next : behind(i, next);
-            if (subtrees_ && from != WalkStates::kDead && states[from].plain && subtrees_->loop_behind(i, *states[from].loops, kNothing)) {
+            if (subtrees_ && from != DfaTable::kDead && states[from].plain && subtrees_->loop_behind(i, *states[from].loops, kNothing)) {
                 if (counts()) count_loops(i, depth, from);
                 i = end;
             } else {
@@ -144,16 +144,16 @@ private:
     }
 
     void leave_at(std::uint32_t i, std::size_t depth) {
-        made_.pieces.push_back(i);
+        made_.exit_nodes.push_back(i);
         if (counts()) made_.rounds_at_pieces = std::max(made_.rounds_at_pieces, begun_[depth].rounds);
     }
 
     // For a node inside a multi-byte character: the state after its remaining continuation bytes, if all lead to one; else kDead.
     // More than half of the nodes that a walk of `\S+` reaches are inside characters.
     Number behind(std::uint32_t node, Number at) {
-        for (unsigned left = subtrees_->left(node); left > 0 && at != WalkStates::kDead; --left) {
-            if (counts() && begins_of(at).meets(kContinuation)) return WalkStates::kDead;  // a round may begin unseen
-            at = states_.through(pool_, at);
+        for (unsigned left = subtrees_->left(node); left > 0 && at != DfaTable::kDead; --left) {
+            if (counts() && begins_of(at).meets(kContinuation)) return DfaTable::kDead;  // a round may begin unseen
+            at = states_.after_continuation(pool_, at);
         }
         return at;
     }
@@ -167,7 +167,7 @@ private:
             leave_out(i + 1, end);
             return end;
         }
-        if (end - i >= kWorthLooking && from != WalkStates::kDead && take(i, depth, from, characters)) return end;
+        if (end - i >= kWorthLooking && from != DfaTable::kDead && take(i, depth, from, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
         enter(depth, i, number, characters);
         return i + 1;
@@ -176,7 +176,7 @@ private:
     // The bytes with which rounds begin.
     const ByteSet& begins_of(Number state) {
         if (begins_.size() <= state) begins_.resize(state + 32u);
-        if (!begins_[state]) begins_[state] = pool_.rounds_begin(states_[state].expr);
+        if (!begins_[state]) begins_[state] = pool_.iterations_begin(states_[state].expr);
         return *begins_[state];
     }
 
@@ -185,7 +185,7 @@ private:
         made_.add_rounds(below(node), subtrees_->begins(node, begins_of(state)) ? LeafWalk::kAnyRounds : begun_[depth].rounds);
     }
 
-    Places below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
+    TokenRange below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
 
     void measure(ExprId expr, std::uint32_t& known) {
         if (known == kInfinite) known = pool_.shortest(expr);
@@ -196,10 +196,10 @@ private:
     Number step(std::size_t depth, std::uint8_t byte, bool alone) {
         const Number at = path_[depth - 1].state;
         const ExprId expr = states_[at].expr;
-        pool_.work().spend(1);
-        if (alone) return states_.next(at, byte) = pool_.takes(expr, byte) ? WalkStates::kAlive : WalkStates::kDead;
-        const ExprId to = pool_.next(expr, byte);
-        if (to == kNone) return states_.next(at, byte) = WalkStates::kDead;
+        pool_.fuel().spend(1);
+        if (alone) return states_.next(at, byte) = pool_.has_derivative(expr, byte) ? DfaTable::kAlive : DfaTable::kDead;
+        const ExprId to = pool_.derivative(expr, byte);
+        if (to == kNone) return states_.next(at, byte) = DfaTable::kDead;
         if (states_.full()) forget(depth);
         const Number made = states_.number(pool_, to);
         return states_.next(path_[depth - 1].state, byte) = made;
@@ -219,7 +219,7 @@ private:
 
     void enter(std::size_t depth, std::uint32_t node, Number state, std::uint32_t characters) {
         Level& level = path_[depth];
-        WalkStates::State& known = states_[state];
+        DfaTable::State& known = states_[state];
         level.state = state;
         level.steps = states_.steps(state);
         level.characters = characters;
@@ -230,16 +230,16 @@ private:
         level.nullable = known.nullable;
         level.leaps = x_.wide(node) && (depth > 0 || whole_);
         if (!level.leaps) return;
-        if (known.live.empty()) known.live = pool_.live(known.expr);
+        if (known.live.empty()) known.live = pool_.first(known.expr);
         ByteSet wanted = known.live;
         if (level.nullable) wanted |= follow_;
-        level.leap = ChildLeap(x_, node, wanted);
+        level.leap = ChildFilter(x_, node, wanted);
     }
 
     // True: all below the node is taken, as far as it can be.
     bool take(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
         if (!subtrees_) return false;
-        WalkStates::State& state = states_[number];
+        DfaTable::State& state = states_[number];
         if (!state.loops && state.walked < kWorthFollowing) state.walked += x_.end[node] - node;
         if (!state.scouted) {
             if (x_.end[node] - node < kWorthScouting || (state.walked < kWorthFollowing && !may_loop(node, state))) return false;
@@ -256,12 +256,12 @@ private:
 
     // What counts may; else, whether a part of the state is known to, or comes back to itself by the first byte below the node:
     // one step for each, instead of up to 128 to find all its loops. The sum itself is not stepped, since it may be ambiguous.
-    bool may_loop(std::uint32_t node, const WalkStates::State& state) {
+    bool may_loop(std::uint32_t node, const DfaTable::State& state) {
         if (pool_.unbounded(state.expr).left != kInfinite) return true;
         bool found = false;
         pool_.each_summand(state.expr, [&](ExprId part) {
             if (loops_.known(part, false)) return found = true;
-            const ExprId to = pool_.next(part, x_.byte[node + 1]);
+            const ExprId to = pool_.derivative(part, x_.byte[node + 1]);
             return found = to != kNone && pool_.has_summand(to, part);
         });
         return found;
@@ -269,12 +269,12 @@ private:
 
     // A sum may self-loop on few bytes although one of its alternatives self-loops on almost all. So the alternatives are
     // examined too, first those whose loops are cached.
-    void scout(WalkStates::State& state) {
+    void scout(DfaTable::State& state) {
         const ExprPool::Unbounded u = pool_.unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
         const bool itself = u.expr == state.expr;  // else bounds are left out: what is after would seem to begin too early
-        const Loops* known = loops_.known(u.expr, !itself);
+        const SelfLoops* known = loops_.known(u.expr, !itself);
         if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
             state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);
             state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
@@ -286,11 +286,11 @@ private:
     }
 
     // What one part of a sum takes, the sum takes: the first that loops by this many bytes.
-    bool scout_parts(WalkStates::State& state, unsigned least, bool known) {
+    bool scout_parts(DfaTable::State& state, unsigned least, bool known) {
         bool found = false;
         pool_.each_summand(state.expr, [&](ExprId part) {
             if (part == state.expr) return false;
-            const Loops* loops = known ? loops_.known(part, false) : loops_.find(pool_, *subtrees_, part, false);
+            const SelfLoops* loops = known ? loops_.known(part, false) : loops_.find(pool_, *subtrees_, part, false);
             if (!loops || loops->count() < least) return false;
             state.loops = loops;
             state.looping = part;
@@ -299,24 +299,24 @@ private:
         return found;
     }
 
-    bool take_loops(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+    bool take_loops(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
         if (!subtrees_->loop_behind(node, *state.loops, state.open_end ? follow_ : kNothing)) return false;
         if (!take_up_to(node, std::uint64_t{state.left} + characters, state.left == kInfinite)) return false;
         if (made_.measures) measure(state.looping, state.looping_rest);
         return true;
     }
 
-    bool take_chain(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
+    bool take_chain(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
         if (state.loops || state.walked < kWorthFollowing) return false;
-        if (!state.chain) state.chain = loops_.chain(pool_, *subtrees_, state.expr);
-        const LoopMemo::Chain* const chain = *state.chain;
-        if (!chain || !subtrees_->loop_behind(node, chain->loops, chain->nullable ? follow_ : kNothing)) return false;
-        return take_up_to(node, std::uint64_t{chain->characters} + characters, chain->characters == kInfinite);
+        if (!state.class_sequence) state.class_sequence = loops_.class_sequence(pool_, *subtrees_, state.expr);
+        const LoopMemo::ClassSequence* const class_sequence = *state.class_sequence;
+        if (!class_sequence || !subtrees_->loop_behind(node, class_sequence->loops, class_sequence->nullable ? follow_ : kNothing)) return false;
+        return take_up_to(node, std::uint64_t{class_sequence->characters} + characters, class_sequence->characters == kInfinite);
     }
 
-    void find_closed(WalkStates::State& state) {
-        state.closed = closures_->find(state.expr);
-        state.closures = closure_count_;
+    void find_closed(DfaTable::State& state) {
+        state.closed = stable_sets_->find(state.expr);
+        state.stable_sets = closure_count_;
     }
 
     // Tokens below the node, of this many characters from their beginning on.
@@ -329,59 +329,59 @@ private:
     }
 
     // States that stay among themselves; of what may be too long, if it is little, note is taken.
-    bool take_closed(std::uint32_t node, WalkStates::State& state, std::uint32_t characters) {
-        if (state.closures != closure_count_) find_closed(state);
+    bool take_closed(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
+        if (state.stable_sets != closure_count_) find_closed(state);
         auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop_behind(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
         if (!state.looked_around && x_.end[node] - node >= kWorthClosing) {
-            const bool none = state.closed.characters < Closures::kFewCharacters && !state.loops;  // nothing loops here
+            const bool none = state.closed.characters < StableSets::kFewCharacters && !state.loops;  // nothing loops here
             const bool narrow = !none && pool_.boolean(state.expr) && !closed();
-            if (none) closures_->look_around(state.expr);
-            if (narrow) closures_->look_wider(state.expr);
+            if (none) stable_sets_->look_around(state.expr);
+            if (narrow) stable_sets_->look_wider(state.expr);
             if (none || narrow) {
                 state.looked_around = true;
-                closure_count_ = closures_->count();
+                closure_count_ = stable_sets_->count();
                 find_closed(state);
             }
         }
         if (!closed()) return false;
-        const Closures::Found& in = state.closed;
-        const Places places = below(node);
+        const StableSets::Found& in = state.closed;
+        const TokenRange places = below(node);
         const std::uint32_t most = characters + in.characters;
-        std::vector<std::uint32_t>& doubtful = made_.doubtful;
-        if (in.characters != Closures::kForever && most < subtrees_->most_characters()) {
-            const std::size_t before = doubtful.size();
+        std::vector<std::uint32_t>& to_verify = made_.to_verify;
+        if (in.characters != StableSets::kForever && most < subtrees_->most_characters()) {
+            const std::size_t before = to_verify.size();
             for (std::uint32_t p = places.begin; p < places.end; ++p)
-                if (subtrees_->characters(p) > most) doubtful.push_back(x_.tokens[p]);
-            if ((doubtful.size() - before) * 8 > places.end - places.begin || doubtful.size() > kMaxDoubtful) {
-                doubtful.resize(before);
+                if (subtrees_->characters(p) > most) to_verify.push_back(x_.tokens[p]);
+            if ((to_verify.size() - before) * 8 > places.end - places.begin || to_verify.size() > kMaxDoubtful) {
+                to_verify.resize(before);
                 return false;
             }
-            if (doubtful.size() > before && may_leave_beyond(node, state)) {
-                doubtful.resize(before);
+            if (to_verify.size() > before && may_leave_beyond(node, state)) {
+                to_verify.resize(before);
                 return false;
             }
         }
         return true;
     }
 
-    // Whether a token below the node may leave the leaf from a state beyond the closure, of which nothing is known. It may not
+    // Whether a token below the node may leave the leaf from a state beyond the stable set, of which nothing is known. It may not
     // where all texts end in a quote and the subtree has none.
-    bool may_leave_beyond(std::uint32_t node, const WalkStates::State& state) const {
+    bool may_leave_beyond(std::uint32_t node, const DfaTable::State& state) const {
         const ByteSet leaving = pool_.ends_in(state.expr, '"') ? ByteSet::range('"', '"') : follow_;
         return !subtrees_->loop_behind(node, *state.closed.loops, leaving);
     }
 
     static constexpr ByteSet kNothing{};
     ExprPool& pool_;
-    const Grove& grove_;
-    const Trie& x_;
+    const TrieForest& grove_;
+    const TokenTrie& x_;
     const ByteSet& follow_;
-    const Subtrees* subtrees_;
+    const SubtreeAlphabets* subtrees_;
     LoopMemo& loops_;
-    WalkStates& states_;
+    DfaTable& states_;
     LeafWalk& made_;
     const bool whole_;
-    Closures* closures_ = nullptr;
+    StableSets* stable_sets_ = nullptr;
     std::size_t closure_count_ = 0;
     std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
@@ -392,34 +392,34 @@ private:
 // Of texts that a quote ends: what is after it is left to those who follow.
 struct Texts {
     static constexpr bool kRanks = false;
-    const Trie& x;
+    const TokenTrie& x;
     const ByteSet& follow;
     LeafWalk& made;
 
-    void at(std::uint32_t i, const Words::Step&, std::uint32_t) { made.add(x.first_token[i], x.first_token[i + 1]); }
+    void at(std::uint32_t i, const StringTrie::Step&, std::uint32_t) { made.add(x.first_token[i], x.first_token[i + 1]); }
     void over(std::uint32_t i, std::uint32_t) {
         made.add(x.first_token[i], x.first_token[i + 1]);
         for (std::uint32_t child = i + 1; child < x.end[i]; child = x.end[child])
-            if (follow.contains(x.byte[child])) made.pieces.push_back(child);
+            if (follow.contains(x.byte[child])) made.exit_nodes.push_back(child);
     }
 };
 
 // False: it is no set of such texts.
-bool walk_texts(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
-    const bool within = pool.is_word(start);
-    const ExprId rest = within ? start : pool.behind(kQuote, start);
-    if (!pool.is_word(rest)) return false;
+bool walk_texts(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
+    const bool within = pool.is_strings(start);
+    const ExprId rest = within ? start : pool.after_byte(kQuote, start);
+    if (!pool.is_strings(rest)) return false;
     const auto [node, part] = pool.node_and_part(rest);
-    const Words& words = pool.words();
-    if (words.spelling(node) == Spelling::text || !pool.is_byte(words.only_end(node), kQuote)) return false;
+    const StringTrie& words = pool.strings();
+    if (words.spelling(node) == Encoding::text || !pool.is_byte(words.only_tail(node), kQuote)) return false;
     Texts texts{*grove.trie, follow, made};
-    WordsWalk<Texts>(words, *grove.trie, texts).run(grove, {node, part}, !within);
+    StringWalk<Texts>(words, *grove.trie, texts).run(grove, {node, part}, !within);
     return true;
 }
 
 }  // namespace
 
-void LeafWalk::run(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, const Subtrees* subtrees, LoopMemo& loops, WalkStates& states) {
+void LeafWalk::run(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states) {
     if (!measures && (walk_texts(pool, grove, start, follow, *this) || walk_substrings(pool, grove, start, follow, *this))) return;
     if (counts) LeafWalker<true>(pool, grove, follow, subtrees, loops, states, *this).run(start);
     else LeafWalker<false>(pool, grove, follow, subtrees, loops, states, *this).run(start);

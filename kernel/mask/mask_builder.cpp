@@ -1,4 +1,4 @@
-// Masks, put together from runs: what a configuration's own component takes, and what comes of the residual in the frames
+// Masks, put together from runs: what a configuration's own component takes, and what comes of the suffix trie in the frames
 // below. Parts that come again, in other places of a grammar, are cached on the way.
 #include <algorithm>
 
@@ -22,17 +22,17 @@ const ByteSet kBlank = [] {
 
 }  // namespace
 
-// What a leaf has read does not matter, unless there was something unsure.
-Runs::Mask* Runs::find(const Machine& machine, const Learned& learned, const Config& c) {
+// What a leaf has read does not matter, unless something depended on the context.
+MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& learned, const Config& c) {
     if (!machine.is_leaf(c)) return learned.masks.find(c);
     Mask* known = learned.masks.find({c.node, c.state, 0, c.parent});
-    if (known && known->unsure && c.regs != 0) known = learned.masks.find(c);
+    if (known && known->context_dependent && c.regs != 0) known = learned.masks.find(c);
     return known && known->first != kNoTokens ? known : nullptr;
 }
 
-std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) const {
-    const Learned& from = *learned_[automaton];
-    const auto masks = from.of(front);
+std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const {
+    const AutomatonCache& from = *learned_[automaton];
+    const auto masks = from.of(state_set);
     if (masks.empty()) return std::nullopt;
     from.touch(turn_);
     bool accepting = false;
@@ -42,37 +42,37 @@ std::optional<bool> Runs::fill_known(std::uint32_t automaton, const Front& front
     return accepting;
 }
 
-std::optional<bool> Runs::accepting_known(std::uint32_t automaton, const Front& front) const {
-    const auto masks = learned_[automaton]->of(front);
+std::optional<bool> MaskEngine::accepting_known(std::uint32_t automaton, const StateSet& state_set) const {
+    const auto masks = learned_[automaton]->of(state_set);
     if (masks.empty()) return std::nullopt;
     return std::any_of(masks.begin(), masks.end(), [](const Mask* one) { return one->accepting; });
 }
 
-bool Runs::fill(Machine& machine, std::uint32_t automaton, const Front& front, std::span<std::uint32_t> row) {
-    if (const auto known = fill_known(automaton, front, row)) return *known;
+bool MaskEngine::fill(Machine& machine, std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) {
+    if (const auto known = fill_known(automaton, state_set, row)) return *known;
     turn_to(automaton);
     bool accepting = false;
     filled_.clear();
-    for (const Config& c : front.configs()) {
+    for (const Config& c : state_set.configs()) {
         filled_.push_back(&mask(machine, c));
         accepting |= filled_.back()->accepting;
     }
     put_first(filled_);
     write(*at_, filled_, row);
-    at_->keep(front, filled_);
+    at_->keep(state_set, filled_);
     count_learned(*at_);
     return accepting;
 }
 
 // One of whole rows goes first, since it is copied then, not joined.
-void Runs::put_first(std::span<Mask*> masks) const {
+void MaskEngine::put_first(std::span<Mask*> masks) const {
     if (masks.empty()) return;
     const auto listed = [&](const Mask* one) { return sets_[one->first].form == TokenSet::Form::sparse; };
     if (listed(masks.front()))
         if (const auto whole = std::find_if_not(masks.begin(), masks.end(), listed); whole != masks.end()) std::swap(masks.front(), *whole);
 }
 
-void Runs::write(const Learned& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
+void MaskEngine::write(const AutomatonCache& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
     if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
     write(from, *masks.front(), kNoTokens, row);
     for (const Mask* one : masks.subspan(1)) write(from, *one, masks.front()->first, row);
@@ -80,7 +80,7 @@ void Runs::write(const Learned& from, std::span<Mask* const> masks, std::span<st
 
 // Adds a mask to a row. Its `cleared` tokens are removed only if no earlier mask set them. `before`: the base set that
 // the row was initialised from (kNoTokens: undefined content); with the same base, only the cleared tokens are restored.
-void Runs::write(const Learned& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
+void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
     thread_local std::vector<std::uint32_t> kept;
     const bool blank = before == kNoTokens, beside = !blank && sets_[mask.first].form == TokenSet::Form::delta;
     if (beside) {
@@ -89,7 +89,7 @@ void Runs::write(const Learned& from, const Mask& mask, std::uint32_t before, st
             if (row[t >> 5] >> (t & 31) & 1) kept.push_back(t);
     }
     if (blank) sets_.write(mask.first, row);
-    else if (sets_.base_of(before) == sets_.base_of(mask.first)) sets_.restore(before, row);
+    else if (sets_.delta_base(before) == sets_.delta_base(mask.first)) sets_.restore(before, row);
     else sets_.merge(mask.first, row);
     std::uint32_t part = mask.more.at;
     for (const std::uint32_t end = part + mask.more.sets; part != end; ++part) sets_.merge(from.parts[part], row);
@@ -101,7 +101,7 @@ void Runs::write(const Learned& from, const Mask& mask, std::uint32_t before, st
     if (mask.last != kNoTokens) sets_.merge(mask.last, row);
 }
 
-Runs::Mask& Runs::mask(Machine& machine, const Config& config) {
+MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {
     if (Mask* known = find(machine, *at_, config)) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         return *known;
@@ -113,20 +113,20 @@ Runs::Mask& Runs::mask(Machine& machine, const Config& config) {
     if (machine.is_leaf(config) && config.regs != 0) {
         const Config any{config.node, config.state, 0, config.parent};
         Mask* sign = at_->masks.find(any);
-        if (!made.unsure && (!sign || !sign->unsure)) place = any;
-        if (made.unsure && !sign) {
+        if (!made.context_dependent && (!sign || !sign->context_dependent)) place = any;
+        if (made.context_dependent && !sign) {
             sign = &at_->masks.add(any, {});
             sign->first = kNoTokens;
         }
-        if (made.unsure) sign->unsure = true;  // one must look again
+        if (made.context_dependent) sign->context_dependent = true;  // one must look again
     }
     Mask& kept = at_->masks.get(place);
-    made.unsure |= kept.unsure;
+    made.context_dependent |= kept.context_dependent;
     return kept = made;
 }
 
 // The sets and spans found from these on.
-Runs::Parts Runs::keep_parts(std::size_t sets, std::size_t spans) {
+MaskEngine::Parts MaskEngine::keep_parts(std::size_t sets, std::size_t spans) {
     Parts made{static_cast<std::uint32_t>(at_->parts.size()), 0, 0};
     auto first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
     if (found_.size() - sets > 1) {
@@ -135,44 +135,44 @@ Runs::Parts Runs::keep_parts(std::size_t sets, std::size_t spans) {
         first = found_.begin() + static_cast<std::ptrdiff_t>(sets);
     }
     made.sets = static_cast<std::uint32_t>(found_.end() - first);
-    PieceVector<std::uint32_t>& parts = at_->parts;
+    ArenaVector<std::uint32_t>& parts = at_->parts;
     parts.insert(parts.end(), first, found_.end());
     made.spans = static_cast<std::uint32_t>(spans_.size() - spans);
     for (std::size_t i = spans; i < spans_.size(); ++i) parts.insert(parts.end(), {spans_[i].begin, spans_[i].end});
     return made;
 }
 
-// The sets of the configuration's own run, and of what comes of its residual further down the stack; and what is unsure,
+// The sets of the configuration's own run, and of what comes of its suffix trie further down the stack; and what depends on the context,
 // stepped through.
-void Runs::find_mask(Machine& machine, const Config& config, Mask& mask) {
+void MaskEngine::find_mask(Machine& machine, const Config& config, Mask& mask) {
     if (config.node == kDone) {
         mask.first = sets_.sparse({});
         return;
     }
     tasks_.clear();
-    unsure_.clear();
+    context_dependent_.clear();
     found_.clear();
     spans_.clear();
     ended_ = nullptr;  // of a run that a limit cut off
     mask.first = kNoTokens;
     if (machine.forks()) find_forked_mask(machine, config, mask);
     else {
-        if (!gone_.empty()) gone_.clear();
+        if (!visited_.empty()) visited_.clear();
         opened_ = taken_ = 0;
         tasks_.push_back({0, config});
-        work_off(machine, mask);
+        drain_worklist(machine, mask);
     }
     if (mask.first == kNoTokens) mask.first = sets_.sparse({});
     mask.more = keep_parts(0, 0);
-    mask.unsure = !unsure_.empty();
-    if (mask.unsure) step_through_unsure(machine, config, mask);
+    mask.context_dependent = !context_dependent_.empty();
+    if (mask.context_dependent) step_through_context_dependent(machine, config, mask);
 }
 
-void Runs::step_through_unsure(Machine& machine, const Config& config, Mask& mask) {
+void MaskEngine::step_through_context_dependent(Machine& machine, const Config& config, Mask& mask) {
     std::vector<std::uint32_t> legal;
-    std::sort(unsure_.begin(), unsure_.end());
-    unsure_.erase(std::unique(unsure_.begin(), unsure_.end()), unsure_.end());
-    for (std::uint32_t t : unsure_) {
+    std::sort(context_dependent_.begin(), context_dependent_.end());
+    context_dependent_.erase(std::unique(context_dependent_.begin(), context_dependent_.end()), context_dependent_.end());
+    for (std::uint32_t t : context_dependent_) {
         below_.assign(1, config);
         for (char b : vocabulary_.token(t)) {
             machine.step_all(below_, static_cast<std::uint8_t>(b), next_);
@@ -183,18 +183,18 @@ void Runs::step_through_unsure(Machine& machine, const Config& config, Mask& mas
     if (!legal.empty()) mask.last = sets_.sparse(legal);
 }
 
-void Runs::work_off(Machine& machine, Mask& mask) {
+void MaskEngine::drain_worklist(Machine& machine, Mask& mask) {
     while (true) {
-        while (opened_ && tasks_.size() == open_[opened_ - 1].tasks) close_recording(machine);
+        while (opened_ && tasks_.size() == open_[opened_ - 1].tasks) close_summary(machine);
         if (tasks_.empty()) return;
         const Task task = tasks_.back();
         tasks_.pop_back();
-        work_.spend(kTaskWork);
+        fuel_.spend(kTaskWork);
         if (task.config.node == kDone) {
             if (ended_) ended_->push_back(task.trie);
             continue;
         }
-        if (++taken_ > 64 && gone_[task.trie].before(task.config)) {  // what it reaches is outside of what is recorded
+        if (++taken_ > 64 && visited_[task.trie].before(task.config)) {  // what it reaches is outside of what is recorded
             for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
             continue;
         }
@@ -202,65 +202,65 @@ void Runs::work_off(Machine& machine, Mask& mask) {
     }
 }
 
-void Runs::take(Machine& machine, const Task& task, Mask& mask) {
+void MaskEngine::take(Machine& machine, const Task& task, Mask& mask) {
     if (!machine.is_leaf(task.config) && shortcuts_.marks) {
-        if (take_yield(machine, task)) return;
-        if (take_names(machine, task) || take_marks(machine, task)) return;
+        if (take_summary(machine, task)) return;
+        if (take_keys(machine, task) || take_punctuation(machine, task)) return;
     }
-    const Run made = run(machine, task.trie, task.config);
+    const WalkResult made = run(machine, task.trie, task.config);
     if (task.trie == 0) mask.first = made.tokens;  // the only one that may clear some
     else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
-    if (made.unsure != kNoTokens) {
-        unsure_.insert(unsure_.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
+    if (made.context_dependent != kNoTokens) {
+        context_dependent_.insert(context_dependent_.end(), sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
         for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
     }
-    if (made.residual) leave(machine, made.residual, task.config);
+    if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
 }
 
-// A residual is left where the component of a configuration has ended: for what is below it.
-void Runs::leave(Machine& machine, std::uint32_t residual, const Config& config) {
-    if (trail_) return leave(*trail_, residual, config.parent);
+// A suffix trie is left where the component of a configuration has ended: for what is below it.
+void MaskEngine::leave(Machine& machine, std::uint32_t suffix_trie, const Config& config) {
+    if (trail_) return leave(*trail_, suffix_trie, config.parent);
     if (opened_ && open_[opened_ - 1].config.parent == config.parent) {
-        open_[opened_ - 1].pops.push_back(residual);
+        open_[opened_ - 1].exits.push_back(suffix_trie);
         return;
     }
     below_.clear();
     machine.resume(config.parent, below_);
-    for (const Config& c : below_) go_on(residual, c);
+    for (const Config& c : below_) go_on(suffix_trie, c);
 }
 
-void Runs::go_on(std::uint32_t residual, const Config& c) {
-    if (trail_) return trail_->tasks.push_back({residual, c});
+void MaskEngine::go_on(std::uint32_t suffix_trie, const Config& c) {
+    if (trail_) return trail_->tasks.push_back({suffix_trie, c});
     if (opened_) {
-        Recording& last = open_[opened_ - 1];
+        SummaryBuilder& last = open_[opened_ - 1];
         if (last.by_entry && c.node == last.config.node && c.parent == last.config.parent && phase_of(c.state) == Phase::after) {
-            last.afters.push_back(residual);
+            last.continuations.push_back(suffix_trie);
             return;
         }
     }
-    tasks_.push_back({residual, c});
+    tasks_.push_back({suffix_trie, c});
 }
 
-// What is known already of a component over a residual; or it is begun to be recorded. True: there is nothing left to do.
-bool Runs::take_yield(Machine& machine, const Task& task) {
+// What is known already of a component over a suffix trie; or it is begun to be recorded. True: there is nothing left to do.
+bool MaskEngine::take_summary(Machine& machine, const Task& task) {
     const Config& c = task.config;
-    const Component& k = machine.component(c.node);
+    const AnalysedNode& k = machine.component(c.node);
     const Phase phase = phase_of(c.state);
     if (task.trie == 0 || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) || (phase != Phase::after && phase != Phase::colon)) return false;
     const bool by_entry = phase == Phase::colon && !k.bounded;
     const Key key{task.trie, k.id, c.state, by_entry ? kAnyEntries : c.regs};
-    const Yield* known = at_->yields.find(key);
+    const ComponentSummary* known = at_->summaries.find(key);
     if (known) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         std::uint32_t part = known->parts.at;
         for (std::uint32_t i = 0; i < known->parts.sets; ++i) found_.push_back(at_->parts[part++]);
         for (std::uint32_t i = 0; i < known->parts.spans; ++i, part += 2) spans_.push_back({at_->parts[part], at_->parts[part + 1]});
-        for (std::uint32_t i = 0; i < known->pops; ++i) leave(machine, at_->parts[part++], c);
-        for (std::uint32_t i = 0; i < known->afters; ++i) go_on(at_->parts[part++], machine.behind_value(c, rest_of(c.state) >> 8));
+        for (std::uint32_t i = 0; i < known->exits; ++i) leave(machine, at_->parts[part++], c);
+        for (std::uint32_t i = 0; i < known->continuations; ++i) go_on(at_->parts[part++], machine.after_value(c, rest_of(c.state) >> 8));
         return true;
     }
     if (open_.size() == opened_) open_.emplace_back();
-    Recording& made = open_[opened_++];
+    SummaryBuilder& made = open_[opened_++];
     made.key = key;
     made.config = c;
     made.tasks = tasks_.size();
@@ -268,48 +268,48 @@ bool Runs::take_yield(Machine& machine, const Task& task) {
     made.spans = spans_.size();
     made.by_entry = by_entry;
     made.whole = true;
-    made.pops.clear();
-    made.afters.clear();
+    made.exits.clear();
+    made.continuations.clear();
     return false;
 }
 
-void Runs::close_recording(Machine& machine) {
-    Recording& last = open_[--opened_];
+void MaskEngine::close_summary(Machine& machine) {
+    SummaryBuilder& last = open_[--opened_];
     if (last.whole) {
-        Yield made;
+        ComponentSummary made;
         made.parts = keep_parts(last.sets, last.spans);
-        made.pops = static_cast<std::uint32_t>(last.pops.size());
-        made.afters = static_cast<std::uint32_t>(last.afters.size());
-        for (const auto* some : {&last.pops, &last.afters}) at_->parts.insert(at_->parts.end(), some->begin(), some->end());
-        at_->yields.get(last.key) = made;
+        made.exits = static_cast<std::uint32_t>(last.exits.size());
+        made.continuations = static_cast<std::uint32_t>(last.continuations.size());
+        for (const auto* some : {&last.exits, &last.continuations}) at_->parts.insert(at_->parts.end(), some->begin(), some->end());
+        at_->summaries.get(last.key) = made;
     }
-    for (const std::uint32_t residual : last.pops) leave(machine, residual, last.config);
-    if (!last.afters.empty()) {
-        const Config behind = machine.behind_value(last.config, rest_of(last.config.state) >> 8);
-        for (const std::uint32_t residual : last.afters) go_on(residual, behind);
+    for (const std::uint32_t suffix_trie : last.exits) leave(machine, suffix_trie, last.config);
+    if (!last.continuations.empty()) {
+        const Config behind = machine.after_value(last.config, rest_of(last.config.state) >> 8);
+        for (const std::uint32_t suffix_trie : last.continuations) go_on(suffix_trie, behind);
     }
 }
 
-// The names that may come, of all that the object has; after each the residual is left for its colon.
-bool Runs::take_names(Machine& machine, const Task& task) {
+// The names that may come, of all that the object has; after each the suffix trie is left for its colon.
+bool MaskEngine::take_keys(Machine& machine, const Task& task) {
     const Config& c = task.config;
     if (machine.component(c.node).kind != NodeKind::object || phase_of(c.state) != Phase::key) return false;
-    const Names all = names_of(machine, task);
+    const KeyIndex all = key_index_of(machine, task);
     if (!all.known) return false;
-    work_.spend(all.names.end - all.names.begin + all.ways.end - all.ways.begin);
+    fuel_.spend(all.names.end - all.names.begin + all.ways.end - all.ways.begin);
     std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come are before it
     before.assign(1, 0);
-    const Machine::Openings opens(machine, c.node, c.regs);
+    const Machine::AllowedKeys opens(machine, c.node, c.regs);
     for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
-        const Learned::Name name = at_->named[n];
+        const AutomatonCache::KeyExit name = at_->named[n];
         const bool open = opens(name.label);
         before.push_back(before.back() + open);
-        if (open && name.residual) go_on(name.residual, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent});
+        if (open && name.suffix_trie) go_on(name.suffix_trie, {c.node, phase_state(Phase::colon, name.label << 8), c.regs, c.parent});
     }
     const std::size_t others = spans_.size();
     std::size_t count = 0;
     for (std::uint32_t w = all.ways.begin; w < all.ways.end; ++w) {
-        const Learned::Way way = at_->ways[w];
+        const AutomatonCache::KeyRange way = at_->ways[w];
         if (before[way.first] == before[way.last]) continue;
         count += way.end - way.begin;
         if (spans_.size() > others && spans_.back().end == way.begin) spans_.back().end = way.end;
@@ -324,24 +324,24 @@ bool Runs::take_names(Machine& machine, const Task& task) {
     return true;
 }
 
-Runs::Names Runs::names_of(Machine& machine, const Task& task) {
+MaskEngine::KeyIndex MaskEngine::key_index_of(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const Key key{task.trie, machine.component(c.node).id, c.state, 0};
-    if (const Names* known = at_->names.find(key)) {
+    if (const KeyIndex* known = at_->names.find(key)) {
         hits_.fetch_add(1, std::memory_order_relaxed);
         return *known;
     }
     ++misses_;
-    const Grove grove = residuals_.grove(task.trie);
-    const Trie& x = *grove.trie;
+    const TrieForest grove = suffix_tries_.grove(task.trie);
+    const TokenTrie& x = *grove.trie;
     KeyWalk walked;
     if (!walked.run(machine.pool(), grove, rest_of(c.state))) return at_->names.add(key, {{}, {}, false});
-    work_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
+    fuel_.spend(kTaskWork * (walked.labels.size() + walked.places.size()));
     const auto size = [](const auto& all) { return static_cast<std::uint32_t>(all.size()); };
     auto& named = at_->named;
     auto& ways = at_->ways;
     auto& listed = at_->listed;
-    Names made{{size(named), 0}, {size(ways), 0}, true};
+    KeyIndex made{{size(named), 0}, {size(ways), 0}, true};
     for (const std::uint32_t label : walked.labels) named.push_back({label, 0});
     for (const KeyWalk::Place& place : walked.places) {
         const auto here = x.tokens_at(place.node);
@@ -358,15 +358,15 @@ Runs::Names Runs::names_of(Machine& machine, const Task& task) {
         for (pieces.clear(); at < walked.exits.size() && walked.exits[at].name == name; ++at)
             for (std::uint32_t n = walked.exits[at].node, child = n + 1; child < x.end[n]; child = x.end[child])
                 if (colon.contains(x.byte[child])) pieces.push_back(child);
-        named[made.names.begin + name].residual = residuals_.behind(x, pieces);
+        named[made.names.begin + name].suffix_trie = suffix_tries_.behind(x, pieces);
     }
     made.names.end = size(named);
     made.ways.end = size(ways);
     return at_->names.add(key, made);
 }
 
-// The canonical set among a few that holds these bytes, so that residuals are shared: what follows JSON's punctuation.
-ByteSet Runs::canonical(const ByteSet& bytes) {
+// The canonical set among a few that holds these bytes, so that suffix tries are shared: what follows JSON's punctuation.
+ByteSet MaskEngine::canonical(const ByteSet& bytes) {
     if (bytes.empty()) return bytes;
     static const auto known = [] {
         std::array<ByteSet, 3> made;
@@ -381,18 +381,18 @@ ByteSet Runs::canonical(const ByteSet& bytes) {
 }
 
 // White space, then a text, as a leaf that every grammar shares.
-Runs::Mark& Runs::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
-    for (Mark& mark : marks_)
+MaskEngine::PunctuationLeaf& MaskEngine::mark_of(ExprPool& pool, std::string_view text, bool spaced) {
+    for (PunctuationLeaf& mark : punctuation_)
         if (mark.spaced == spaced && mark.text == text) return mark;
-    if (marks_.size() >= kMostMarks) marks_.clear();
+    if (punctuation_.size() >= kMostMarks) punctuation_.clear();
     ExprId e = kEmpty;
-    for (std::size_t i = text.size(); i-- > 0;) e = pool.cat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
-    if (spaced) e = pool.cat(pool.repeat(pool.set(kBlank), text.empty() ? 1 : 0, kInfinite), e);
-    marks_.push_back({std::string(text), spaced, e, {}});
-    return marks_.back();
+    for (std::size_t i = text.size(); i-- > 0;) e = pool.concat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
+    if (spaced) e = pool.concat(pool.repeat(pool.set(kBlank), text.empty() ? 1 : 0, kInfinite), e);
+    punctuation_.push_back({std::string(text), spaced, e, {}});
+    return punctuation_.back();
 }
 
-const Run& Runs::run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, const ByteSet& follow) {
+const WalkResult& MaskEngine::result_of_punctuation(ExprPool& pool, std::uint32_t trie, PunctuationLeaf& mark, const ByteSet& follow) {
     auto at = std::find_if(mark.ids.begin(), mark.ids.end(), [&](const auto& entry) { return entry.first == follow; });
     if (at == mark.ids.end() && mark.ids.size() >= kMostFollows) {
         mark.ids.clear();
@@ -411,31 +411,31 @@ const Run& Runs::run_of_mark(ExprPool& pool, std::uint32_t trie, Mark& mark, con
 }
 
 // Over a trie, and what is left after it, which `after` continues with.
-void Runs::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after) {
+void MaskEngine::take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after) {
     ByteSet follow;
     for (const Config& c : after) follow |= machine.begins(c);
     follow = canonical(follow);
     if (text.empty())
         for (char b : kSpace) follow.erase(static_cast<std::uint8_t>(b));
-    const Run made = run_of_mark(machine.pool(), trie, mark_of(machine.pool(), text, spaced), follow);
+    const WalkResult made = result_of_punctuation(machine.pool(), trie, mark_of(machine.pool(), text, spaced), follow);
     if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
-    if (made.residual)
-        for (const Config& c : after) go_on(made.residual, c);
+    if (made.suffix_trie)
+        for (const Config& c : after) go_on(made.suffix_trie, c);
 }
 
 // The text that ends the component.
-void Runs::take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text) {
+void MaskEngine::take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text) {
     const ByteSet follow = canonical(machine.component(task.config.node).follow);
-    const Run made = run_of_mark(machine.pool(), task.trie, mark_of(machine.pool(), text, spaced), follow);
+    const WalkResult made = result_of_punctuation(machine.pool(), task.trie, mark_of(machine.pool(), text, spaced), follow);
     if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
-    if (made.residual) leave(machine, made.residual, task.config);
+    if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
 }
 
 // Punctuation, and the white space around it: what a configuration of an object or array can continue with by itself. False:
 // it is somewhere else, or white space means more than that here.
-bool Runs::take_marks(Machine& machine, const Task& task) {
+bool MaskEngine::take_punctuation(Machine& machine, const Task& task) {
     const Config c = task.config;
-    const Component& k = machine.component(c.node);
+    const AnalysedNode& k = machine.component(c.node);
     if ((k.kind != NodeKind::object && k.kind != NodeKind::array) || k.unique) return false;
     const Punctuation& marks = *k.punctuation;
     const Phase phase = phase_of(c.state);
@@ -460,7 +460,7 @@ bool Runs::take_marks(Machine& machine, const Task& task) {
         return false;  // punctuation that begins with white space
     if (spaced && phase != Phase::after && phase != Phase::colon) {
         after_.clear();
-        machine.behind_space(c, after_);
+        machine.after_space(c, after_);
         for (const Config& one : after_)
             if (machine.begins(one).meets(kBlank)) return false;
         take_text(machine, task.trie, true, {}, after_);
@@ -471,7 +471,7 @@ bool Runs::take_marks(Machine& machine, const Task& task) {
 }
 
 // What comes of a configuration by some bytes, in after_; whether anything does.
-bool Runs::step_along(Machine& machine, const Config& c, std::string_view bytes) {
+bool MaskEngine::step_along(Machine& machine, const Config& c, std::string_view bytes) {
     Outcome outcome;
     after_.assign(1, c);
     for (const char b : bytes) {

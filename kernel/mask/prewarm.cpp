@@ -17,28 +17,28 @@ constexpr std::uint64_t kMost = 10 * kEnough;  // where a single run takes so lo
 
 // Nearly every text needs these runs, and they are the most expensive part of a new mask. Leaves that other automata have too cost
 // a look-up. After the quote comes first: there a string is in any case, before it only where no token holds both.
-void Runs::find_leaves_ahead(Machine& machine, std::uint32_t automaton) {
+void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
     turn_to(automaton);
     ExprPool& pool = machine.pool();
-    work_.within(kMost, [&] {
-        const std::uint64_t before = work_.left();
+    fuel_.within(kMost, [&] {
+        const std::uint64_t before = fuel_.left();
         for (const bool quoted : {true, false})
             for (std::uint32_t n = 0; n < machine.size(); ++n) {
-                const Component& c = machine.component(n);
-                if (c.kind != NodeKind::leaf || !pool.alive(c.expr)) continue;
-                const ExprId state = quoted ? pool.next(c.expr, '"') : c.expr;
+                const AnalysedNode& c = machine.component(n);
+                if (c.kind != NodeKind::leaf || !pool.is_nonempty(c.expr)) continue;
+                const ExprId state = quoted ? pool.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
-                if (before - work_.left() > kEnough || used() > budget_) return;
+                if (before - fuel_.left() > kEnough || used() > budget_) return;
                 run(machine, 0, {n, state, 0, kBottom});
             }
     });
     count_learned(*at_);
 }
 
-void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::uint64_t work) {
+void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work) {
     turn_to(automaton);
-    const std::uint64_t before = work_.left();
-    const auto is_over = [&] { return before - work_.left() >= work || used() > budget_; };
+    const std::uint64_t before = fuel_.left();
+    const auto is_over = [&] { return before - fuel_.left() >= work || used() > budget_; };
     Configs first;
     machine.start(first);
     for (const Config& c : first)
@@ -46,8 +46,8 @@ void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::uint64_t w
     std::vector<Config> leaves;
     std::vector<std::vector<Config>> behind(machine.size());  // by leaf: the rests of sequences that begin where it ends
     for (std::uint32_t n = 0; n < machine.size(); ++n) {
-        const Component& c = machine.component(n);
-        if (c.kind == NodeKind::leaf && machine.pool().alive(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
+        const AnalysedNode& c = machine.component(n);
+        if (c.kind == NodeKind::leaf && machine.pool().is_nonempty(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
         if (c.kind != NodeKind::sequence || !machine.forks()) continue;
         for (std::uint32_t i = 1; i < c.parts.size(); ++i) {
             behind[c.parts[i - 1]].push_back({n, i, 0, kBottom});
@@ -57,16 +57,16 @@ void Runs::walk_ahead(Machine& machine, std::uint32_t automaton, std::uint64_t w
     std::unordered_set<std::uint64_t> seen;
     roads_ = 0;
     for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // by steps from the beginnings
-        work_.spend(kStateWork);
+        fuel_.spend(kStateWork);
         const Config at = leaves[i];
         if (at.state == kEmpty || !seen.insert(std::uint64_t{at.node} << 32 | at.state).second) continue;
-        const Run made = run(machine, 0, at);
-        if (made.residual)
+        const WalkResult made = run(machine, 0, at);
+        if (made.suffix_trie)
             for (const Config& rest : behind[at.node])
-                if (!is_over()) call(machine, made.residual, rest, 0);
-        const ByteSet live = machine.pool().live(at.state);
+                if (!is_over()) call(machine, made.suffix_trie, rest, 0);
+        const ByteSet live = machine.pool().first(at.state);
         for (int b = live.from(0); b >= 0; b = b < 255 ? live.from(static_cast<unsigned>(b) + 1) : -1) {
-            const ExprId next = machine.pool().next(at.state, static_cast<std::uint8_t>(b));
+            const ExprId next = machine.pool().derivative(at.state, static_cast<std::uint8_t>(b));
             if (next != kNone && (leaves.empty() || leaves.back().state != next)) leaves.push_back({at.node, next, 0, kBottom});
         }
     }

@@ -18,7 +18,7 @@ public:
         state_ = state;
         all_.reset();
         ways_.clear();
-        pool.each_way(state, kBeyondAscii, [&](const ByteSet& bytes, ExprId to) { ways_.emplace_back(bytes, to); });
+        pool.for_each_derivative(state, kBeyondAscii, [&](const ByteSet& bytes, ExprId to) { ways_.emplace_back(bytes, to); });
         return *this;
     }
     ExprId by(std::uint8_t byte) const {
@@ -46,8 +46,8 @@ unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2
 
 }  // namespace
 
-Loops loops_of(const Subtrees& subtrees, ExprPool& pool, ExprId state, bool exact) {
-    Loops made;
+SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, bool exact) {
+    SelfLoops made;
     auto comes_back = [&](ExprId to) {
         if (to == state) return true;
         if (exact || !pool.has_summand(to, state)) return false;
@@ -58,7 +58,7 @@ Loops loops_of(const Subtrees& subtrees, ExprPool& pool, ExprId state, bool exac
     auto closed = [&](ExprId from, unsigned left) {
         std::vector<ExprId> here{from}, after;
         for (; left > 0; --left) {
-            for (ExprId at : here) pool.each_way(at, kContinuation, [&](const ByteSet&, ExprId to) { after.push_back(to); });
+            for (ExprId at : here) pool.for_each_derivative(at, kContinuation, [&](const ByteSet&, ExprId to) { after.push_back(to); });
             std::sort(after.begin(), after.end());
             after.erase(std::unique(after.begin(), after.end()), after.end());
             here.swap(after);
@@ -66,8 +66,8 @@ Loops loops_of(const Subtrees& subtrees, ExprPool& pool, ExprId state, bool exac
         }
         return here == std::vector<ExprId>{state};
     };
-    pool.work().spend(128);
-    pool.each_step(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
+    pool.fuel().spend(128);
+    pool.for_each_raw_derivative(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
         if (!comes_back(to)) return;
         made.ascii[0] |= bytes.words[0];
         made.ascii[1] |= bytes.words[1];
@@ -80,16 +80,16 @@ Loops loops_of(const Subtrees& subtrees, ExprPool& pool, ExprId state, bool exac
     return made;
 }
 
-std::vector<std::uint64_t> blocks_to(const Subtrees& subtrees, ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
+std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
                                      const std::function<bool(ExprId, unsigned)>& inside) {
-    const std::span<const Subtrees::Block> blocks = subtrees.blocks();
+    const std::span<const SubtreeAlphabets::Block> blocks = subtrees.blocks();
     std::vector<std::uint64_t> made = subtrees.no_blocks();
-    if (!pool.boolean(state) && !pool.live(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
-    pool.work().spend(blocks.size());
+    if (!pool.boolean(state) && !pool.first(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
+    pool.fuel().spend(blocks.size());
     ExprId path[4] = {state};  // after this many bytes of a block; those that begin alike are together
     Ways ways[4];              // from the last state there
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-        const Subtrees::Block& block = blocks[i];
+        const SubtreeAlphabets::Block& block = blocks[i];
         unsigned k = 0;
         if (i) while (k < std::min(block.size, blocks[i - 1].size) && block.bytes[k] == blocks[i - 1].bytes[k]) ++k;
         for (; k < block.size; ++k) path[k + 1] = path[k] == kNone ? kNone : ways[k].from(pool, path[k]).by(block.bytes[k]);

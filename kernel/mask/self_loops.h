@@ -11,11 +11,11 @@
 namespace guideway {
 
 // The self-loops of a state; `exact`: those to a sum that contains the state do not count.
-Loops loops_of(const Subtrees& subtrees, ExprPool& pool, ExprId state, bool exact);
+SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, bool exact);
 
 // The blocks that lead from a state to states for which `good` holds, as bits. A block that ends inside a character counts
 // if inside(state, bytes left) holds, by default always.
-std::vector<std::uint64_t> blocks_to(const Subtrees& subtrees, ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
+std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
                                      const std::function<bool(ExprId, unsigned)>& inside = {});
 
 }  // namespace guideway

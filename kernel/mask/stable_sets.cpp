@@ -7,29 +7,29 @@
 
 namespace guideway {
 
-Closures::Found Closures::find(ExprId state) const {
+StableSets::Found StableSets::find(ExprId state) const {
     const auto at = places_.find(state);
     if (at == places_.end()) return {};
-    const Closure& in = closures_[at->second.closure];
+    const StableSet& in = stable_sets_[at->second.stable_set];
     return {&in.loops, at->second.characters, in.nullable};
 }
 
-std::uint32_t Closures::number_of(ExprId state) const {
+std::uint32_t StableSets::number_of(ExprId state) const {
     const auto at = std::find_if(states_.begin(), states_.end(), [&](const State& s) { return s.expr == state; });
     return static_cast<std::uint32_t>(at - states_.begin());
 }
 
 // What these bytes lead to from `start`. States that do not take all of them, and those beyond the limit, live on for no
 // character.
-void Closures::close(ExprId start, const ByteSet& bytes) {
+void StableSets::close(ExprId start, const ByteSet& bytes) {
     states_.assign(1, {start, 0, {}});
     std::vector<ExprId> targets;
     for (std::uint32_t i = 0; i < states_.size(); ++i) {
         const ExprId state = states_[i].expr;
-        pool_.work().spend(bytes.size());
+        pool_.fuel().spend(bytes.size());
         targets.clear();
         ByteSet missing = bytes;
-        pool_.each_way(state, bytes, [&](const ByteSet& some, ExprId to) {
+        pool_.for_each_derivative(state, bytes, [&](const ByteSet& some, ExprId to) {
             missing -= some;
             targets.push_back(to);
         });
@@ -48,7 +48,7 @@ void Closures::close(ExprId start, const ByteSet& bytes) {
 }
 
 // How far each is from a state that does not continue.
-void Closures::measure() {
+void StableSets::measure() {
     std::vector<std::uint32_t> queue;
     for (std::uint32_t i = 0; i < states_.size(); ++i)
         if (states_[i].characters == 0) queue.push_back(i);
@@ -63,7 +63,7 @@ void Closures::measure() {
 }
 
 // Those by which a state leads to others that promise but one character less.
-std::vector<std::uint64_t> Closures::blocks_of(const State& state) const {
+std::vector<std::uint64_t> StableSets::blocks_of(const State& state) const {
     const std::uint8_t wanted = state.characters == kForever ? kForever : static_cast<std::uint8_t>(state.characters - 1);
     return blocks_to(subtrees_, pool_, state.expr, [&](ExprId to) {
         const std::uint32_t number = number_of(to);
@@ -73,7 +73,7 @@ std::vector<std::uint64_t> Closures::blocks_of(const State& state) const {
 
 // States with equal transitions by the lead bytes of characters have the same blocks. If many states differ, or if the first
 // one has no blocks, no blocks are computed: to step all states by all lead bytes is expensive (decision 7).
-void Closures::add_blocks(Closure& made) {
+void StableSets::add_blocks(StableSet& made) {
     auto& blocks = made.loops.blocks;
     blocks = blocks_of(states_[0]);
     if (blocks == subtrees_.no_blocks()) return;
@@ -82,7 +82,7 @@ void Closures::add_blocks(Closure& made) {
     for (const State& state : states_) {
         if (state.characters == 0) continue;
         leads.assign(0xf5 - 0xc2, kNone);
-        pool_.each_way(state.expr, ByteSet::range(0xc2, 0xf4), [&](const ByteSet& some, ExprId to) { some.each([&](std::uint8_t b) { leads[b - 0xc2u] = to; }); });
+        pool_.for_each_derivative(state.expr, ByteSet::range(0xc2, 0xf4), [&](const ByteSet& some, ExprId to) { some.each([&](std::uint8_t b) { leads[b - 0xc2u] = to; }); });
         const State*& most = kinds.emplace(leads, &state).first->second;
         if (state.characters > most->characters) most = &state;
         if (kinds.size() > kMaxKinds) break;
@@ -91,50 +91,50 @@ void Closures::add_blocks(Closure& made) {
         blocks = subtrees_.no_blocks();
         return;
     }
-    for (const auto& [alike, state] : kinds) {
+    for (const auto& [byte_classes, state] : kinds) {
         const auto more = blocks_of(*state);
         for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] &= more[i];
     }
 }
 
-void Closures::keep(const ByteSet& bytes) {
-    Closure made;
+void StableSets::keep(const ByteSet& bytes) {
+    StableSet made;
     made.loops.ascii[0] = bytes.words[0];
     made.loops.ascii[1] = bytes.words[1];
     add_blocks(made);
     for (const State& state : states_) {
         made.nullable = made.nullable || pool_.nullable(state.expr);
         Place& place = places_[state.expr];
-        const Place here{static_cast<std::uint32_t>(closures_.size()), state.characters, bytes.size()};
+        const Place here{static_cast<std::uint32_t>(stable_sets_.size()), state.characters, bytes.size()};
         if (!place.better_than(here)) place = here;
     }
-    closures_.push_back(std::move(made));
+    stable_sets_.push_back(std::move(made));
 }
 
-void Closures::look_around(ExprId start) {
+void StableSets::look_around(ExprId start) {
     looks_ += !pool_.with_short_searches([&] { look(start, looks_); });
 }
 
-void Closures::look_wider(ExprId start) {
+void StableSets::look_wider(ExprId start) {
     if (wider_looks_ < kMaxLooks && looked_.insert(start).second) wider_looks_ += !pool_.with_short_searches([&] { look(start, wider_looks_); });
 }
 
 // Bytes that soon lead to where others do not continue are left out.
-void Closures::look(ExprId start, unsigned& looks) {
-    if (looks >= kMaxLooks || (!pool_.endless(start) && !pool_.boolean(start))) return;
-    ByteSet bytes = pool_.live(start);
+void StableSets::look(ExprId start, unsigned& looks) {
+    if (looks >= kMaxLooks || (!pool_.is_unbounded(start) && !pool_.boolean(start))) return;
+    ByteSet bytes = pool_.first(start);
     bytes.words[2] = bytes.words[3] = 0;
     for (unsigned turn = 0; turn < kMaxTurns && bytes.size() >= kFewBytes; ++turn) {
         looks += turn == 0;
         const ByteSet before = bytes;
-        pool_.each_way(start, before, [&](const ByteSet& some, ExprId next) {
-            if (!before.within(pool_.live(next))) bytes -= some;  // seen without following the others
+        pool_.for_each_derivative(start, before, [&](const ByteSet& some, ExprId next) {
+            if (!before.within(pool_.first(next))) bytes -= some;  // seen without following the others
         });
         if (bytes != before) continue;  // a turn as well
         close(start, bytes);
         measure();
         if (states_[0].characters >= kFewCharacters) return keep(bytes);
-        pool_.each_way(start, before, [&](const ByteSet& some, ExprId next) {
+        pool_.for_each_derivative(start, before, [&](const ByteSet& some, ExprId next) {
             const std::uint32_t to = number_of(next);
             if (to == states_.size() || states_[to].characters < states_[0].characters) bytes -= some;
         });

@@ -1,4 +1,4 @@
-// A closure (stable set) is a set Q of DFA states with a character class C: from each state in Q, every string over C of
+// A stable set is a set Q of DFA states with a character class C: from each state in Q, every string over C of
 // at most n characters keeps the automaton alive; n may be infinite. If all characters below a trie node are in C
 // (subtree_alphabets.h), its tokens of up to n characters are legal without a walk; longer ones are checked one by one.
 #pragma once
@@ -16,28 +16,28 @@
 
 namespace guideway {
 
-class Closures {
+class StableSets {
 public:
     static constexpr std::uint8_t kForever = 255, kFewCharacters = 8;
     struct Found {
-        const Loops* loops = nullptr;  // null: the state is in no closure
+        const SelfLoops* loops = nullptr;  // null: the state is in no stable set
         std::uint8_t characters = 0;   // for which it lives on; kForever: without end
-        bool nullable = false;         // whether some state of the closure is
+        bool nullable = false;         // whether some state of the stable set is
     };
-    Closures(ExprPool& pool, const Subtrees& subtrees) : pool_(pool), subtrees_(subtrees) {}
+    StableSets(ExprPool& pool, const SubtreeAlphabets& subtrees) : pool_(pool), subtrees_(subtrees) {}
     void begin() { looks_ = wider_looks_ = 0; }  // a new walk
     Found find(ExprId state) const;
-    // Looks for a closure around a state that is in none, or in one of few characters; a few times in a walk. States that
+    // Looks for a stable set around a state that is in none, or in one of few characters; a few times in a walk. States that
     // are hard to tell from dead ones are in none.
     void look_around(ExprId state);
     // The same around a state in one that may be narrower than its own; once for a state, and counted by itself.
     void look_wider(ExprId state);
-    std::size_t count() const { return closures_.size(); }
-    bool full() const { return closures_.size() >= kMost || looked_.size() >= kMostLooked; }
-    std::size_t bytes() const { return closures_.size() * 200 + (places_.size() + looked_.size()) * 48; }
+    std::size_t count() const { return stable_sets_.size(); }
+    bool full() const { return stable_sets_.size() >= kMost || looked_.size() >= kMostLooked; }
+    std::size_t bytes() const { return stable_sets_.size() * 200 + (places_.size() + looked_.size()) * 48; }
 
 private:
-    static constexpr std::size_t kMost = 200, kMostLooked = 10'000;  // closures; states around which a wider one was looked for
+    static constexpr std::size_t kMost = 200, kMostLooked = 10'000;  // stable sets; states around which a wider one was looked for
     static constexpr std::size_t kMaxStates = 24, kMaxKinds = 4;
     static constexpr unsigned kMaxLooks = 4, kMaxTurns = 6;
     static constexpr unsigned kFewBytes = 40;
@@ -47,16 +47,16 @@ private:
         std::vector<std::uint32_t> from;  // states that lead here
     };
     struct Place {
-        std::uint32_t closure = 0;
+        std::uint32_t stable_set = 0;
         std::uint8_t characters = 0;
-        unsigned bytes = 0;  // of the closure
+        unsigned bytes = 0;  // of the stable set
         bool better_than(const Place& other) const {
             const auto rank = [](const Place& p) { return std::tuple(std::min(p.characters, kFewCharacters), p.bytes, p.characters); };
             return rank(*this) > rank(other);
         }
     };
-    struct Closure {
-        Loops loops;
+    struct StableSet {
+        SelfLoops loops;
         bool nullable = false;
     };
 
@@ -65,15 +65,15 @@ private:
     std::uint32_t number_of(ExprId state) const;
     void measure();
     std::vector<std::uint64_t> blocks_of(const State& state) const;
-    void add_blocks(Closure& made);
+    void add_blocks(StableSet& made);
     void keep(const ByteSet& bytes);
 
     ExprPool& pool_;
-    const Subtrees& subtrees_;
+    const SubtreeAlphabets& subtrees_;
     unsigned looks_ = 0, wider_looks_ = 0;
     std::unordered_set<ExprId> looked_;  // wider
     std::vector<State> states_;  // of the one that is looked for
-    std::deque<Closure> closures_;
+    std::deque<StableSet> stable_sets_;
     std::unordered_map<ExprId, Place> places_;  // of states
 };
 

@@ -16,14 +16,14 @@ inline constexpr std::uint8_t kQuote = '"';
 // What it reaches is reported to `Sink`: at(node, where in the texts, first), where texts may continue after the node's tokens;
 // over(node, first), where one has ended by its quote. first: how many texts come before these, if Sink::kRanks.
 template <class Sink>
-class WordsWalk {
+class StringWalk {
 public:
-    WordsWalk(const Words& words, const Trie& trie, Sink& sink) : words_(words), x_(trie), sink_(sink) {}
+    StringWalk(const StringTrie& words, const TokenTrie& trie, Sink& sink) : words_(words), x_(trie), sink_(sink) {}
 
     // Along a place in the texts after their quote; or, `quoted`, from the quote before it on.
-    void run(const Grove& grove, const Words::Step& start, bool quoted) {
+    void run(const TrieForest& grove, const StringTrie::Step& start, bool quoted) {
         if (!quoted) {
-            for (const Grove::Part& one : grove.parts) run(one.begin, one.end, start, grove.whole() ? std::optional(0u) : std::nullopt);
+            for (const TrieForest::Part& one : grove.parts) run(one.begin, one.end, start, grove.whole() ? std::optional(0u) : std::nullopt);
             return;
         }
         each_quote(grove, [&](std::uint32_t top) {
@@ -33,9 +33,9 @@ public:
     }
     // Calls f(node) for each that is at the beginning, and is a quote.
     template <class F>
-    void each_quote(const Grove& grove, F&& f) const {
+    void each_quote(const TrieForest& grove, F&& f) const {
         if (!grove.whole())
-            for (const Grove::Part& part : grove.parts)
+            for (const TrieForest::Part& part : grove.parts)
                 if (x_.byte[part.begin] == kQuote) f(part.begin);
         if (const std::uint32_t top = grove.whole() ? x_.child(0, kQuote) : 0) f(top);
     }
@@ -44,10 +44,10 @@ private:
     static constexpr std::uint32_t kFew = 4;
 
     // From a place that is above the nodes [begin, end); `whole_of`: they are all below this one.
-    void run(std::uint32_t begin, std::uint32_t end, const Words::Step& start, std::optional<std::uint32_t> whole_of) {
+    void run(std::uint32_t begin, std::uint32_t end, const StringTrie::Step& start, std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
         path_.assign(1, {start, 0, wanted(start, true), {}});
-        if (whole_of) path_[0].leap = ChildLeap(x_, *whole_of, path_[0].wanted);
+        if (whole_of) path_[0].leap = ChildFilter(x_, *whole_of, path_[0].wanted);
         for (std::uint32_t i = begin; i < end;) {
             path_.resize(x_.depth[i] - above);
             const Level& here = path_.back();
@@ -66,8 +66,8 @@ private:
                 i = x_.end[i];
                 continue;
             }
-            const Words::Step next = words_.next(node, part, byte);
-            if (next.node == Words::kNowhere) {
+            const StringTrie::Step next = words_.next(node, part, byte);
+            if (next.node == StringTrie::kNoEntries) {
                 i = x_.end[i];
                 continue;
             }
@@ -76,14 +76,14 @@ private:
             sink_.at(i, next, first);
             if (x_.end[i] > i + 1) {
                 const ByteSet bytes = wanted(next, x_.wide(i));
-                path_.push_back({next, first, bytes, x_.wide(i) ? ChildLeap(x_, i, bytes) : ChildLeap()});
+                path_.push_back({next, first, bytes, x_.wide(i) ? ChildFilter(x_, i, bytes) : ChildFilter()});
             }
             ++i;
         }
     }
 
     // The bytes that can come, or all: where few tokens are below and many texts, they are not worth finding out.
-    ByteSet wanted(const Words::Step& at, bool wide) const {
+    ByteSet wanted(const StringTrie::Step& at, bool wide) const {
         if (!wide && words_.children(at.node) > kFew) return ByteSet::range(0, 255);
         ByteSet made;
         words_.live(at.node, at.part, made);
@@ -92,13 +92,13 @@ private:
     }
 
     struct Level {
-        Words::Step step;
+        StringTrie::Step step;
         std::uint32_t first;  // text of the step's node
         ByteSet wanted;
-        ChildLeap leap;
+        ChildFilter leap;
     };
-    const Words& words_;
-    const Trie& x_;
+    const StringTrie& words_;
+    const TokenTrie& x_;
     Sink& sink_;
     std::vector<Level> path_;
 };

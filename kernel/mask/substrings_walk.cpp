@@ -14,14 +14,14 @@ constexpr std::uint32_t kNodesOfWork = 4;
 
 struct Start {
     std::uint32_t state;
-    Part part;
+    DecoderState part;
     bool before;  // the opening quote is still to come
     bool quoted;  // a quote ends it
 };
 
 // A state of substrings alone, or before a quote, or between two.
 std::optional<Start> start_of(const ExprPool& pool, ExprId e) {
-    const ExprId rest = pool.behind(kQuoteByte, e);
+    const ExprId rest = pool.after_byte(kQuoteByte, e);
     const ExprId whole = rest == kNone ? e : rest;
     const auto [head, tail] = pool.head_and_tail(whole);
     if (!pool.is_substring(head)) return std::nullopt;
@@ -33,24 +33,24 @@ std::optional<Start> start_of(const ExprPool& pool, ExprId e) {
 
 class Walker {
 public:
-    Walker(ExprPool& pool, const Trie& trie, const ByteSet& follow, bool quoted, LeafWalk& made)
+    Walker(ExprPool& pool, const TokenTrie& trie, const ByteSet& follow, bool quoted, LeafWalk& made)
         : pool_(pool), texts_(pool.substrings()), x_(trie), follow_(follow), quoted_(quoted), made_(made) {}
 
     void take(std::uint32_t node) { made_.add(x_.first_token[node], x_.first_token[node + 1]); }
 
     // From a place that stands above the nodes [begin, end); `whole_of`: they are all below this one.
-    void run(std::uint32_t begin, std::uint32_t end, const Substrings::Interval& start, Part part, std::optional<std::uint32_t> whole_of) {
+    void run(std::uint32_t begin, std::uint32_t end, const Substrings::Interval& start, DecoderState part, std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
         path_.clear();
         enter(start, part, whole_of);
         for (std::uint32_t i = begin; i < end;) {
             path_.resize(x_.depth[i] - above);
             const Level& here = path_.back();
-            if (const std::uint32_t wanted = here.leap.next(x_, i); wanted != i) {
+            if (const std::uint32_t wanted = here.filter.next(x_, i); wanted != i) {
                 i = wanted;
                 continue;
             }
-            pool_.work().spend(kNodesOfWork);
+            pool_.fuel().spend(kNodesOfWork);
             const std::uint8_t byte = x_.byte[i];
             if (here.ends && (quoted_ ? byte == kQuoteByte : follow_.contains(byte))) leave(i);
             const auto [to, rest] = texts_.next(here.at, here.part, byte);
@@ -67,36 +67,36 @@ public:
 private:
     struct Level {
         Substrings::Interval at;
-        Part part;
+        DecoderState part;
         bool ends;
-        ChildLeap leap;
+        ChildFilter filter;
     };
 
-    void enter(const Substrings::Interval& at, Part part, std::optional<std::uint32_t> node) {
+    void enter(const Substrings::Interval& at, DecoderState part, std::optional<std::uint32_t> node) {
         Level made{at, part, part == 0 && texts_.ends(at), {}};
         if (node && x_.wide(*node)) {
             ByteSet bytes;
             texts_.live(at, part, bytes);
             if (made.ends && quoted_) bytes.insert(kQuoteByte);
             if (made.ends && !quoted_) bytes |= follow_;
-            made.leap = ChildLeap(x_, *node, bytes);
+            made.filter = ChildFilter(x_, *node, bytes);
         }
         path_.push_back(std::move(made));
     }
 
     void leave(std::uint32_t node) {
         if (!quoted_) {
-            made_.pieces.push_back(node);
+            made_.exit_nodes.push_back(node);
             return;
         }
         take(node);  // the quote belongs to the leaf
         for (std::uint32_t child = node + 1; child < x_.end[node]; child = x_.end[child])
-            if (follow_.contains(x_.byte[child])) made_.pieces.push_back(child);
+            if (follow_.contains(x_.byte[child])) made_.exit_nodes.push_back(child);
     }
 
     ExprPool& pool_;
     const Substrings& texts_;
-    const Trie& x_;
+    const TokenTrie& x_;
     const ByteSet& follow_;
     const bool quoted_;
     LeafWalk& made_;
@@ -107,14 +107,14 @@ private:
 
 bool is_substring_leaf(const ExprPool& pool, ExprId state) { return start_of(pool, state).has_value(); }
 
-bool walk_substrings(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
+bool walk_substrings(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
     const std::optional<Start> at = start_of(pool, start);
     if (!at) return false;
-    const Trie& x = *grove.trie;
+    const TokenTrie& x = *grove.trie;
     const Substrings::Interval interval = pool.substrings().interval(at->state);
     Walker walker(pool, x, follow, at->quoted, made);
     if (!at->before) {
-        for (const Grove::Part& one : grove.parts) walker.run(one.begin, one.end, interval, at->part, grove.whole() ? std::optional(0u) : std::nullopt);
+        for (const TrieForest::Part& one : grove.parts) walker.run(one.begin, one.end, interval, at->part, grove.whole() ? std::optional(0u) : std::nullopt);
         return true;
     }
     const auto behind = [&](std::uint32_t top) {
@@ -122,7 +122,7 @@ bool walk_substrings(ExprPool& pool, const Grove& grove, ExprId start, const Byt
         walker.run(top + 1, x.end[top], interval, at->part, top);
     };
     if (!grove.whole()) {
-        for (const Grove::Part& part : grove.parts)
+        for (const TrieForest::Part& part : grove.parts)
             if (x.byte[part.begin] == kQuoteByte) behind(part.begin);
     } else if (const std::uint32_t top = x.child(0, kQuoteByte)) behind(top);
     return true;

@@ -10,6 +10,6 @@ namespace guideway {
 // Whether `walk_substrings` walks from the state.
 bool is_substring_leaf(const ExprPool& pool, ExprId state);
 // False: it is no such state.
-bool walk_substrings(ExprPool& pool, const Grove& grove, ExprId start, const ByteSet& follow, LeafWalk& made);
+bool walk_substrings(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made);
 
 }  // namespace guideway

@@ -6,23 +6,23 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxMerged = 3000;  // nodes of a residual that is a separate trie
+constexpr std::size_t kMaxMerged = 3000;  // nodes of a suffix trie that is a separate trie
 
 }  // namespace
 
-Grove Residuals::grove(std::uint32_t id) const {
+TrieForest SuffixTries::grove(std::uint32_t id) const {
     if (id == 0) return {&trie_, {{1, trie_.size(), 0}}};
-    const Residual& residual = *kept_[id - 1];
-    if (residual.tops.empty()) return {&residual.trie, {{1, residual.trie.size(), 0}}};
-    Grove made{&trie_, {}};
-    for (std::uint32_t top : residual.tops) made.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
+    const SuffixTrie& suffix_trie = *kept_[id - 1];
+    if (suffix_trie.tops.empty()) return {&suffix_trie.trie, {{1, suffix_trie.trie.size(), 0}}};
+    TrieForest made{&trie_, {}};
+    for (std::uint32_t top : suffix_trie.tops) made.parts.push_back({top, trie_.end[top], trie_.depth[top] - 1u});
     return made;
 }
 
 // What is left where a component has ended: large subtrees of the vocabulary's trie as they are, others merged.
-std::uint32_t Residuals::behind(const Trie& x, std::vector<std::uint32_t>& pieces) {
+std::uint32_t SuffixTries::behind(const TokenTrie& x, std::vector<std::uint32_t>& pieces) {
     if (pieces.empty()) return 0;
-    work_.spend(pieces.size());
+    fuel_.spend(pieces.size());
     std::sort(pieces.begin(), pieces.end());
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
     if (pieces.size() > kMaxPieces) return made_behind(x, pieces);
@@ -33,10 +33,10 @@ std::uint32_t Residuals::behind(const Trie& x, std::vector<std::uint32_t>& piece
     return lately.id;
 }
 
-std::uint32_t Residuals::made_behind(const Trie& x, const std::vector<std::uint32_t>& pieces) {
+std::uint32_t SuffixTries::made_behind(const TokenTrie& x, const std::vector<std::uint32_t>& pieces) {
     std::size_t nodes = 0;
     for (std::uint32_t p : pieces) nodes += x.end[p] - p;
-    Residual made;
+    SuffixTrie made;
     if (&x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
     else {
         std::vector<Spot> spots;
@@ -46,7 +46,7 @@ std::uint32_t Residuals::made_behind(const Trie& x, const std::vector<std::uint3
     return keep(std::move(made));
 }
 
-std::uint32_t Residuals::keep(Residual made) {
+std::uint32_t SuffixTries::keep(SuffixTrie made) {
     if (made.tops.empty())
         for (const std::uint16_t depth : made.trie.depth) made.reach = std::max<std::uint32_t>(made.reach, depth);
     else made.reach = longest_;
@@ -55,7 +55,7 @@ std::uint32_t Residuals::keep(Residual made) {
     for (std::uint64_t word : made.trie.block()) h = mix(h, word);
     auto [first, last] = ids_.equal_range(h);
     for (; first != last; ++first)
-        if (const Residual& known = *kept_[first->second - 1]; known.tops == made.tops && known.trie == made.trie) return first->second;
+        if (const SuffixTrie& known = *kept_[first->second - 1]; known.tops == made.tops && known.trie == made.trie) return first->second;
     bytes_ += made.bytes();
     auto id = static_cast<std::uint32_t>(kept_.size() + 1);
     if (free_.empty()) kept_.emplace_back();
@@ -63,36 +63,36 @@ std::uint32_t Residuals::keep(Residual made) {
         id = free_.back();
         free_.pop_back();
     }
-    kept_[id - 1] = std::make_unique<Residual>(std::move(made));
+    kept_[id - 1] = std::make_unique<SuffixTrie>(std::move(made));
     ids_.emplace(h, id);
     return id;
 }
 
-void Residuals::spots_of(std::uint32_t id, std::vector<Spot>& spots) const {
-    for (const Grove here = grove(id); const Grove::Part& part : here.parts)
+void SuffixTries::spots_of(std::uint32_t id, std::vector<Spot>& spots) const {
+    for (const TrieForest here = grove(id); const TrieForest::Part& part : here.parts)
         for (std::uint32_t n = part.begin; n < part.end; n = here.trie->end[n]) spots.push_back({here.trie, n});
 }
 
-std::uint32_t Residuals::without(std::uint32_t id, const std::vector<std::uint32_t>& tokens) {
+std::uint32_t SuffixTries::without(std::uint32_t id, const std::vector<std::uint32_t>& tokens) {
     std::vector<Spot> spots;
     spots_of(id, spots);
-    Trie left = merged(std::move(spots), tokens);
+    TokenTrie left = merged(std::move(spots), tokens);
     return left.tokens.empty() ? 0 : of(std::move(left));
 }
 
-std::uint32_t Residuals::joined(std::span<const std::uint32_t> ids) {
+std::uint32_t SuffixTries::joined(std::span<const std::uint32_t> ids) {
     std::vector<Spot> spots;
     for (const std::uint32_t id : ids) spots_of(id, spots);
     return spots.empty() ? 0 : of(merged(std::move(spots)));
 }
 
 // The subtrees at these places, as suffixes that begin with the place's own byte, in one trie.
-Trie Residuals::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped) {
+TokenTrie SuffixTries::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped) {
     struct Group {  // nodes that become one, or a node to be closed
         std::vector<Spot> spots;
         std::uint32_t depth, close;
     };
-    TrieBuilder builder;
+    TokenTrieBuilder builder;
     std::vector<Group> todo;
     std::vector<std::uint32_t> tokens;
     auto open_groups = [&](std::vector<Spot>& from, std::uint32_t depth) {  // last byte first: a stack
@@ -110,7 +110,7 @@ Trie Residuals::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>
             builder.close(group.close);
             continue;
         }
-        work_.spend(20 * group.spots.size());
+        fuel_.spend(20 * group.spots.size());
         const std::uint32_t made = builder.open(group.spots[0].byte(), group.depth);
         todo.push_back({{}, 0, made});
         tokens.clear();
@@ -128,17 +128,17 @@ Trie Residuals::merged(std::vector<Spot> spots, const std::vector<std::uint32_t>
     return builder.build();
 }
 
-std::uint32_t Residuals::of(Trie trie) {
-    Residual made;
+std::uint32_t SuffixTries::of(TokenTrie trie) {
+    SuffixTrie made;
     made.trie = std::move(trie);
     return keep(std::move(made));
 }
 
 template <class F>
-void Residuals::each_of_bytes(const ByteSet& bytes, F&& f) const {
+void SuffixTries::each_of_bytes(const ByteSet& bytes, F&& f) const {
     ByteSet wanted = bytes;
     wanted.insert('"');
-    std::vector<ChildLeap> leaps{{trie_, 0, wanted}};  // by depth
+    std::vector<ChildFilter> leaps{{trie_, 0, wanted}};  // by depth
     std::uint32_t quoted = 0;                          // the end of what is after a quote
     for (std::uint32_t i = 1; i < trie_.size();) {
         const std::size_t depth = trie_.depth[i];
@@ -147,24 +147,24 @@ void Residuals::each_of_bytes(const ByteSet& bytes, F&& f) const {
             i = std::max(trie_.end[i], leaps[depth - 1].next(trie_, i));
             continue;
         }
-        work_.spend(1);
+        fuel_.spend(1);
         if (byte == '"' && i >= quoted) quoted = trie_.end[i];
         if (!f(i)) return;
         if (leaps.size() <= depth) leaps.resize(depth + 1);
-        leaps[depth] = ChildLeap(trie_, i, wanted);
+        leaps[depth] = ChildFilter(trie_, i, wanted);
         ++i;
     }
 }
 
-bool Residuals::are_over(const ByteSet& bytes, std::uint32_t most) const {
+bool SuffixTries::are_over(const ByteSet& bytes, std::uint32_t most) const {
     std::uint32_t made = 0;
     each_of_bytes(bytes, [&](std::uint32_t) { return ++made <= most; });
     return made > most;
 }
 
-std::uint32_t Residuals::of_bytes(const ByteSet& bytes, std::uint32_t most) {
+std::uint32_t SuffixTries::of_bytes(const ByteSet& bytes, std::uint32_t most) {
     if (are_over(bytes, most)) return 0;
-    TrieBuilder builder;
+    TokenTrieBuilder builder;
     std::vector<std::uint32_t> open;  // nodes, from the root down
     auto close = [&](std::size_t depth) {
         for (; open.size() >= depth; open.pop_back()) builder.close(open.back());
@@ -179,13 +179,13 @@ std::uint32_t Residuals::of_bytes(const ByteSet& bytes, std::uint32_t most) {
     return of(builder.build());
 }
 
-bool Residuals::meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
+bool SuffixTries::meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
     if (id == 0 || tokens.empty()) return false;
     const auto& own = kept_[id - 1]->trie.tokens;
     return !kept_[id - 1]->tops.empty() || std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });
 }
 
-void Residuals::sweep(const std::vector<bool>& used) {
+void SuffixTries::sweep(const std::vector<bool>& used) {
     lefts_.assign(kLefts, {});
     std::erase_if(ids_, [&](const auto& entry) {
         if (used[entry.second]) return false;
@@ -196,7 +196,7 @@ void Residuals::sweep(const std::vector<bool>& used) {
     });
 }
 
-void Residuals::clear() {
+void SuffixTries::clear() {
     kept_.clear();
     free_.clear();
     lefts_.assign(kLefts, {});

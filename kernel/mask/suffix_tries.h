@@ -1,6 +1,6 @@
 // What is left of the vocabulary's tokens after a component that has taken their beginnings: tries, each kept once.
 //
-// Number 0 is the vocabulary's own trie. Equal residuals have equal numbers, which stay valid until `sweep` is informed that
+// Number 0 is the vocabulary's own trie. Equal suffix tries have equal numbers, which stay valid until `sweep` is informed that
 // no caller needs them.
 #pragma once
 
@@ -16,17 +16,17 @@
 
 namespace guideway {
 
-class Residuals {
+class SuffixTries {
 public:
     // `longest`: bytes of the vocabulary's longest token.
-    Residuals(const Trie& trie, std::uint32_t longest, Work& work) : trie_(trie), longest_(longest), work_(work) {}
+    SuffixTries(const TokenTrie& trie, std::uint32_t longest, Fuel& work) : trie_(trie), longest_(longest), fuel_(work) {}
 
-    Grove grove(std::uint32_t id) const;
+    TrieForest grove(std::uint32_t id) const;
     // Bytes of its longest text.
     std::uint32_t reach(std::uint32_t id) const { return id ? kept_[id - 1]->reach : longest_; }
     // The subtrees at these nodes of a trie, joined; 0 if there are none. Sorts the nodes.
-    std::uint32_t behind(const Trie& x, std::vector<std::uint32_t>& pieces);
-    std::uint32_t of(Trie trie);
+    std::uint32_t behind(const TokenTrie& x, std::vector<std::uint32_t>& pieces);
+    std::uint32_t of(TokenTrie trie);
     // The sub-trie of tokens whose bytes before the first '"' are all in `bytes`; 0 if it has more than `most` nodes.
     std::uint32_t of_bytes(const ByteSet& bytes, std::uint32_t most);
     // Whether the nodes of `of_bytes` are more than `most`.
@@ -51,34 +51,34 @@ private:
     template <class F>
     void each_of_bytes(const ByteSet& bytes, F&& f) const;
 
-    struct Residual {
-        Trie trie;
+    struct SuffixTrie {
+        TokenTrie trie;
         std::vector<std::uint32_t> tops;  // or, if there are any: subtrees of the vocabulary's trie
         std::uint32_t reach = 0;          // bytes of its longest text
-        std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(Residual) + 64; }
+        std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(SuffixTrie) + 64; }
     };
 
     struct Left {  // what was made of pieces lately
-        const Trie* trie = nullptr;
+        const TokenTrie* trie = nullptr;
         std::vector<std::uint32_t> pieces;
         std::uint32_t id = 0;
     };
     static constexpr std::size_t kLefts = 512, kMaxPieces = 32;
 
-    std::uint32_t made_behind(const Trie& x, const std::vector<std::uint32_t>& pieces);
-    std::uint32_t keep(Residual made);
+    std::uint32_t made_behind(const TokenTrie& x, const std::vector<std::uint32_t>& pieces);
+    std::uint32_t keep(SuffixTrie made);
     struct Spot {
-        const Trie* trie;
+        const TokenTrie* trie;
         std::uint32_t node;
         std::uint8_t byte() const { return trie->byte[node]; }
     };
     void spots_of(std::uint32_t id, std::vector<Spot>& spots) const;
-    Trie merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped = {});
+    TokenTrie merged(std::vector<Spot> spots, const std::vector<std::uint32_t>& dropped = {});
 
-    const Trie& trie_;
+    const TokenTrie& trie_;
     std::uint32_t longest_;
-    Work& work_;
-    std::vector<std::unique_ptr<Residual>> kept_;
+    Fuel& fuel_;
+    std::vector<std::unique_ptr<SuffixTrie>> kept_;
     std::vector<std::uint32_t> free_;
     std::vector<Left> lefts_ = std::vector<Left>(kLefts);  // by a hash of the pieces
     std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;

@@ -26,16 +26,16 @@ void make_set(std::vector<std::uint32_t>& list) {
 }  // namespace
 
 // The trie is what is left above the frame.
-void Runs::leave(Trail& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~residuals_.reach(trie), trie}].push_back(frame); }
+void MaskEngine::leave(Exploration& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~suffix_tries_.reach(trie), trie}].push_back(frame); }
 
 // Names and punctuation of an object or array, whose runs all grammars share; what comes of them continues in the trail.
-bool Runs::take_parts(Machine& machine, Trail& trail, const Task& task) {
+bool MaskEngine::take_parts(Machine& machine, Exploration& trail, const Task& task) {
     if (!shortcuts_.marks || machine.is_leaf(task.config)) return false;
-    work_.spend(kPartWork);
+    fuel_.spend(kPartWork);
     if (trail.taken[task.trie].before(task.config)) return true;
     struct Turn {  // the trail takes what would continue in `tasks_`
-        Runs& runs;
-        Turn(Runs& all, Trail& trail) : runs(all) {
+        MaskEngine& runs;
+        Turn(MaskEngine& all, Exploration& trail) : runs(all) {
             runs.trail_ = &trail;
             runs.found_.clear();
             runs.spans_.clear();
@@ -46,7 +46,7 @@ bool Runs::take_parts(Machine& machine, Trail& trail, const Task& task) {
             runs.spans_.clear();
         }
     } const turn(*this, trail);
-    if (!take_names(machine, task) && !take_marks(machine, task)) return false;
+    if (!take_keys(machine, task) && !take_punctuation(machine, task)) return false;
     trail.sets.insert(trail.sets.end(), found_.begin(), found_.end());
     if (spans_.empty()) return true;
     std::vector<std::uint32_t> tokens;
@@ -57,7 +57,7 @@ bool Runs::take_parts(Machine& machine, Trail& trail, const Task& task) {
     return true;
 }
 
-void Runs::work_off(Machine& machine, Trail& trail) {
+void MaskEngine::drain_worklist(Machine& machine, Exploration& trail) {
     while (!trail.tasks.empty()) {
         const Task task = trail.tasks.back();
         trail.tasks.pop_back();
@@ -68,17 +68,17 @@ void Runs::work_off(Machine& machine, Trail& trail) {
             continue;
         }
         if (take_parts(machine, trail, task)) continue;
-        const Run made = run(machine, task.trie, at, true);
+        const WalkResult made = run(machine, task.trie, at, true);
         if (!sets_[made.tokens].data.empty()) trail.sets.push_back(made.tokens);
-        if (made.unsure != kNoTokens) trail.unsure.insert(trail.unsure.end(), sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
-        if (made.residual) leave(trail, made.residual, at.parent);
+        if (made.context_dependent != kNoTokens) trail.context_dependent.insert(trail.context_dependent.end(), sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
+        if (made.suffix_trie) leave(trail, made.suffix_trie, at.parent);
     }
 }
 
-void Runs::follow(Machine& machine, Trail& trail, unsigned depth) {
+void MaskEngine::follow(Machine& machine, Exploration& trail, unsigned depth) {
     std::vector<std::uint32_t> all, inside;
     Configs together;
-    work_off(machine, trail);
+    drain_worklist(machine, trail);
     while (!trail.ended.empty()) {
         const auto [key, frames] = std::move(*trail.ended.begin());
         trail.ended.erase(trail.ended.begin());
@@ -88,55 +88,55 @@ void Runs::follow(Machine& machine, Trail& trail, unsigned depth) {
         make_set(all);
         inside.clear();
         for (std::uint32_t frame : all) {
-            if (!trail.gone.insert(std::uint64_t{trie} << 32 | frame).second) continue;
+            if (!trail.visited.insert(std::uint64_t{trie} << 32 | frame).second) continue;
             if (++roads_ > kMaxRoads) throw over_limit(kMaxRoads, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
             const Config at = machine.frame(frame);
             if (at.node == kDone) {
-                trail.pops.push_back(trie);
+                trail.exits.push_back(trie);
                 continue;
             }
-            const Call* known = machine.is_sequence(at) ? call(machine, trie, at, depth) : nullptr;
+            const FrameSummary* known = machine.is_sequence(at) ? call(machine, trie, at, depth) : nullptr;
             if (!known) {
                 inside.push_back(frame);
                 continue;
             }
             trail.sets.insert(trail.sets.end(), known->sets.begin(), known->sets.end());
-            trail.unsure.insert(trail.unsure.end(), known->unsure.begin(), known->unsure.end());
-            for (std::uint32_t left : known->pops) leave(trail, left, at.parent);
+            trail.context_dependent.insert(trail.context_dependent.end(), known->context_dependent.begin(), known->context_dependent.end());
+            for (std::uint32_t left : known->exits) leave(trail, left, at.parent);
         }
         if (inside.empty()) continue;
         together.clear();
         machine.resume_all(inside, together);
         for (const Config& c : together)
-            if (c.node == kDone) trail.pops.push_back(trie);
+            if (c.node == kDone) trail.exits.push_back(trie);
             else trail.tasks.push_back({trie, c});
-        work_off(machine, trail);
+        drain_worklist(machine, trail);
     }
 }
 
 // Null where it is not to be worked out here: it is being worked out already, or too much is.
-const Runs::Call* Runs::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
+const MaskEngine::FrameSummary* MaskEngine::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
     const Key key{trie, machine.component(frame.node).id, frame.state, 0};
-    if (const auto known = calls_.find(key); known != calls_.end()) {
+    if (const auto known = frame_summaries_.find(key); known != frame_summaries_.end()) {
         known->second.time = time_;
         return known->second.open ? nullptr : &known->second;
     }
     if (depth >= kMaxDepth) return nullptr;
     ++time_;
-    Call& made = calls_[key];
+    FrameSummary& made = frame_summaries_[key];
     try {
-        Trail trail;
+        Exploration trail;
         leave(trail, trie, machine.push({frame.node, frame.state, 0, kBottom}));
         follow(machine, trail, depth + 1);
         make_set(trail.sets);
-        make_set(trail.pops);
-        make_set(trail.unsure);
+        make_set(trail.exits);
+        make_set(trail.context_dependent);
         join_sets(trail.sets);
         made.sets = std::move(trail.sets);
-        made.pops = std::move(trail.pops);
-        made.unsure = std::move(trail.unsure);
+        made.exits = std::move(trail.exits);
+        made.context_dependent = std::move(trail.context_dependent);
     } catch (...) {
-        calls_.erase(key);
+        frame_summaries_.erase(key);
         throw;
     }
     made.open = false;
@@ -147,7 +147,7 @@ const Runs::Call* Runs::call(Machine& machine, std::uint32_t trie, const Config&
 
 // Joins many sets, in order, into one: a mask is written set by set. Alternatives of one kind have the same sets, so the
 // results are cached.
-void Runs::join_sets(std::vector<std::uint32_t>& sets) {
+void MaskEngine::join_sets(std::vector<std::uint32_t>& sets) {
     if (sets.size() < 2) return;
     const auto [known, fresh] = joined_.try_emplace(sets, kNoTokens);
     if (fresh) {
@@ -162,7 +162,7 @@ void Runs::join_sets(std::vector<std::uint32_t>& sets) {
     sets.assign(1, known->second);
 }
 
-std::uint32_t Runs::joined(const std::vector<std::uint32_t>& sets) {
+std::uint32_t MaskEngine::joined(const std::vector<std::uint32_t>& sets) {
     std::size_t count = 0;
     const bool listed = std::all_of(sets.begin(), sets.end(), [&](std::uint32_t set) {
         count += sets_[set].data.size();
@@ -179,29 +179,29 @@ std::uint32_t Runs::joined(const std::vector<std::uint32_t>& sets) {
     return sets_.row(made);
 }
 
-// Adds to `mask`, `found_` and `unsure_` what a configuration takes of a trie, with all that is below it; returns the
+// Adds to `mask`, `found_` and `context_dependent_` what a configuration takes of a trie, with all that is below it; returns the
 // tries that are left where the whole grammar has ended.
-std::vector<std::uint32_t> Runs::follow_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
-    Trail trail;
+std::vector<std::uint32_t> MaskEngine::saturate_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask) {
+    Exploration trail;
     if (machine.is_sequence(config)) leave(trail, trie, machine.push(config));
     else if (!take_parts(machine, trail, {trie, config})) {
-        const Run made = run(machine, trie, config);
+        const WalkResult made = run(machine, trie, config);
         if (trie == 0) mask.first = made.tokens;  // the only one that may clear some
         else trail.sets.push_back(made.tokens);
-        if (made.unsure != kNoTokens) trail.unsure.assign(sets_[made.unsure].data.begin(), sets_[made.unsure].data.end());
-        if (made.residual) leave(trail, made.residual, config.parent);
+        if (made.context_dependent != kNoTokens) trail.context_dependent.assign(sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
+        if (made.suffix_trie) leave(trail, made.suffix_trie, config.parent);
     }
     follow(machine, trail, 0);
     make_set(trail.sets);
     join_sets(trail.sets);
     found_.insert(found_.end(), trail.sets.begin(), trail.sets.end());
-    unsure_.insert(unsure_.end(), trail.unsure.begin(), trail.unsure.end());
-    return std::move(trail.pops);
+    context_dependent_.insert(context_dependent_.end(), trail.context_dependent.begin(), trail.context_dependent.end());
+    return std::move(trail.exits);
 }
 
-void Runs::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
+void MaskEngine::find_forked_mask(Machine& machine, const Config& config, Mask& mask) {
     roads_ = 0;
-    follow_all(machine, 0, config, mask);
+    saturate_all(machine, 0, config, mask);
 }
 
 }  // namespace guideway

@@ -21,8 +21,8 @@ std::uint32_t TokenSets::keep(TokenSet::Form form, std::uint32_t base, std::uint
         const TokenSet& set = sets_[id];
         return set.form == form && set.base == base && set.cleared == cleared && std::ranges::equal(set.data, data);
     });
-    if (known != IdTable::kMissing) return known;
-    TokenSet set{form, base, cleared, Piece<std::uint32_t>(data)};
+    if (known != InternTable::kMissing) return known;
+    TokenSet set{form, base, cleared, ArenaBlock<std::uint32_t>(data)};
     bytes_ += cost(set);
     auto id = static_cast<std::uint32_t>(sets_.size());
     if (free_.empty()) sets_.push_back(std::move(set));

@@ -20,7 +20,7 @@ struct TokenSet {
     Form form = Form::unused;
     std::uint32_t base = 0;           // delta: a list or a row
     std::uint32_t cleared = 0;        // delta: this many of `data` are taken from it, the others added
-    Piece<std::uint32_t> data;        // ids, or words
+    ArenaBlock<std::uint32_t> data;        // ids, or words
     std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
     std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }
     // Of a list or a row.
@@ -46,7 +46,7 @@ public:
     void write(std::uint32_t id, std::span<std::uint32_t> row) const;
     void merge(std::uint32_t id, std::span<std::uint32_t> row) const;
     // The list or row that a set begins as.
-    std::uint32_t base_of(std::uint32_t id) const { return sets_[id].form == TokenSet::Form::delta ? sets_[id].base : id; }
+    std::uint32_t delta_base(std::uint32_t id) const { return sets_[id].form == TokenSet::Form::delta ? sets_[id].base : id; }
     // Puts back what a delta cleared of its base.
     void restore(std::uint32_t id, std::span<std::uint32_t> row) const;
     // The ids of a list or a row.
@@ -65,9 +65,9 @@ private:
     static std::size_t cost(const TokenSet& set) { return set.data.size() * 4 + sizeof(TokenSet) + 48; }
 
     std::uint32_t words_;
-    PieceVector<TokenSet> sets_;
+    ArenaVector<TokenSet> sets_;
     std::vector<std::uint32_t> free_;
-    IdTable ids_;
+    InternTable ids_;
     std::size_t bytes_ = 0;
 };
 

@@ -67,16 +67,16 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     Program program = read_program(words, store->pool, vocabulary.get(), &store->beginnings);
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
-    for (Component& c : components) c.id = store->runs.component_id(c);
+    for (AnalysedNode& c : components) c.id = store->engine.component_id(c);
     made->nodes_ = components.size();
-    store->ended.each([&](std::uint32_t number) { store->runs.forget(number); });
-    made->ended_ = std::make_unique<Ended::Number>();
-    made->number_ = made->ended_->number = store->runs.next_automaton();
+    store->ended.each([&](std::uint32_t number) { store->engine.forget(number); });
+    made->ended_ = std::make_unique<RetireList::Number>();
+    made->number_ = made->ended_->number = store->engine.next_automaton();
     made->store_ = store;
-    Learned& tables = store->runs.learned(made->number_);
-    made->machine_ = std::make_unique<Machine>(Components(std::move(components), &store->leaves), root, store->pool, tables.machine);
-    made->fronts_.emplace(tables.fronts);
-    made->find_ahead();
+    AutomatonCache& tables = store->engine.learned(made->number_);
+    made->machine_ = std::make_unique<Machine>(AnalysedNodes(std::move(components), &store->leaves), root, store->pool, tables.machine);
+    made->state_sets_.emplace(tables.state_sets);
+    made->warm_up_first();
     made->first_bytes_ = made->store_->pool.bytes();
     return made;
 }
@@ -88,7 +88,7 @@ std::shared_ptr<const Automaton> Automaton::apart() const {
         if (auto found = known()) return found;
     }
     const auto made = compile_apart(vocabulary_, program_);
-    const auto standing = std::make_shared<Standing>(Standing{made});
+    const auto standing = std::make_shared<CurrentAutomaton>(CurrentAutomaton{made});
     {
         const std::lock_guard guard(vocabulary_->lock());
         if (known()) return made;  // another thread was first: this one is of the caller alone
@@ -105,25 +105,25 @@ std::shared_ptr<const Automaton> Automaton::newest() const {
     return found ? found : shared_from_this();
 }
 
-const Front& Automaton::start() const {
-    if (const Front* const known = start_.load(std::memory_order_acquire)) return *known;
+const StateSet& Automaton::start() const {
+    if (const StateSet* const known = start_.load(std::memory_order_acquire)) return *known;
     Configs made;
     machine_->start(made);
     std::sort(made.begin(), made.end());
     made.erase(std::unique(made.begin(), made.end()), made.end());
-    const Front& kept = fronts_->keep(made);
+    const StateSet& kept = state_sets_->keep(made);
     start_.store(&kept, std::memory_order_release);
     return kept;
 }
 
 // A caller who compiles waits anyway; a mask should not take long.
-void Automaton::find_ahead() const {
+void Automaton::warm_up_first() const {
     try {
         if (nodes_ >= kLarge) {
             std::vector<std::uint32_t> row(vocabulary_->words());
-            store_->runs.fill(*machine_, number_, start(), row);
+            store_->engine.fill(*machine_, number_, start(), row);
         }
-        store_->runs.find_leaves_ahead(*machine_, number_);
+        store_->engine.warm_up_leaves(*machine_, number_);
     } catch (const Error&) {  // a mask will say so, if a text reaches it
     }
 }
@@ -133,18 +133,18 @@ Automaton::~Automaton() {
 }
 
 // Cut off, it begins anew with what is left: what it found is known then, and costs little.
-void Automaton::walk_ahead(std::uint64_t work) const {
+void Automaton::warm_up(std::uint64_t work) const {
     while (work > 0) try {
             const Hold guard(*store_, StoreLock::Rank::background);
-            Work& all = store_->pool.work();
+            Fuel& all = store_->pool.fuel();
             const std::uint64_t before = all.left();
             struct Spent {
-                Work& all;
+                Fuel& all;
                 std::uint64_t before, &work;
                 ~Spent() { work -= std::min(work, std::max<std::uint64_t>(before - all.left(), 1)); }
             };
             const Spent spent{all, before, work};
-            store_->runs.walk_ahead(*machine_, number_, work);
+            store_->engine.warm_up(*machine_, number_, work);
             return;
         } catch (const Error&) {  // a limit that no text may ever reach
             return;
@@ -152,10 +152,10 @@ void Automaton::walk_ahead(std::uint64_t work) const {
         }
 }
 
-bool Automaton::is_worn() const {
+bool Automaton::is_outgrown() const {
     {
         const SharedHold guard(*store_);
-        if (machine_->learned() + fronts_->learned() / 4 > kMaxLearned) return true;
+        if (machine_->learned() + state_sets_->learned() / 4 > kMaxLearned) return true;
         if (store_->pool.bytes() < 2 * first_bytes_) return false;  // one that fills a store alone is not made at each call
     }
     return !is_apart_ && vocabulary_->store() != store_;
@@ -163,8 +163,8 @@ bool Automaton::is_worn() const {
 
 Automaton::Stats Automaton::stats() const {
     const SharedHold guard(*store_);
-    const Runs& runs = store_->runs;
-    return {nodes_, machine_->frame_count(), store_->pool.size(), runs.used(), runs.hits(), runs.misses()};
+    const MaskEngine& engine = store_->engine;
+    return {nodes_, machine_->frame_count(), store_->pool.size(), engine.used(), engine.hits(), engine.misses()};
 }
 
 }  // namespace guideway

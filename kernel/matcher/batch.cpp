@@ -247,7 +247,7 @@ std::vector<std::size_t> LoopRows::run_on(const LogitRows& source, const LogitRo
 
 void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
     wait();
-    forks_ = forks_so_far();
+    uses_gss_ = forks_so_far();
     thread_ = std::thread([this, masks, width] {
         const auto start = std::chrono::steady_clock::now();
         try {
@@ -261,7 +261,7 @@ void LoopRows::begin(std::span<std::uint32_t> masks, std::size_t width) {
 
 void LoopRows::settle() {
     if (!thread_.joinable()) return;
-    if (forks_ == forks_so_far()) return thread_.join();
+    if (uses_gss_ == forks_so_far()) return thread_.join();
     thread_.detach();  // nothing to wait for, and its rows are where the fork met them
     failed_ = std::make_exception_ptr(Error(ErrorKind::argument, "the masks were being found by a thread of the parent process; make new rows in this one"));
 }

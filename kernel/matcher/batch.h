@@ -108,7 +108,7 @@ private:
     std::vector<std::uint32_t> mask_;  // of one row, for `run_on`
     std::exception_ptr failed_;
     double seconds_ = 0;
-    unsigned forks_ = 0;  // when the thread was begun: in a child process it does not exist
+    unsigned uses_gss_ = 0;  // when the thread was begun: in a child process it does not exist
     std::thread thread_;  // last: it uses the others
 };
 

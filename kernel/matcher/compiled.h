@@ -27,7 +27,7 @@ public:
 private:
     std::shared_ptr<const Vocabulary> vocabulary_;
     PackedProgram program_;
-    std::shared_ptr<Standing> standing_;
+    std::shared_ptr<CurrentAutomaton> standing_;
 };
 
 }  // namespace guideway

@@ -1,9 +1,9 @@
-// Where a matcher has been: the fronts of its positions, shared by the matchers that were forked from it.
+// Where a matcher has been: the state sets of its positions, shared by the matchers that were forked from it.
 //
-// Positions are in stretches, one after the other. One that others hold too is not written to: who continues from it
+// Positions are in chunks, one after the other. One that others hold too is not written to: who continues from it
 // begins another after it. Each also points far back, as in Myers, "An applicative random-access stack" (1983), so that
-// giving n tokens back takes about log n steps. Stretches are counted; the last reference frees a chain one by one,
-// without recursion. A slot points to a front, which stays where it is while its automaton lives (state_sets.h), and holds the
+// giving n tokens back takes about log n steps. Chunks are counted; the last reference frees a chain one by one,
+// without recursion. A slot points to a state set, which stays where it is while its automaton lives (state_sets.h), and holds the
 // token that led there, so that another automaton of the same program can be walked the same way.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace guideway {
 class History {
 public:
     History() = default;
-    explicit History(const Front& first) { push(first, 0); }
+    explicit History(const StateSet& first) { push(first, 0); }
     History(const History& other) : last_(other.last_), at_(other.at_) {
         if (last_) last_->count.fetch_add(1, std::memory_order_relaxed);
     }
@@ -35,71 +35,71 @@ public:
     }
     ~History() { release(last_); }
 
-    const Front& now() const { return *last_->slots()[at_].front; }
+    const StateSet& now() const { return *last_->slots()[at_].state_set; }
     std::size_t position() const { return last_->first + at_; }
-    void push(const Front& front, std::uint32_t token) {
+    void push(const StateSet& state_set, std::uint32_t token) {
         const std::size_t position = last_ ? this->position() + 1 : 0;
         const bool shared = last_ && last_->count.load(std::memory_order_acquire) != 1;
         if (last_ && !shared && at_ + 1 < last_->room) ++at_;
         else {
-            last_ = Stretch::make(last_, position, last_ && !shared ? std::min(2 * last_->room, kMostSlots) : kFewestSlots);
+            last_ = Chunk::make(last_, position, last_ && !shared ? std::min(2 * last_->room, kMostSlots) : kFewestSlots);
             at_ = 0;
         }
-        last_->slots()[at_] = {&front, token};
+        last_->slots()[at_] = {&state_set, token};
     }
-    // Those that led from the first front to this one.
+    // Those that led from the first state set to this one.
     std::vector<std::uint32_t> tokens() const {
         std::vector<std::uint32_t> made(position());
-        Stretch* stretch = last_;
+        Chunk* chunk = last_;
         for (std::size_t at = position(); at > 0; --at) {
-            while (stretch->first > at) stretch = stretch->before;
-            made[at - 1] = stretch->slots()[at - stretch->first].token;
+            while (chunk->first > at) chunk = chunk->before;
+            made[at - 1] = chunk->slots()[at - chunk->first].token;
         }
         return made;
     }
     // To an earlier position.
     void back_to(std::size_t position) {
-        Stretch* stretch = last_;
-        while (stretch->first > position) stretch = stretch->far->first > position ? stretch->far : stretch->before;
-        stretch->count.fetch_add(1, std::memory_order_relaxed);
-        release(std::exchange(last_, stretch));
-        at_ = static_cast<std::uint32_t>(position - stretch->first);
+        Chunk* chunk = last_;
+        while (chunk->first > position) chunk = chunk->far->first > position ? chunk->far : chunk->before;
+        chunk->count.fetch_add(1, std::memory_order_relaxed);
+        release(std::exchange(last_, chunk));
+        at_ = static_cast<std::uint32_t>(position - chunk->first);
     }
 
 private:
     static constexpr std::uint32_t kFewestSlots = 8, kMostSlots = 256;
 
     struct Slot {
-        const Front* front;
+        const StateSet* state_set;
         std::uint32_t token;
     };
-    struct Stretch {
+    struct Chunk {
         std::atomic<std::uint32_t> count{1};
         std::uint32_t room;      // slots, which are directly after
         std::size_t first;       // position
-        std::size_t depth;       // stretches before it
-        Stretch *before, *far;     // before is counted, far is an ancestor that before keeps
+        std::size_t depth;       // chunks before it
+        Chunk *before, *far;     // before is counted, far is an ancestor that before keeps
 
         Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
-        static Stretch* make(Stretch* before, std::size_t first, std::uint32_t room) {
-            void* place = ::operator new(sizeof(Stretch) + room * sizeof(Slot));
-            Stretch* made = new (place) Stretch{{1}, room, first, before ? before->depth + 1 : 0, before, nullptr};
-            Stretch* step = before ? before->far : made;
+        static Chunk* make(Chunk* before, std::size_t first, std::uint32_t room) {
+            void* place = ::operator new(sizeof(Chunk) + room * sizeof(Slot));
+            Chunk* made = new (place) Chunk{{1}, room, first, before ? before->depth + 1 : 0, before, nullptr};
+            Chunk* step = before ? before->far : made;
             made->far = !before ? made : before->depth - step->depth == step->depth - step->far->depth ? step->far : before;
             std::uninitialized_default_construct_n(made->slots(), room);
             return made;
         }
     };
-    static void release(Stretch* stretch) {
-        while (stretch && stretch->count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-            Stretch* before = stretch->before;
-            stretch->~Stretch();
-            ::operator delete(stretch);
-            stretch = before;
+    static void release(Chunk* chunk) {
+        while (chunk && chunk->count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+            Chunk* before = chunk->before;
+            chunk->~Chunk();
+            ::operator delete(chunk);
+            chunk = before;
         }
     }
 
-    Stretch* last_ = nullptr;
+    Chunk* last_ = nullptr;
     std::uint32_t at_ = 0;  // slot of the position
 };
 

@@ -50,7 +50,7 @@ void Matcher::move_apart() const {
 }
 
 Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::move(automaton)) {
-    if (const Front* const start = automaton_->start_.load(std::memory_order_acquire)) history_ = History(*start);
+    if (const StateSet* const start = automaton_->start_.load(std::memory_order_acquire)) history_ = History(*start);
     else locked([&] { history_ = History(automaton_->start()); });
 }
 
@@ -60,7 +60,7 @@ bool Matcher::accepting(std::span<const Config> configs) const {
 
 // Where the mask is known; while the store is read.
 std::optional<bool> Matcher::accepting_known() const {
-    return automaton_->store_->runs.accepting_known(automaton_->number_, history_.now());
+    return automaton_->store_->engine.accepting_known(automaton_->number_, history_.now());
 }
 
 bool Matcher::is_accepting() const {
@@ -85,8 +85,8 @@ std::uint32_t Matcher::checked(std::int64_t id) const {
     return static_cast<std::uint32_t>(id);
 }
 
-void Matcher::fill_locked(const Front& front, std::span<std::uint32_t> row) const {
-    if (automaton_->store_->runs.fill(*automaton_->machine_, automaton_->number_, front, row)) add_ends(row);
+void Matcher::fill_locked(const StateSet& state_set, std::span<std::uint32_t> row) const {
+    if (automaton_->store_->engine.fill(*automaton_->machine_, automaton_->number_, state_set, row)) add_ends(row);
 }
 
 void Matcher::add_ends(std::span<std::uint32_t> row) const {
@@ -105,8 +105,8 @@ void Matcher::fill(std::span<std::uint32_t> row) const {
     locked([&] { fill_locked(history_.now(), row); });
 }
 
-bool Matcher::fill_known(const Front& front, std::span<std::uint32_t> row) const {
-    const auto may_end = automaton_->store_->runs.fill_known(automaton_->number_, front, row);
+bool Matcher::fill_known(const StateSet& state_set, std::span<std::uint32_t> row) const {
+    const auto may_end = automaton_->store_->engine.fill_known(automaton_->number_, state_set, row);
     if (may_end && *may_end) add_ends(row);
     return may_end.has_value();
 }
@@ -136,7 +136,7 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
 // False: not all of it is known, where only that is wanted.
 bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows, bool known) const {
     struct Draft {
-        const Front* front;
+        const StateSet* state_set;
         bool legal, finished;
     };
     const std::size_t width = automaton_->vocabulary_->words();
@@ -147,17 +147,17 @@ bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const
         if (draft.legal) {
             if (draft.finished) draft.legal = false;
             else if (known) {
-                draft.front = automaton_->vocabulary_->is_eos(token) ? nullptr : automaton_->fronts_->behind(*draft.front, token);
-                if (!draft.front) return false;
-            } else if (ends(draft.front->configs(), token)) draft.finished = true;
-            else if (const Front* next = front_behind(*draft.front, token)) draft.front = next;
+                draft.state_set = automaton_->vocabulary_->is_eos(token) ? nullptr : automaton_->state_sets_->successor(*draft.state_set, token);
+                if (!draft.state_set) return false;
+            } else if (ends(draft.state_set->configs(), token)) draft.finished = true;
+            else if (const StateSet* next = successor(*draft.state_set, token)) draft.state_set = next;
             else draft.legal = false;
         }
         const auto row = rows.subspan(i * width, width);
         if (!draft.legal || draft.finished) std::fill(row.begin(), row.end(), 0);
         if (draft.legal && draft.finished) add_ends(row);
-        else if (draft.legal && !known) fill_locked(*draft.front, row);
-        else if (draft.legal && !fill_known(*draft.front, row)) return false;
+        else if (draft.legal && !known) fill_locked(*draft.state_set, row);
+        else if (draft.legal && !fill_known(*draft.state_set, row)) return false;
         drafts.push_back(draft);
     }
     return true;
@@ -191,15 +191,15 @@ bool Matcher::step_token(Configs& configs, std::uint32_t token) const {
 }
 
 // A token that leads to where it begins is not noted: that is soon found again, and each time by another.
-const Front* Matcher::front_behind(const Front& front, std::uint32_t token) const {
-    Fronts& fronts = *automaton_->fronts_;
-    if (const Front* known = fronts.behind(front, token)) return known;
+const StateSet* Matcher::successor(const StateSet& state_set, std::uint32_t token) const {
+    StateSetTable& state_sets = *automaton_->state_sets_;
+    if (const StateSet* known = state_sets.successor(state_set, token)) return known;
     Configs& configs = automaton_->store_->now;
-    configs.assign(front.configs().begin(), front.configs().end());
+    configs.assign(state_set.configs().begin(), state_set.configs().end());
     if (!step_token(configs, token)) return nullptr;
-    if (std::ranges::equal(configs, front.configs())) return &front;
-    const Front& made = fronts.keep(configs);
-    fronts.note(front, token, made);
+    if (std::ranges::equal(configs, state_set.configs())) return &state_set;
+    const StateSet& made = state_sets.keep(configs);
+    state_sets.note(state_set, token, made);
     return &made;
 }
 
@@ -218,7 +218,7 @@ bool Matcher::advance_known(std::uint32_t token) {
         if (!ends) return false;
         if (*ends) return finished_ = true;
     }
-    const Front* const next = automaton_->fronts_->behind(history_.now(), token);
+    const StateSet* const next = automaton_->state_sets_->successor(history_.now(), token);
     if (next) history_.push(*next, token);
     return next != nullptr;
 }
@@ -229,7 +229,7 @@ void Matcher::take(std::uint32_t token) const {
         finished_ = true;
         return;
     }
-    if (const Front* next = front_behind(history_.now(), token)) return history_.push(*next, token);
+    if (const StateSet* next = successor(history_.now(), token)) return history_.push(*next, token);
     if (automaton_->vocabulary_->is_eos(token))
         throw Error(ErrorKind::rejected, "the text is not complete: end token " + std::to_string(token) + " is not legal yet");
     throw Error(ErrorKind::rejected, "token " + std::to_string(token) + " is not legal here");
@@ -265,11 +265,11 @@ void Matcher::advance_and_fill(std::int64_t token, std::span<std::uint32_t> row)
 }
 
 Matcher::MaskId Matcher::mask_id() const {
-    const auto front = [&] { return finished_ ? kInfinite : history_.now().id; };  // kInfinite: end tokens alone
+    const auto state_set = [&] { return finished_ ? kInfinite : history_.now().id; };  // kInfinite: end tokens alone
     {
         const SharedHold guard(*automaton_->store_);
         const auto& memo = automaton_->learned().mask_ids;
-        if (const auto known = memo.find(front()); known != memo.end()) return known->second;
+        if (const auto known = memo.find(state_set()); known != memo.end()) return known->second;
     }
     std::vector<std::uint32_t> row(automaton_->vocabulary_->words());
     fill_mask(row);
@@ -278,8 +278,8 @@ Matcher::MaskId Matcher::mask_id() const {
     locked([&] {
         auto& memo = automaton_->learned().mask_ids;
         if (memo.size() > kMaxRemembered) memo.clear();
-        memo.emplace(front(), made);
-        automaton_->store_->runs.count(automaton_->number_);
+        memo.emplace(state_set(), made);
+        automaton_->store_->engine.count(automaton_->number_);
     });
     return made;
 }
@@ -311,7 +311,7 @@ std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
             bool ended = anew ? finished_ : finished, good = true;
             std::size_t at = anew ? 0 : taken;
             for (const std::size_t end = std::min(at + kValidated, tokens.size()); good && at < end; at += good) {
-                automaton_->store_->pool.work().renew();  // as if each were a call
+                automaton_->store_->pool.fuel().renew();  // as if each were a call
                 if (ended || tokens[at] < 0 || tokens[at] >= std::int64_t{size}) good = false;
                 else if (const auto token = static_cast<std::uint32_t>(tokens[at]); ends(here, token)) ended = true;
                 else good = step_token(here, token);
@@ -332,7 +332,7 @@ std::string Matcher::forced_of(Configs configs) const {
     Configs next, only;
     const auto copies = [&](const Config& c) {
         ExprPool& pool = automaton_->machine_->pool();
-        return automaton_->machine_->is_leaf(c) && is_substring_leaf(pool, c.state) && pool.behind('"', c.state) == kNone;
+        return automaton_->machine_->is_leaf(c) && is_substring_leaf(pool, c.state) && pool.after_byte('"', c.state) == kNone;
     };
     while (forced.size() < kMaxForced && !accepting(configs) && std::none_of(configs.begin(), configs.end(), copies)) {
         int byte = -1;
@@ -399,7 +399,7 @@ std::string Matcher::completion_of(Configs configs) const {
         if (machine.recalls()) configs.swap(next);
         else machine.cheapest(next, configs);  // costs are exact: no other is on a shortest way
         text.push_back(static_cast<char>(b));
-        machine.pool().work().spend(kStepWork);
+        machine.pool().fuel().spend(kStepWork);
     }
     return text;
 }
@@ -415,26 +415,26 @@ std::uint32_t Matcher::fewest_tokens(Configs configs) const {
     Machine& machine = *automaton_->machine_;
     if (machine.recalls()) return vocabulary.fewest_tokens(completion_of(std::move(configs)));
     std::string text;
-    Tails::Tail tail;
+    CompletionCache::Tail tail;
     std::vector<std::pair<std::size_t, Configs>> places;
     Configs next;
     while (!(tail = automaton_->learned().tails.find(configs)).text) {
-        if (text.size() % Tails::kEvery == 0) places.emplace_back(text.size(), configs);
+        if (text.size() % CompletionCache::kEvery == 0) places.emplace_back(text.size(), configs);
         const int b = machine.best_byte(configs);
         if (b < 0) break;
         machine.step_all(configs, static_cast<std::uint8_t>(b), next);
         machine.cheapest(next, configs);
         text.push_back(static_cast<char>(b));
-        machine.pool().work().spend(kStepWork);
+        machine.pool().fuel().spend(kStepWork);
     }
     const std::size_t own = text.size();
     std::vector<std::uint32_t> fewest(own, kInfinite);
     if (tail.text) {
-        const std::size_t seen = own < Tails::kShortest ? std::min<std::size_t>(tail.size, vocabulary.longest()) : tail.size;
+        const std::size_t seen = own < CompletionCache::kShortest ? std::min<std::size_t>(tail.size, vocabulary.longest()) : tail.size;
         text.append(tail.text, seen);
         fewest.insert(fewest.end(), tail.fewest, tail.fewest + seen + 1);
     } else fewest.push_back(0);
-    const Trie& trie = vocabulary.trie();
+    const TokenTrie& trie = vocabulary.trie();
     for (std::size_t i = own; i-- > 0;) {
         std::uint32_t node = trie.child(0, static_cast<std::uint8_t>(text[i]));
         for (std::size_t j = i + 1; node; ++j) {
@@ -444,7 +444,7 @@ std::uint32_t Matcher::fewest_tokens(Configs configs) const {
         }
     }
     const std::uint32_t found = fewest[0];
-    if (own >= Tails::kShortest) automaton_->learned().tails.keep(std::move(text), std::move(fewest), std::move(places));
+    if (own >= CompletionCache::kShortest) automaton_->learned().tails.keep(std::move(text), std::move(fewest), std::move(places));
     return found;
 }
 
@@ -455,7 +455,7 @@ std::uint32_t Matcher::finish(Configs configs) const {
     const std::uint32_t bytes = cost(configs);
     const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : fewest_tokens(configs), 1);
     automaton_->learned().finish.keep(std::move(configs), tokens);
-    automaton_->store_->runs.count(automaton_->number_);
+    automaton_->store_->engine.count(automaton_->number_);
     return tokens;
 }
 
@@ -474,7 +474,7 @@ std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node) co
     for (const Config& c : configs) {
         if (!machine.is_leaf(c)) continue;
         const ExprPool::Unbounded state = machine.pool().unbounded(c.state);
-        const Loops* loops = automaton_->store_->runs.loops(machine.pool(), state.expr);
+        const SelfLoops* loops = automaton_->store_->engine.loops(machine.pool(), state.expr);
         if (!loops || !vocabulary.subtrees().loop(node, *loops, machine.component(c.node).follow)) continue;
         const bool alone = configs.size() == 1 && state.expr == c.state;  // so every character leads back to it
         least = std::min(least, sum(alone ? finish(configs) : sum(machine.cost(c), 1), 3));
@@ -486,7 +486,7 @@ std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node) co
 std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const {
     Machine& machine = *automaton_->machine_;
     const Vocabulary& vocabulary = automaton_->vocabulary();
-    const Trie& trie = vocabulary.trie();
+    const TokenTrie& trie = vocabulary.trie();
     std::vector<Configs> path{configs};
     std::uint32_t worst = 0;
     const auto loops = [&](const Configs& at, std::uint32_t node) {
@@ -555,7 +555,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     const std::uint32_t worst = keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
     automaton_->learned().worst.keep(std::move(configs), worst);
-    automaton_->store_->runs.count(automaton_->number_);
+    automaton_->store_->engine.count(automaton_->number_);
     return {.fits = true, .is_whole = sum(worst, 1) <= left};
 }
 

@@ -50,9 +50,9 @@ public:
     };
     Stats stats() const;
     // Finds out ahead what masks will need, with this many units of work at most (fuel.h).
-    void walk_ahead(std::uint64_t work) const;
+    void warm_up(std::uint64_t work) const;
     // Whether it has learned so much that a new matcher should begin with another of its kind.
-    bool is_worn() const;
+    bool is_outgrown() const;
     const std::shared_ptr<Store>& store() const { return store_; }
 
 private:
@@ -62,22 +62,22 @@ private:
                                                        const PackedProgram& program, bool is_apart);
     static std::shared_ptr<const Automaton> compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary, const PackedProgram& program);
     // Under the store's lock. Where texts begin.
-    const Front& start() const;
+    const StateSet& start() const;
     // The first mask of a large grammar, and the runs of leaves where they begin.
-    void find_ahead() const;
+    void warm_up_first() const;
     std::shared_ptr<const Vocabulary> vocabulary_;
     std::shared_ptr<Store> store_;
     std::unique_ptr<Machine> machine_;  // grows under the store's lock
     PackedProgram program_;
-    mutable std::shared_ptr<Standing> apart_;  // under the vocabulary's lock
-    mutable std::atomic<const Front*> start_ = nullptr;  // once it is known
-    Learned& learned() const { return store_->runs.learned(number_); }
+    mutable std::shared_ptr<CurrentAutomaton> apart_;  // under the vocabulary's lock
+    mutable std::atomic<const StateSet*> start_ = nullptr;  // once it is known
+    AutomatonCache& learned() const { return store_->engine.learned(number_); }
     bool is_apart_ = false;
     std::size_t nodes_ = 0;
     std::size_t first_bytes_ = 0;  // of the store's expressions once it was compiled
     std::uint32_t number_ = 0;     // names its configurations in the store
-    std::unique_ptr<Ended::Number> ended_;
-    mutable std::optional<Fronts> fronts_;  // that matchers have reached; grow under the store's lock
+    std::unique_ptr<RetireList::Number> ended_;
+    mutable std::optional<StateSetTable> state_sets_;  // that matchers have reached; grow under the store's lock
 };
 
 class Matcher {
@@ -138,12 +138,12 @@ private:
     bool ends(std::span<const Config> configs, std::uint32_t token) const;
     bool step_token(Configs& configs, std::uint32_t token) const;
     // Where a token leads; null: it is not legal.
-    const Front* front_behind(const Front& front, std::uint32_t token) const;
+    const StateSet* successor(const StateSet& state_set, std::uint32_t token) const;
     std::uint32_t checked(std::int64_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
     void fill(std::span<std::uint32_t> row) const;
-    bool fill_known(const Front& front, std::span<std::uint32_t> row) const;  // for who reads the store
-    void fill_locked(const Front& front, std::span<std::uint32_t> row) const;  // of a text that continues, under the store's lock
+    bool fill_known(const StateSet& state_set, std::span<std::uint32_t> row) const;  // for who reads the store
+    void fill_locked(const StateSet& state_set, std::span<std::uint32_t> row) const;  // of a text that continues, under the store's lock
     void add_ends(std::span<std::uint32_t> row) const;
     void take(std::uint32_t token) const;
     void give_back(std::size_t count) const;
@@ -161,7 +161,7 @@ private:
     std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const;
 
     mutable std::shared_ptr<const Automaton> automaton_;
-    mutable History history_;  // the fronts of all positions
+    mutable History history_;  // the state sets of all positions
     mutable bool finished_ = false;  // an end token was taken after the last position
 };
 

@@ -17,25 +17,25 @@
 namespace guideway {
 
 struct VocabularyLimits {
-    std::size_t memo_bytes = 256u << 20;   // runs, masks and residual tries; those not used lately go when it is full
+    std::size_t memo_bytes = 256u << 20;   // runs, masks and suffix tries; those not used lately go when it is full
     std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
     std::size_t max_states = 4'000'000;    // expressions in one store
-    std::uint64_t max_work = kAllowance;   // of one call (fuel.h)
+    std::uint64_t max_work = kDefaultFuel;   // of one call (fuel.h)
     Shortcuts shortcuts{};
 };
 
 // Numbers of automata that have ended, until a thread that holds the store's lock forgets them: an automaton may end on any
 // thread, while others hold that lock for long, or in a process that was forked while they did.
-class Ended {
+class RetireList {
 public:
     struct Number {
         std::uint32_t number;
         Number* next = nullptr;
     };
-    Ended() = default;
-    Ended(const Ended&) = delete;
-    Ended& operator=(const Ended&) = delete;
-    ~Ended() {
+    RetireList() = default;
+    RetireList(const RetireList&) = delete;
+    RetireList& operator=(const RetireList&) = delete;
+    ~RetireList() {
         each([](std::uint32_t) {});
     }
     void add(std::unique_ptr<Number> added) noexcept {
@@ -55,15 +55,15 @@ private:
 
 struct Store {
     Store(const TokenTable& vocabulary, const VocabularyLimits& limits)
-        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), runs(vocabulary, limits.memo_bytes, limits.shortcuts, pool.work()) {
-        pool.work().watch(&lock);
+        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), engine(vocabulary, limits.memo_bytes, limits.shortcuts, pool.fuel()) {
+        pool.fuel().watch(&lock);
     }
     StoreLock lock;  // shared while nothing is made: masks and transitions that are cached
     ExprPool pool;
-    Beginnings beginnings;
-    Leaves leaves;
-    Runs runs;
-    Ended ended;
+    ProgramPrefixCache beginnings;
+    SharedLeaves leaves;
+    MaskEngine engine;
+    RetireList ended;
     Configs now, scratch;  // scratch of the thread that steps
 };
 
@@ -72,7 +72,7 @@ class Hold {
 public:
     Hold(Store& store, StoreLock::Rank rank) : store_(store) {
         store.lock.lock(rank);
-        store.pool.work().refill();
+        store.pool.fuel().refill();
     }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;

@@ -27,7 +27,7 @@ Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
 
 bool Vocabulary::is_full(Store& store) const {
     const SharedHold guard(store);
-    return store.pool.bytes() + store.leaves.bytes() + store.runs.kept_bytes() > limits_.store_bytes || store.pool.size() > limits_.max_states / 2 || store.runs.is_short_of_ids();
+    return store.pool.bytes() + store.leaves.bytes() + store.engine.kept_bytes() > limits_.store_bytes || store.pool.size() > limits_.max_states / 2 || store.engine.is_short_of_ids();
 }
 
 // A store is made, examined and released outside of the lock: a fork takes that lock and those of all stores.
@@ -39,7 +39,7 @@ std::shared_ptr<Store> Vocabulary::store() const {
     }
     if (now && !is_full(*now)) return now;
     const auto made = std::make_shared<Store>(*this, limits_);
-    std::vector<std::weak_ptr<Standing>> standing;
+    std::vector<std::weak_ptr<CurrentAutomaton>> standing;
     std::vector<std::shared_ptr<const void>> gone;  // until the lock is given back
     const std::lock_guard guard(lock_);
     if (store_ != now) return store_;  // another thread was first
@@ -60,13 +60,13 @@ std::shared_ptr<Store> Vocabulary::store_apart() const {
     return std::make_shared<Store>(*this, limits);
 }
 
-void Vocabulary::keep(const std::shared_ptr<Standing>& standing) const {
+void Vocabulary::keep(const std::shared_ptr<CurrentAutomaton>& standing) const {
     const std::lock_guard guard(lock_);
     if (standing_.size() == standing_.capacity()) std::erase_if(standing_, [](const auto& place) { return place.expired(); });
     standing_.push_back(standing);
 }
 
-void Vocabulary::keep_apart(const std::shared_ptr<Standing>& standing) const {
+void Vocabulary::keep_apart(const std::shared_ptr<CurrentAutomaton>& standing) const {
     std::vector<std::shared_ptr<const void>> gone;  // until the lock is given back
     const std::lock_guard guard(lock_);
     std::erase_if(apart_, [&](const auto& place) {

@@ -22,7 +22,7 @@ class Automaton;
 
 // The automaton that a compiled constraint gives to new matchers; empty once its store was replaced. Read and
 // written under the lock of its vocabulary.
-struct Standing {
+struct CurrentAutomaton {
     std::shared_ptr<const Automaton> automaton;
 };
 
@@ -39,10 +39,10 @@ public:
     // A store for one automaton, of which the vocabulary gives no other a part; it has a share of the budget.
     std::shared_ptr<Store> store_apart() const;
     // Empties it when a new store is begun.
-    void keep(const std::shared_ptr<Standing>& standing) const;
+    void keep(const std::shared_ptr<CurrentAutomaton>& standing) const;
     // Its automaton has a separate store: the oldest of these are emptied where there are more than kMostApart.
-    void keep_apart(const std::shared_ptr<Standing>& standing) const;
-    // Of all `Standing`s; for short sections, and not while a store's lock is held.
+    void keep_apart(const std::shared_ptr<CurrentAutomaton>& standing) const;
+    // Of all `CurrentAutomaton`s; for short sections, and not while a store's lock is held.
     ForkSafeMutex& lock() const { return lock_; }
     static constexpr std::size_t kMostApart = 8;
 
@@ -53,7 +53,7 @@ private:
     VocabularyLimits limits_;
     mutable ForkSafeMutex lock_;  // of all below
     mutable std::shared_ptr<Store> store_;
-    mutable std::vector<std::weak_ptr<Standing>> standing_, apart_;
+    mutable std::vector<std::weak_ptr<CurrentAutomaton>> standing_, apart_;
 };
 
 }  // namespace guideway

@@ -13,10 +13,10 @@ enum class Kind : std::uint32_t { none, utf8, escape, unit, pair };
 constexpr char kShortNames[] = "\"\\/bfnrt";
 constexpr char32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
-Part part_of(Kind kind, std::uint32_t count, std::uint32_t bits) { return static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits; }
-Kind kind_of(Part part) { return static_cast<Kind>(part >> 28); }
-std::uint32_t count_of(Part part) { return part >> 24 & 15; }
-std::uint32_t bits_of(Part part) { return part & 0xffffff; }
+DecoderState part_of(Kind kind, std::uint32_t count, std::uint32_t bits) { return static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits; }
+Kind kind_of(DecoderState part) { return static_cast<Kind>(part >> 28); }
+std::uint32_t count_of(DecoderState part) { return part >> 24 & 15; }
+std::uint32_t bits_of(DecoderState part) { return part & 0xffffff; }
 
 unsigned utf8_length(char32_t c) { return c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4; }
 unsigned length_of(std::uint32_t lead) { return lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4; }
@@ -35,25 +35,25 @@ int digit_of(std::uint8_t b, bool upper) {
 }
 
 // The letter that a character has behind a backslash, or 0.
-char short_name(Spelling spelling, char32_t c) {
+char short_name(Encoding spelling, char32_t c) {
     for (unsigned i = 0; i < 8; ++i)
-        if (kShortTargets[i] == c && (spelling == Spelling::escaped_any || c != '/')) return kShortNames[i];
+        if (kShortTargets[i] == c && (spelling == Encoding::escaped_any || c != '/')) return kShortNames[i];
     return 0;
 }
-bool is_raw(Spelling spelling, char32_t c) { return spelling == Spelling::text || !must_escape(c); }
-bool has_unit(Spelling spelling, char32_t c) {
-    return spelling == Spelling::escaped_any || (spelling == Spelling::escaped && c < 0x20 && !short_name(spelling, c));
+bool is_raw(Encoding spelling, char32_t c) { return spelling == Encoding::text || !must_escape(c); }
+bool has_unit(Encoding spelling, char32_t c) {
+    return spelling == Encoding::escaped_any || (spelling == Encoding::escaped && c < 0x20 && !short_name(spelling, c));
 }
 char32_t high_of(char32_t c) { return 0xd800 + ((c - 0x10000) >> 10); }
 char32_t low_of(char32_t c) { return 0xdc00 + ((c - 0x10000) & 0x3ff); }
 
-CharacterRead read_first(Spelling spelling, std::uint8_t b) {
-    if (spelling != Spelling::text && b == '\\') return {part_of(Kind::escape, 0, 0)};
+CharacterRead read_first(Encoding spelling, std::uint8_t b) {
+    if (spelling != Encoding::text && b == '\\') return {part_of(Kind::escape, 0, 0)};
     if (b < 0x80) return is_raw(spelling, b) ? CharacterRead{0, b} : CharacterRead{};
     return b >= 0xc2 && b <= 0xf4 ? CharacterRead{part_of(Kind::utf8, 1, b)} : CharacterRead{};
 }
 
-CharacterRead read_utf8(Part part, std::uint8_t b) {
+CharacterRead read_utf8(DecoderState part, std::uint8_t b) {
     if ((b & 0xc0) != 0x80) return {};
     const std::uint32_t count = count_of(part), lead = bits_of(part) >> (8 * (count - 1)), n = length_of(lead);
     if (count + 1 < n) return {part_of(Kind::utf8, count + 1, bits_of(part) << 8 | b)};
@@ -63,16 +63,16 @@ CharacterRead read_utf8(Part part, std::uint8_t b) {
     return utf8_length(c) == n ? CharacterRead{0, c} : CharacterRead{};
 }
 
-CharacterRead read_unit(Spelling spelling, Part part, std::uint8_t b) {
-    const int digit = digit_of(b, spelling == Spelling::escaped_any);
+CharacterRead read_unit(Encoding spelling, DecoderState part, std::uint8_t b) {
+    const int digit = digit_of(b, spelling == Encoding::escaped_any);
     if (digit < 0) return {};
     const std::uint32_t bits = bits_of(part) << 4 | static_cast<std::uint32_t>(digit);
     if (count_of(part) < 3) return {part_of(Kind::unit, count_of(part) + 1, bits)};
-    if (bits >= 0xd800 && bits < 0xdc00 && spelling == Spelling::escaped_any) return {part_of(Kind::pair, 0, (bits & 0x3ff) << 12)};
+    if (bits >= 0xd800 && bits < 0xdc00 && spelling == Encoding::escaped_any) return {part_of(Kind::pair, 0, (bits & 0x3ff) << 12)};
     return has_unit(spelling, bits) ? CharacterRead{0, bits} : CharacterRead{};
 }
 
-CharacterRead read_pair(Part part, std::uint8_t b) {
+CharacterRead read_pair(DecoderState part, std::uint8_t b) {
     const std::uint32_t count = count_of(part), bits = bits_of(part);
     if (count < 2) return b == (count ? 'u' : '\\') ? CharacterRead{part_of(Kind::pair, count + 1, bits)} : CharacterRead{};
     const int digit = digit_of(b, true);
@@ -82,15 +82,15 @@ CharacterRead read_pair(Part part, std::uint8_t b) {
     return low >= 0xdc00 && low < 0xe000 ? CharacterRead{0, 0x10000 + (high << 10) + (low & 0x3ff)} : CharacterRead{};
 }
 
-void put_digit(Spelling spelling, char32_t unit, std::uint32_t at, ByteSet& made) {
+void put_digit(Encoding spelling, char32_t unit, std::uint32_t at, ByteSet& made) {
     const unsigned digit = unit >> (4 * (3 - at)) & 15;
     made.insert(static_cast<std::uint8_t>("0123456789abcdef"[digit]));
-    if (spelling == Spelling::escaped_any) made.insert(static_cast<std::uint8_t>("0123456789ABCDEF"[digit]));
+    if (spelling == Encoding::escaped_any) made.insert(static_cast<std::uint8_t>("0123456789ABCDEF"[digit]));
 }
 
 }  // namespace
 
-CharacterRead read_character(Spelling spelling, Part part, std::uint8_t b) {
+CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t b) {
     switch (kind_of(part)) {
         case Kind::none: return read_first(spelling, b);
         case Kind::utf8: return read_utf8(part, b);
@@ -107,12 +107,12 @@ CharacterRead read_character(Spelling spelling, Part part, std::uint8_t b) {
 }
 
 // The bytes by which a part goes on to a character that fits it.
-void put_next(Spelling spelling, Part part, char32_t c, ByteSet& made) {
+void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made) {
     const std::uint32_t count = count_of(part);
     switch (kind_of(part)) {
         case Kind::none:
             if (is_raw(spelling, c)) made.insert(utf8_byte(c, 0));
-            if (spelling != Spelling::text && (has_unit(spelling, c) || short_name(spelling, c))) made.insert('\\');
+            if (spelling != Encoding::text && (has_unit(spelling, c) || short_name(spelling, c))) made.insert('\\');
             return;
         case Kind::utf8: made.insert(utf8_byte(c, count)); return;
         case Kind::escape:
@@ -129,7 +129,7 @@ void put_next(Spelling spelling, Part part, char32_t c, ByteSet& made) {
 
 
 // The characters that a part may become lie in these spans, two at most; not all of them need fit.
-unsigned spans_of(Spelling spelling, Part part, std::pair<char32_t, char32_t>* spans) {
+unsigned spans_of(Encoding spelling, DecoderState part, std::pair<char32_t, char32_t>* spans) {
     const std::uint32_t count = count_of(part), bits = bits_of(part);
     spans[0] = {0, kLastCharacter};
     switch (kind_of(part)) {
@@ -147,7 +147,7 @@ unsigned spans_of(Spelling spelling, Part part, std::pair<char32_t, char32_t>* s
         case Kind::unit: {
             const std::uint32_t open = 4 * (4 - count), low = bits << open, high = ((bits + 1) << open) - 1;
             spans[0] = {low, high};
-            if (spelling != Spelling::escaped_any || high < 0xd800 || low >= 0xdc00) return 1;
+            if (spelling != Encoding::escaped_any || high < 0xd800 || low >= 0xdc00) return 1;
             spans[1] = {0x10000 + ((std::max(low, 0xd800u) & 0x3ff) << 10), 0x10000 + ((std::min(high, 0xdbffu) & 0x3ff) << 10) + 0x3ff};
             return 2;
         }
@@ -160,7 +160,7 @@ unsigned spans_of(Spelling spelling, Part part, std::pair<char32_t, char32_t>* s
     return 0;
 }
 
-bool fits(Spelling spelling, Part part, char32_t c) {
+bool fits(Encoding spelling, DecoderState part, char32_t c) {
     switch (kind_of(part)) {
         case Kind::none:
         case Kind::utf8: return true;
@@ -175,7 +175,7 @@ bool fits(Spelling spelling, Part part, char32_t c) {
 }
 
 // Bytes of the shortest spelling of a character that fits, less those that came.
-std::uint32_t bytes_left(Spelling spelling, Part part, char32_t c) {
+std::uint32_t bytes_left(Encoding spelling, DecoderState part, char32_t c) {
     const std::uint32_t count = count_of(part);
     switch (kind_of(part)) {
         case Kind::none: return is_raw(spelling, c) ? utf8_length(c) : short_name(spelling, c) ? 2 : 6;

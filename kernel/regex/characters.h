@@ -13,20 +13,20 @@ namespace guideway {
 inline constexpr char32_t kLastCharacter = 0x10ffff;
 
 // A character begun: what kind of spelling, how much of it came, and which bits it gave. 0: none.
-using Part = std::uint32_t;
+using DecoderState = std::uint32_t;
 
 struct CharacterRead {  // what a byte makes of a part: another part, or a character, or neither
-    Part part = 0;
+    DecoderState part = 0;
     char32_t character = 0xffffffff;
 };
-CharacterRead read_character(Spelling spelling, Part part, std::uint8_t byte);
+CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t byte);
 // The characters that a part may become lie in these spans, two at most; not all of them need fit. Returns how many.
-unsigned spans_of(Spelling spelling, Part part, std::pair<char32_t, char32_t>* spans);
+unsigned spans_of(Encoding spelling, DecoderState part, std::pair<char32_t, char32_t>* spans);
 // Whether a character of such a span has a spelling that begins with the part.
-bool fits(Spelling spelling, Part part, char32_t c);
+bool fits(Encoding spelling, DecoderState part, char32_t c);
 // Bytes of the shortest spelling of a character that fits, less those that came.
-std::uint32_t bytes_left(Spelling spelling, Part part, char32_t c);
+std::uint32_t bytes_left(Encoding spelling, DecoderState part, char32_t c);
 // Adds the bytes by which a part goes on to a character that fits it.
-void put_next(Spelling spelling, Part part, char32_t c, ByteSet& made);
+void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made);
 
 }  // namespace guideway

@@ -45,7 +45,7 @@ std::uint32_t ExprPool::class_id(const std::array<std::uint8_t, 256>& classes) {
         h = mix(h, word);
     }
     std::uint32_t id = class_ids_.find(h, [&](std::uint32_t known) { return classes_[known] == classes; });
-    if (id == IdTable::kMissing) {
+    if (id == InternTable::kMissing) {
         id = static_cast<std::uint32_t>(classes_.size());
         classes_.push_back(classes);
         class_ids_.add(h, id);
@@ -79,7 +79,7 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
 std::uint32_t ExprPool::row_before(ExprId head, ExprId tail) {
     const Row from = rows_[raw_row(head)];
     std::vector<ExprId> made;
-    for (std::uint32_t k = 0; k < from.count; ++k) made.push_back(cat(targets_[from.offset + k], tail));
+    for (std::uint32_t k = 0; k < from.count; ++k) made.push_back(concat(targets_[from.offset + k], tail));
     rows_.push_back({from.classes, static_cast<std::uint32_t>(targets_.size()), from.live, from.count});
     targets_.append(made);
     return static_cast<std::uint32_t>(rows_.size() - 1);
@@ -94,7 +94,7 @@ std::uint32_t ExprPool::raw_row(ExprId e) {
         if (found_[part].raw_row == 0) todo.push_back(part);
     };
     const auto is_product_after_set = [&](ExprId part) {
-        return exprs_[part].op == Op::cat && exprs_[exprs_[part].a].op == Op::set;
+        return exprs_[part].op == Op::concatenation && exprs_[exprs_[part].a].op == Op::set;
     };
     while (!todo.empty()) {
         const ExprId at = todo.back();
@@ -104,24 +104,24 @@ std::uint32_t ExprPool::raw_row(ExprId e) {
             todo.pop_back();
             continue;
         }
-        if (x.op == Op::cat) {
+        if (x.op == Op::concatenation) {
             need(x.a);
             if (exprs_[x.a].nullable) need(x.b);
-        } else if (x.op == Op::repeat || x.op == Op::negate) need(x.a);
-        else if (x.op == Op::except) {
+        } else if (x.op == Op::repetition || x.op == Op::complement) need(x.a);
+        else if (x.op == Op::difference) {
             need(x.a);
             need(x.b);
-        } else if (x.op == Op::alt || x.op == Op::both) {
+        } else if (x.op == Op::alternation || x.op == Op::intersection) {
             for (std::uint32_t i = 0; i < x.b; ++i)
-                if (x.op == Op::both || !is_product_after_set(args_[x.a + i])) need(args_[x.a + i]);
+                if (x.op == Op::intersection || !is_product_after_set(args_[x.a + i])) need(args_[x.a + i]);
         } else if (x.op == Op::state) {
             for (const auto& [step, after] : steps_[x.a]) need(step);
         }
         if (todo.size() > size) continue;
-        work_.spend(kRowWork);
+        fuel_.spend(kRowWork);
         std::uint32_t row = 0;
-        if (x.op == Op::repeat) row = row_before(x.a, one_less(x));
-        else if (x.op == Op::cat && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
+        if (x.op == Op::repetition) row = row_before(x.a, one_less(x));
+        else if (x.op == Op::concatenation && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
         else {
             auto out = std::make_unique<Targets>();
             out->fill(kNone);
@@ -138,13 +138,13 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
     const std::uint32_t raw = raw_row(e);
     std::uint32_t live = raw;
     if (exprs_[e].boolean) {
-        work_.spend(kRowWork);
+        fuel_.spend(kRowWork);
         const Row row = rows_[raw];
         std::vector<ExprId> kept;
         bool all = true;
         for (std::uint32_t k = 0; k < row.count; ++k) {
             const ExprId t = targets_[row.offset + k];
-            const bool good = t == kNone || alive(t);
+            const bool good = t == kNone || is_nonempty(t);
             kept.push_back(good ? t : kNone);
             all = all && good;
         }
@@ -165,10 +165,10 @@ std::uint32_t ExprPool::find_live_row(ExprId e) {
     return made;
 }
 
-ExprId ExprPool::next_of_hard(ExprId e, std::uint8_t byte) {
+ExprId ExprPool::derivative_of_expensive(ExprId e, std::uint8_t byte) {
     const Row row = rows_[raw_row(e)];
     const ExprId to = targets_[row.offset + classes_[row.classes][byte]];
-    return alive(to) ? to : kNone;
+    return is_nonempty(to) ? to : kNone;
 }
 
 ExprId ExprPool::one_less(const Expr& repeated) {
@@ -177,27 +177,27 @@ ExprId ExprPool::one_less(const Expr& repeated) {
 
 // A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
 // kLookups bounds what it costs.
-bool ExprPool::is_passed_once(const Expr& x) { return x.boolean || (x.op == Op::repeat && x.c != kInfinite); }
+bool ExprPool::is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.c != kInfinite); }
 
 // Decomposes e into pairs (head, tail) whose derivatives unite to that of e, and calls f for each. False if there are too
 // many, if a head may be empty, or if e is Boolean and the result is not `searched`.
 template <class F>
 bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     const Expr x = exprs_[e];
-    if (!x.lean && ((x.boolean && !searched) || x.labelled)) return false;
-    if (!x.lean && x.op != Op::cat && x.op != Op::alt) return false;
-    const std::uint32_t count = x.op == Op::alt ? x.b : 1;
+    if (!x.rowless && ((x.boolean && !searched) || x.labelled)) return false;
+    if (!x.rowless && x.op != Op::concatenation && x.op != Op::alternation) return false;
+    const std::uint32_t count = x.op == Op::alternation ? x.b : 1;
     if (count > kMaxHeads) return false;
     std::uint32_t heads = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-        ExprId part = x.op == Op::alt ? args_[x.a + i] : e;
+        ExprId part = x.op == Op::alternation ? args_[x.a + i] : e;
         for (bool behind = false; part != kEmpty; behind = true) {
             const Expr y = exprs_[part];
-            if (y.lean && y.op != Op::cat) {
+            if (y.rowless && y.op != Op::concatenation) {
                 f(part, kEmpty);
                 break;
             }
-            if (y.op != Op::cat || (exprs_[y.a].nullable && !y.lean && !is_passed_once(exprs_[y.a]))) {
+            if (y.op != Op::concatenation || (exprs_[y.a].nullable && !y.rowless && !is_transient(exprs_[y.a]))) {
                 if (!behind) return false;
                 f(part, kEmpty);  // what follows heads that may be empty
                 break;
@@ -210,97 +210,97 @@ bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     return true;
 }
 
-ExprId ExprPool::next_of_words(const Expr& x, std::uint8_t byte) {
-    const Words::Step step = words_->next(x.a, x.b, byte);
-    const ExprId made = word(step.node, step.part);
-    const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
+ExprId ExprPool::derivative_of_strings(const Expr& x, std::uint8_t byte) {
+    const StringTrie::Step step = strings_->next(x.a, x.b, byte);
+    const ExprId made = string_state(step.node, step.part);
+    const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone;
     if (end <= kEmpty) return made;
-    const ExprId after = next(end, byte);
-    return made == kNone ? after : after == kNone ? made : alt({made, after});
+    const ExprId after = derivative(end, byte);
+    return made == kNone ? after : after == kNone ? made : unite({made, after});
 }
 
-ExprId ExprPool::next_of_substring(const Expr& x, std::uint8_t byte) {
+ExprId ExprPool::derivative_of_substrings(const Expr& x, std::uint8_t byte) {
     const auto [state, part] = substrings_->next(x.a, x.b, byte);
     return substring(state, part);
 }
 
-ExprId ExprPool::next_of_difference(const Expr& x, std::uint8_t byte) {
-    const ExprId left = next(x.a, byte);
+ExprId ExprPool::derivative_of_difference(const Expr& x, std::uint8_t byte) {
+    const ExprId left = derivative(x.a, byte);
     if (left == kNone) return kNone;
-    const ExprId made = except(left, next(x.b, byte));
-    return alive(made) ? made : kNone;
+    const ExprId made = subtract(left, derivative(x.b, byte));
+    return is_nonempty(made) ? made : kNone;
 }
 
-ExprId ExprPool::step_of_intersection(const Expr& x, std::uint8_t byte) {
+ExprId ExprPool::derivative_of_intersection(const Expr& x, std::uint8_t byte) {
     std::vector<ExprId> made;
     for (std::uint32_t i = 0; i < x.b; ++i) {
         const ExprId part = args_[x.a + i];
         const Expr y = exprs_[part];
-        made.push_back(y.op == Op::negate ? negate(next(y.a, byte)) : next(part, byte));
+        made.push_back(y.op == Op::complement ? complement(derivative(y.a, byte)) : derivative(part, byte));
         if (made.back() == kNone) return kNone;
     }
-    return both(std::move(made));
+    return intersect(std::move(made));
 }
 
-ExprId ExprPool::step(ExprId e, std::uint8_t byte) {
+ExprId ExprPool::raw_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (found_[e].live_row == 0 && x.op == Op::both) return step_of_intersection(x, byte);
-    if (found_[e].live_row || x.op != Op::cat || exprs_[x.a].op != Op::both) return next(e, byte);
-    const ExprId head = cat(step_of_intersection(exprs_[x.a], byte), x.b);
-    return exprs_[x.a].nullable ? alt({head, next(x.b, byte)}) : head;
+    if (found_[e].live_row == 0 && x.op == Op::intersection) return derivative_of_intersection(x, byte);
+    if (found_[e].live_row || x.op != Op::concatenation || exprs_[x.a].op != Op::intersection) return derivative(e, byte);
+    const ExprId head = concat(derivative_of_intersection(exprs_[x.a], byte), x.b);
+    return exprs_[x.a].nullable ? unite({head, derivative(x.b, byte)}) : head;
 }
 
 // The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves. So
 // it is with most intersections, of which each target of a row would be searched.
-ExprId ExprPool::next_without_row(ExprId e, std::uint8_t byte) {
+ExprId ExprPool::derivative_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (!x.lean && stack_is_low()) return kInfinite;  // rows are made without recursion
+    if (!x.rowless && stack_is_low()) return kUnknownExpr;  // rows are made without recursion
     check_stack();
-    work_.spend(kByteWork);
-    if (x.op == Op::words) return next_of_words(x, byte);
-    if (x.op == Op::substring) return next_of_substring(x, byte);
-    if (x.op == Op::except) return next_of_difference(x, byte);
-    if (x.op == Op::value) return composites_->next(x.a, byte);
-    if (!x.lean) {
-        if (found_[e].looked_up >= kLookups) return kInfinite;
+    fuel_.spend(kByteWork);
+    if (x.op == Op::strings) return derivative_of_strings(x, byte);
+    if (x.op == Op::substring) return derivative_of_substrings(x, byte);
+    if (x.op == Op::difference) return derivative_of_difference(x, byte);
+    if (x.op == Op::composite) return composites_->next(x.a, byte);
+    if (!x.rowless) {
+        if (found_[e].looked_up >= kLookups) return kUnknownExpr;
         ++found_[e].looked_up;
     }
-    if (x.op == Op::both) {
-        const ExprId to = step_of_intersection(x, byte);
-        return alive(to) ? to : kNone;
+    if (x.op == Op::intersection) {
+        const ExprId to = derivative_of_intersection(x, byte);
+        return is_nonempty(to) ? to : kNone;
     }
     ExprId only = kNone;
     std::vector<ExprId> several;
     auto step_head = [&](ExprId head, ExprId tail) {
-        const ExprId left = next(head, byte);
+        const ExprId left = derivative(head, byte);
         if (left == kNone) return;
-        const ExprId made = left == kEmpty ? tail : cat(left, tail);
+        const ExprId made = left == kEmpty ? tail : concat(left, tail);
         if (only == kNone) only = made;
         else several.push_back(made);
     };
-    const bool counts = x.op == Op::repeat && x.c != kInfinite;  // a state that is passed once; what comes round without end is not
+    const bool counts = x.op == Op::repetition && x.c != kInfinite;  // a state that is passed once; what comes round without end is not
     if (counts) step_head(x.a, one_less(x));
     const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {
         found_[e].looked_up = kLookups;
-        return kInfinite;
+        return kUnknownExpr;
     }
     if (!several.empty()) {
         several.push_back(only);
-        only = alt(std::move(several));
+        only = unite(std::move(several));
     }
-    return !x.boolean || x.lean || alive(only) ? only : kNone;
+    return !x.boolean || x.rowless || is_nonempty(only) ? only : kNone;
 }
 
-bool ExprPool::lives_after(ExprId e, std::string_view text) {
+bool ExprPool::nonempty_after(ExprId e, std::string_view text) {
     const ExprId start = e;
     std::vector<ExprId> with, without;  // what must take the text, and what must not
     for (std::size_t at = 0; at < text.size() && e != kNone;) {
         const Expr x = exprs_[e];
-        const ExprId head = x.op == Op::cat ? x.a : e, tail = x.op == Op::cat ? x.b : kEmpty;
-        if (exprs_[head].op == Op::both) {
+        const ExprId head = x.op == Op::concatenation ? x.a : e, tail = x.op == Op::concatenation ? x.b : kEmpty;
+        if (exprs_[head].op == Op::intersection) {
             split_intersection(head, with, without);
-            const ByteSet behind = live(tail);
+            const ByteSet behind = first(tail);
             const auto may_end = [&] {
                 return std::all_of(with.begin(), with.end(), [&](ExprId p) { return exprs_[p].nullable; }) &&
                        std::none_of(without.begin(), without.end(), [&](ExprId p) { return exprs_[p].nullable; });
@@ -309,23 +309,23 @@ bool ExprPool::lives_after(ExprId e, std::string_view text) {
                 const auto byte = static_cast<std::uint8_t>(text[at]);
                 if (behind.contains(byte) && may_end()) break;
                 for (ExprId& p : with)
-                    if ((p = next(p, byte)) == kNone) return false;
-                for (ExprId& p : without) p = next(p, byte);
+                    if ((p = derivative(p, byte)) == kNone) return false;
+                for (ExprId& p : without) p = derivative(p, byte);
             }
             std::vector<ExprId> parts = with;
-            for (const ExprId p : without) parts.push_back(negate(p));
-            e = cat(both(std::move(parts)), tail);
+            for (const ExprId p : without) parts.push_back(complement(p));
+            e = concat(intersect(std::move(parts)), tail);
         }
-        if (at < text.size()) e = next(e, static_cast<std::uint8_t>(text[at++]));
+        if (at < text.size()) e = derivative(e, static_cast<std::uint8_t>(text[at++]));
     }
     bool lives = false;
     const auto follow = [&] {
         ExprId to = start;
-        for (std::size_t at = 0; at < text.size() && to != kNone; ++at) to = next(to, static_cast<std::uint8_t>(text[at]));
+        for (std::size_t at = 0; at < text.size() && to != kNone; ++at) to = derivative(to, static_cast<std::uint8_t>(text[at]));
         lives = to != kNone;
     };
     // What is hard to tell from here is determined by what was found on the way: most texts end before.
-    return with_short_searches([&] { lives = alive(e); }) || with_short_searches(follow) ? lives : alive(e);
+    return with_short_searches([&] { lives = is_nonempty(e); }) || with_short_searches(follow) ? lives : is_nonempty(e);
 }
 
 void ExprPool::split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const {
@@ -336,72 +336,72 @@ void ExprPool::split_intersection(ExprId e, std::vector<ExprId>& with, std::vect
         const ExprId part = todo.back();
         const Expr x = exprs_[part];
         todo.pop_back();
-        if (x.op == Op::both) {
+        if (x.op == Op::intersection) {
             for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
-        } else if (x.op == Op::except) {
+        } else if (x.op == Op::difference) {
             todo.push_back(x.a);
             without.push_back(x.b);
-        } else if (x.op == Op::negate) without.push_back(x.a);
+        } else if (x.op == Op::complement) without.push_back(x.a);
         else with.push_back(part);
     }
 }
 
-ExprId ExprPool::after(ExprId e, std::string_view text) {
+ExprId ExprPool::derivative_by(ExprId e, std::string_view text) {
     const Expr x = exprs_[e];
-    if (x.op == Op::words) {
-        Words::Step at{x.a, x.b};
+    if (x.op == Op::strings) {
+        StringTrie::Step at{x.a, x.b};
         for (const char b : text) {
-            if (at.part == 0 && words_->end(at.node) != kNone) return kInfinite;
-            at = words_->next(at.node, at.part, static_cast<std::uint8_t>(b));
-            if (at.node == Words::kNowhere) return kNone;
+            if (at.part == 0 && strings_->end(at.node) != kNone) return kUnknownExpr;
+            at = strings_->next(at.node, at.part, static_cast<std::uint8_t>(b));
+            if (at.node == StringTrie::kNoEntries) return kNone;
         }
-        return word(at.node, at.part);
+        return string_state(at.node, at.part);
     }
-    if (x.op == Op::except) {
-        const ExprId left = after(x.a, text);
-        if (left == kNone || left == kInfinite) return left;
-        const ExprId texts = after(x.b, text);
-        if (texts == kInfinite) return kInfinite;
-        const ExprId made = except(left, texts);
-        return alive(made) ? made : kNone;
+    if (x.op == Op::difference) {
+        const ExprId left = derivative_by(x.a, text);
+        if (left == kNone || left == kUnknownExpr) return left;
+        const ExprId texts = derivative_by(x.b, text);
+        if (texts == kUnknownExpr) return kUnknownExpr;
+        const ExprId made = subtract(left, texts);
+        return is_nonempty(made) ? made : kNone;
     }
-    if (x.op == Op::cat && x.lean) {
-        const ByteSet end = live(x.b);
-        if (std::ranges::any_of(text, [&](char b) { return end.contains(static_cast<std::uint8_t>(b)); })) return kInfinite;
-        const ExprId head = after(x.a, text);
-        return head == kNone || head == kInfinite ? head : cat(head, x.b);
+    if (x.op == Op::concatenation && x.rowless) {
+        const ByteSet end = first(x.b);
+        if (std::ranges::any_of(text, [&](char b) { return end.contains(static_cast<std::uint8_t>(b)); })) return kUnknownExpr;
+        const ExprId head = derivative_by(x.a, text);
+        return head == kNone || head == kUnknownExpr ? head : concat(head, x.b);
     }
     for (const char b : text)
-        if ((e = next(e, static_cast<std::uint8_t>(b))) == kNone) return kNone;
+        if ((e = derivative(e, static_cast<std::uint8_t>(b))) == kNone) return kNone;
     return e;
 }
 
-ByteSet ExprPool::live_of_lean(ExprId e) {
+ByteSet ExprPool::first_of_rowless(ExprId e) {
     const Expr x = exprs_[e];
-    if (x.op == Op::value) return composites_->begins(x.a);
+    if (x.op == Op::composite) return composites_->begins(x.a);
     ByteSet made;
     if (x.op == Op::substring) substrings_->live(x.a, x.b, made);
-    else if (x.op == Op::words) {
-        words_->live(x.a, x.b, made);
-        if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) made |= live(end);
+    else if (x.op == Op::strings) {
+        strings_->live(x.a, x.b, made);
+        if (const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone; end > kEmpty) made |= first(end);
     } else {
-        made = live(x.a);
-        ByteSet both = live(x.b);
+        made = first(x.a);
+        ByteSet both = first(x.b);
         both &= made;
         both.each([&](std::uint8_t b) {
-            if (!exprs_[next(x.a, b)].infinite && next_of_difference(x, b) == kNone) made.erase(b);
+            if (!exprs_[derivative(x.a, b)].infinite && derivative_of_difference(x, b) == kNone) made.erase(b);
         });
     }
     return made;
 }
 
-ByteSet ExprPool::live(ExprId e) {
-    if (exprs_[e].op == Op::repeat && !exprs_[e].boolean) return live(exprs_[e].a);
-    if (found_[e].live_row == 0 && (exprs_[e].lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+ByteSet ExprPool::first(ExprId e) {
+    if (exprs_[e].op == Op::repetition && !exprs_[e].boolean) return first(exprs_[e].a);
+    if (found_[e].live_row == 0 && (exprs_[e].rowless || (found_[e].looked_up < kLookups && !stack_is_low()))) {
         check_stack();
-        if (exprs_[e].op == Op::words || exprs_[e].op == Op::except || is_value(e) || is_substring(e)) return live_of_lean(e);
+        if (exprs_[e].op == Op::strings || exprs_[e].op == Op::difference || is_composite(e) || is_substring(e)) return first_of_rowless(e);
         ByteSet made;
-        if (each_head(e, false, [&](ExprId head, ExprId) { made |= live(head); })) return made;
+        if (each_head(e, false, [&](ExprId head, ExprId) { made |= first(head); })) return made;
     }
     const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
     return sets_[rows_[r].live];
@@ -422,7 +422,7 @@ const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
 }
 
 // Bytes that none of the sets tells apart from which an expression is made, as far as its texts begin there.
-std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
+std::vector<ByteSet> ExprPool::byte_classes(ExprId start, const ByteSet& some) {
     std::vector<ByteSet> made;
     if (!some.empty()) made.push_back(some);
     const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(made, ByteSet::range(b, b)); }); };
@@ -434,18 +434,18 @@ std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
         if (const std::uint32_t row = found_[e].live_row ? found_[e].live_row : found_[e].raw_row) {
             for (const ByteSet& bytes : sets_of_classes(rows_[row].classes)) split(made, bytes);
         } else if (x.op == Op::set) split(made, sets_[x.a]);
-        else if (x.op == Op::cat) {
+        else if (x.op == Op::concatenation) {
             todo.push_back(x.a);
             if (exprs_[x.a].nullable) todo.push_back(x.b);
-        } else if (x.op == Op::alt || x.op == Op::both) {
+        } else if (x.op == Op::alternation || x.op == Op::intersection) {
             for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
-        } else if (x.op == Op::except) todo.insert(todo.end(), {x.a, x.b});
-        else if (x.op == Op::negate || x.op == Op::repeat) todo.push_back(x.a);
-        else if (x.op == Op::words) {
+        } else if (x.op == Op::difference) todo.insert(todo.end(), {x.a, x.b});
+        else if (x.op == Op::complement || x.op == Op::repetition) todo.push_back(x.a);
+        else if (x.op == Op::strings) {
             ByteSet bytes;
-            words_->live(x.a, x.b, bytes);
+            strings_->live(x.a, x.b, bytes);
             split_all(bytes);
-            if (const ExprId end = x.b == 0 ? words_->end(x.a) : kNone; end > kEmpty) todo.push_back(end);
+            if (const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone; end > kEmpty) todo.push_back(end);
         } else if (x.op == Op::substring) {
             ByteSet bytes;
             substrings_->live(x.a, x.b, bytes);
@@ -456,20 +456,20 @@ std::vector<ByteSet> ExprPool::alike(ExprId start, const ByteSet& some) {
     return made;
 }
 
-bool ExprPool::takes(ExprId e, std::uint8_t byte) {
+bool ExprPool::has_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (x.op == Op::repeat && !x.boolean) return takes(x.a, byte);
-    if (x.op == Op::words && found_[e].live_row == 0) {
-        if (words_->next(x.a, x.b, byte).node != Words::kNowhere) return true;
-        const ExprId end = x.b == 0 ? words_->end(x.a) : kNone;
-        return end > kEmpty && takes(end, byte);
+    if (x.op == Op::repetition && !x.boolean) return has_derivative(x.a, byte);
+    if (x.op == Op::strings && found_[e].live_row == 0) {
+        if (strings_->next(x.a, x.b, byte).node != StringTrie::kNoEntries) return true;
+        const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone;
+        return end > kEmpty && has_derivative(end, byte);
     }
-    if (x.op != Op::except && x.op != Op::value && x.op != Op::substring && found_[e].live_row == 0 && (x.lean || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && found_[e].live_row == 0 && (x.rowless || (found_[e].looked_up < kLookups && !stack_is_low()))) {
         check_stack();
         bool some = false;
-        if (each_head(e, false, [&](ExprId head, ExprId) { some = some || takes(head, byte); })) return some;
+        if (each_head(e, false, [&](ExprId head, ExprId) { some = some || has_derivative(head, byte); })) return some;
     }
-    return next(e, byte) != kNone;
+    return derivative(e, byte) != kNone;
 }
 
 // Of all but repetitions, and products whose head is never empty: `row_before`.
@@ -480,18 +480,18 @@ void ExprPool::derive(ExprId e, Targets& out) {
         case Op::none:
         case Op::empty:
         case Op::label:
-        case Op::repeat: return;  // never requested
+        case Op::repetition: return;  // never requested
         case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
-        case Op::cat: {
+        case Op::concatenation: {
             sources.push_back({raw_row(x.a), x.b});
             sources.push_back({raw_row(x.b), kEmpty});
             return derive_sum(sources, {}, out);
         }
-        case Op::alt: {
+        case Op::alternation: {
             std::vector<ExprId> heads;  // products that begin with a byte set need no separate row
             for (ExprId p : parts_of(e)) {
                 const Expr part = exprs_[p];
-                if (part.op == Op::cat && exprs_[part.a].op == Op::set) heads.push_back(p);
+                if (part.op == Op::concatenation && exprs_[part.a].op == Op::set) heads.push_back(p);
                 else sources.push_back({raw_row(p), kEmpty});
             }
             return derive_sum(sources, heads, out);
@@ -502,21 +502,21 @@ void ExprPool::derive(ExprId e, Targets& out) {
             return derive_sum(sources, {}, out);
         }
         case Op::number: return numbers_->derive(x.a, out);
-        case Op::value: return composites_->derive(x.a, out);
-        case Op::words: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_words(x, b); });
-        case Op::substring: return live_of_lean(e).each([&](std::uint8_t b) { out[b] = next_of_substring(x, b); });
-        case Op::except: {
+        case Op::composite: return composites_->derive(x.a, out);
+        case Op::strings: return first_of_rowless(e).each([&](std::uint8_t b) { out[b] = derivative_of_strings(x, b); });
+        case Op::substring: return first_of_rowless(e).each([&](std::uint8_t b) { out[b] = derivative_of_substrings(x, b); });
+        case Op::difference: {
             const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
             for (unsigned b = 0; b < 256; ++b)
-                out[b] = except(targets_[from.offset + classes_[from.classes][b]], targets_[texts.offset + classes_[texts.classes][b]]);
+                out[b] = subtract(targets_[from.offset + classes_[from.classes][b]], targets_[texts.offset + classes_[texts.classes][b]]);
             return;
         }
-        case Op::both: return derive_both(e, out);
-        case Op::negate: {
+        case Op::intersection: return derive_intersection(e, out);
+        case Op::complement: {
             const std::uint32_t row = raw_row(x.a);
             for (unsigned b = 0; b < 256; ++b) {
                 const ExprId t = targets_[rows_[row].offset + classes_[rows_[row].classes][b]];
-                out[b] = b && t == targets_[rows_[row].offset + classes_[rows_[row].classes][b - 1]] ? out[b - 1] : negate(t);
+                out[b] = b && t == targets_[rows_[row].offset + classes_[rows_[row].classes][b - 1]] ? out[b - 1] : complement(t);
             }
             return;
         }
@@ -538,18 +538,18 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
             const Row row = rows_[s.row];
             const auto& classes = classes_[row.classes];
             std::array<ExprId, 256> made;
-            made.fill(kInfinite);
+            made.fill(kUnknownExpr);
             const ByteSet live = sets_[row.live];
             live.each([&](std::uint8_t b) {
                 ExprId& product = made[classes[b]];
-                if (product == kInfinite) product = cat(targets_[row.offset + classes[b]], s.tail);
+                if (product == kUnknownExpr) product = concat(targets_[row.offset + classes[b]], s.tail);
                 out[b] = product;
             });
         }
         for (ExprId p : heads) sets_[exprs_[exprs_[p].a].a].each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
         return;
     }
-    work_.spend(50 * (sources.size() + heads.size()));
+    fuel_.spend(50 * (sources.size() + heads.size()));
     std::vector<ByteSet> blocks{taken};  // of bytes that none tells apart
     std::vector<std::uint32_t> split_by;
     const auto split_all = [&](std::span<const ByteSet> by) {
@@ -562,30 +562,30 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
         split_all(sets_of_classes(classes));
     }
     for (ExprId p : heads) split_all({&sets_[exprs_[exprs_[p].a].a], 1});
-    std::vector<std::vector<ExprId>> products(sources.size());  // by class; kInfinite: not made yet
-    for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kInfinite);
+    std::vector<std::vector<ExprId>> products(sources.size());  // by class; kUnknownExpr: not made yet
+    for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kUnknownExpr);
     for (const ByteSet& bytes : blocks) {
-        work_.spend(2 * (sources.size() + heads.size()));
+        fuel_.spend(2 * (sources.size() + heads.size()));
         const auto first = static_cast<std::uint8_t>(bytes.from(0));
         std::vector<ExprId> bucket;
         for (std::size_t i = 0; i < sources.size(); ++i) {
             const Row row = rows_[sources[i].row];
             const std::uint8_t k = classes_[row.classes][first];
             ExprId& product = products[i][k];
-            if (product == kInfinite) product = cat(targets_[row.offset + k], sources[i].tail);
+            if (product == kUnknownExpr) product = concat(targets_[row.offset + k], sources[i].tail);
             if (product != kNone) bucket.push_back(product);
         }
         for (ExprId p : heads)
             if (sets_[exprs_[exprs_[p].a].a].contains(first)) bucket.push_back(exprs_[p].b);
-        const ExprId target = bucket.empty() ? kNone : bucket.size() == 1 ? bucket[0] : alt(std::move(bucket));
+        const ExprId target = bucket.empty() ? kNone : bucket.size() == 1 ? bucket[0] : unite(std::move(bucket));
         bytes.each([&](std::uint8_t b) { out[b] = target; });
     }
 }
 
 // Bytes that no part tells apart have one target.
-void ExprPool::derive_both(ExprId e, Targets& out) {
+void ExprPool::derive_intersection(ExprId e, Targets& out) {
     const std::vector<ExprId> parts = parts_of(e);
-    work_.spend(kRowWork * parts.size());
+    fuel_.spend(kRowWork * parts.size());
     std::array<std::uint32_t, 256> together{};
     std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part reaches
     for (ExprId p : parts) {
@@ -606,33 +606,33 @@ void ExprPool::derive_both(ExprId e, Targets& out) {
     }
     std::vector<ExprId> results;
     results.reserve(targets.size());
-    work_.spend(4 * parts.size() * targets.size());
-    for (auto& one : targets) results.push_back(both(std::move(one)));
+    fuel_.spend(4 * parts.size() * targets.size());
+    for (auto& one : targets) results.push_back(intersect(std::move(one)));
     for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
 }
 
-ExprId ExprPool::base_of(ExprId e) {
+ExprId ExprPool::delta_base(ExprId e) {
     if (!exprs_[e].endless) return kNone;
     if (const ExprId whole = taken_from(e); whole != kNone) return whole;
-    const ExprId at = majority(e);
-    return at != kNone && majority(at) == at ? at : kNone;
+    const ExprId at = dominant_target(e);
+    return at != kNone && dominant_target(at) == at ? at : kNone;
 }
 
 ExprId ExprPool::taken_from(ExprId e) {
     std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
     bool found = false;
     for (Expr x = exprs_[e];; x = exprs_[e]) {
-        const bool product = x.op == Op::cat, difference = product && exprs_[x.a].op == Op::except;
-        if (x.op == Op::except) e = x.a;
-        else if (difference) e = cat(exprs_[x.a].a, x.b);
+        const bool product = x.op == Op::concatenation, difference = product && exprs_[x.a].op == Op::difference;
+        if (x.op == Op::difference) e = x.a;
+        else if (difference) e = concat(exprs_[x.a].a, x.b);
         else if (product && exprs_[x.a].op == Op::set) {
             heads.push_back(x.a);
             e = x.b;
         } else break;
-        found |= x.op == Op::except || difference;
+        found |= x.op == Op::difference || difference;
     }
     if (!found) return kNone;
-    for (; !heads.empty(); heads.pop_back()) e = cat(heads.back(), e);
+    for (; !heads.empty(); heads.pop_back()) e = concat(heads.back(), e);
     return e;
 }
 
@@ -640,19 +640,19 @@ ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
     made.clear();
     while (true) {
         const Expr x = exprs_[e];
-        if (x.op == Op::except) {
+        if (x.op == Op::difference) {
             made.push_back({x.b, kEmpty, kNone});
             e = x.a;
-        } else if (x.op == Op::cat && exprs_[x.a].op == Op::except) {
+        } else if (x.op == Op::concatenation && exprs_[x.a].op == Op::difference) {
             const Expr head = exprs_[x.a];
             made.push_back({head.b, x.b, head.a});
-            e = cat(head.a, x.b);
+            e = concat(head.a, x.b);
         } else return e;
     }
 }
 
 // Of what can be completed; this is checked one by one, since it may need a search.
-ExprId ExprPool::majority(ExprId e) {
+ExprId ExprPool::dominant_target(ExprId e) {
     const Row row = rows_[found_[e].live_row ? found_[e].live_row : raw_row(e)];
     std::vector<std::pair<unsigned, ExprId>> ways;
     const auto& sets = sets_of_classes(row.classes);
@@ -660,21 +660,21 @@ ExprId ExprPool::majority(ExprId e) {
         if (const ExprId to = targets_[row.offset + k]; to != kNone) ways.emplace_back(sets[k].size(), to);
     std::stable_sort(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const auto& [count, to] : ways)
-        if (alive(to)) return to;
+        if (is_nonempty(to)) return to;
     return kNone;
 }
 
 // What an ambiguous count has open may be thousands of alternatives, of which a shortest text needs one.
 ExprId ExprPool::cheapest(ExprId e) {
     while (!exprs_[e].boolean) {
-        const Expr whole = exprs_[e], x = whole.op == Op::cat ? exprs_[whole.a] : whole;
-        if (x.op != Op::alt) break;
+        const Expr whole = exprs_[e], x = whole.op == Op::concatenation ? exprs_[whole.a] : whole;
+        if (x.op != Op::alternation) break;
         std::vector<ExprId> kept;
         for (std::uint32_t i = 0; i < x.b; ++i)
             if (exprs_[args_[x.a + i]].shortest == x.shortest) kept.push_back(args_[x.a + i]);
         if (kept.size() == x.b) break;
-        const ExprId made = alt(std::move(kept));
-        e = whole.op == Op::cat ? cat(made, whole.b) : made;
+        const ExprId made = unite(std::move(kept));
+        e = whole.op == Op::concatenation ? concat(made, whole.b) : made;
     }
     return e;
 }
@@ -682,10 +682,10 @@ ExprId ExprPool::cheapest(ExprId e) {
 int ExprPool::best_byte(ExprId e) {
     if (found_[e].best_byte == -2) {
         const std::uint32_t target = shortest(e);
-        int best = is_value(e) && target != kInfinite ? composites_->best_byte(exprs_[e].a) : -1;
+        int best = is_composite(e) && target != kInfinite ? composites_->best_byte(exprs_[e].a) : -1;
         if (target != 0 && target != kInfinite)
-            for (unsigned b = 0; b < 256 && best < 0 && !is_value(e); ++b) {
-                const ExprId t = next(e, static_cast<std::uint8_t>(b));
+            for (unsigned b = 0; b < 256 && best < 0 && !is_composite(e); ++b) {
+                const ExprId t = derivative(e, static_cast<std::uint8_t>(b));
                 if (t != kNone && shortest(t) == target - 1) best = static_cast<int>(b);
             }
         found_[e].best_byte = static_cast<std::int16_t>(best);
@@ -696,7 +696,7 @@ int ExprPool::best_byte(ExprId e) {
 bool ExprPool::has_more(ExprId e) {
     if (!exprs_[e].boolean) return e > kEmpty;
     for (unsigned b = 0; b < 256; ++b)
-        if (next(e, static_cast<std::uint8_t>(b)) != kNone) return true;
+        if (derivative(e, static_cast<std::uint8_t>(b)) != kNone) return true;
     return false;
 }
 
@@ -713,29 +713,29 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
     while (!work.empty()) {
         const Task at = work.back();
         work.pop_back();
-        work_.spend(kStateWork);
+        fuel_.spend(kStateWork);
         const Expr expr = exprs_[at.expr];
         if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
-        else if (expr.op == Op::alt) {
+        else if (expr.op == Op::alternation) {
             for (ExprId p : parts_of(at.expr)) work.push_back({p, at.distance, at.further});
-        } else if (expr.op == Op::words && expr.labelled) {
+        } else if (expr.op == Op::strings && expr.labelled) {
             std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // below this one, and how far away
             auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
-                if (words_->end(node) != kNone) work.push_back({words_->end(node), distance, further});
+                if (strings_->end(node) != kNone) work.push_back({strings_->end(node), distance, further});
             };
             auto go_on = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
-                words_->each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+                strings_->each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
             };
             if (expr.b == 0) take_end(expr.a, at.distance, at.further);
             go_on(expr.a, expr.b, at.distance);
             while (!nodes.empty()) {
                 const auto [node, distance] = nodes.back();
                 nodes.pop_back();
-                work_.spend(kStateWork);
+                fuel_.spend(kStateWork);
                 take_end(node, distance, true);
                 go_on(node, 0, distance);
             }
-        } else if (expr.op == Op::cat && expr.labelled) {
+        } else if (expr.op == Op::concatenation && expr.labelled) {
             const std::uint32_t head = shortest(expr.a);
             if (head != kInfinite) work.push_back({expr.b, at.distance + head, at.further || has_more(expr.a)});
         }
@@ -755,23 +755,23 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
 
 std::uint32_t ExprPool::last_label(ExprId e, bool further) {
     const auto of_words = [&](const Expr& x, bool wanted) {
-        return wanted || x.b ? words_->last_label_below(x.a, x.b) : words_->last_label(x.a);
+        return wanted || x.b ? strings_->last_label_below(x.a, x.b) : strings_->last_label(x.a);
     };
-    if (exprs_[e].op == Op::words) return of_words(exprs_[e], further);  // as most sets of names are: no list is needed
-    std::uint32_t made = kInfinite;
+    if (exprs_[e].op == Op::strings) return of_words(exprs_[e], further);  // as most sets of names are: no list is needed
+    std::uint32_t made = kNoLabel;
     std::vector<std::pair<ExprId, bool>> work{{e, further}};
     while (!work.empty()) {
         const auto [at, wanted] = work.back();
         work.pop_back();
         const Expr x = exprs_[at];
-        std::uint32_t found = kInfinite;
+        std::uint32_t found = kNoLabel;
         if (!x.labelled) continue;
         if (x.op == Op::label && !wanted) found = x.a;
-        else if (x.op == Op::words) found = of_words(x, wanted);
-        else if (x.op == Op::alt)
+        else if (x.op == Op::strings) found = of_words(x, wanted);
+        else if (x.op == Op::alternation)
             for (ExprId p : parts_of(at)) work.emplace_back(p, wanted);
-        else if (x.op == Op::cat) work.emplace_back(x.b, wanted && !has_more(x.a));
-        if (found != kInfinite) made = made == kInfinite ? found : std::max(made, found);
+        else if (x.op == Op::concatenation) work.emplace_back(x.b, wanted && !has_more(x.a));
+        if (found != kNoLabel) made = made == kNoLabel ? found : std::max(made, found);
     }
     return made;
 }

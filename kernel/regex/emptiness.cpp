@@ -42,12 +42,12 @@ std::uint32_t place_after(std::uint32_t place, std::uint8_t byte) {
 
 }  // namespace
 
-std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
+std::uint32_t Emptiness::joint(std::uint32_t a, std::uint32_t b) {
     if (a == b) return a;
     if (a > b) std::swap(a, b);
     const std::uint64_t both = std::uint64_t{a} << 32 | b;
     if (const auto known = joint_.find(both); known != joint_.end()) return known->second;
-    pool_.work_.spend(kJointWork);
+    pool_.fuel_.spend(kJointWork);
     const auto& x = pool_.classes_[a];
     const auto& y = pool_.classes_[b];
     // A row for each class of `a`. Mostly these are few, so the table is much smaller than 256 * 256.
@@ -64,7 +64,7 @@ std::uint32_t Liveness::joint(std::uint32_t a, std::uint32_t b) {
 }
 
 // A byte of each class, none a backslash where there is another.
-const std::vector<std::uint8_t>& Liveness::bytes_of_classes(std::uint32_t classes) {
+const std::vector<std::uint8_t>& Emptiness::bytes_of_classes(std::uint32_t classes) {
     if (bytes_.size() <= classes) bytes_.resize(pool_.classes_.size());
     std::vector<std::uint8_t>& known_bytes = bytes_[classes];
     if (known_bytes.empty()) {
@@ -81,7 +81,7 @@ const std::vector<std::uint8_t>& Liveness::bytes_of_classes(std::uint32_t classe
     return known_bytes;
 }
 
-ExprId Liveness::after(ExprId part, std::uint8_t byte) {
+ExprId Emptiness::after(ExprId part, std::uint8_t byte) {
     const auto& row = pool_.rows_[pool_.raw_row(part)];
     return pool_.targets_[row.offset + pool_.classes_[row.classes][byte]];
 }
@@ -89,44 +89,44 @@ ExprId Liveness::after(ExprId part, std::uint8_t byte) {
 // Calls f(bytes, what follows) for each way to continue from heads_, inside a character's escape; what is after the
 // character is left out. Other expressions than sets, their products and sums count as any byte.
 template <class F>
-void Liveness::each_way(F&& f) {
+void Emptiness::for_each_derivative(F&& f) {
     std::vector<ExprId> todo;
     todo.swap(heads_);
     while (!todo.empty()) {
         const ExprId e = todo.back();
         todo.pop_back();
         const Expr x = pool_.exprs_[e];
-        pool_.work_.spend(4);
-        if (x.op == Op::alt) {
+        pool_.fuel_.spend(4);
+        if (x.op == Op::alternation) {
             for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(pool_.args_[x.a + i]);
         } else if (x.op == Op::set) f(pool_.sets_[x.a], kEmpty);
-        else if (x.op == Op::cat && pool_.exprs_[x.a].op == Op::set) f(pool_.sets_[pool_.exprs_[x.a].a], x.b);
-        else if (x.op == Op::cat && !x.nullable && !pool_.exprs_[x.a].nullable) todo.push_back(x.a);
-        else if (x.op == Op::words) {
+        else if (x.op == Op::concatenation && pool_.exprs_[x.a].op == Op::set) f(pool_.sets_[pool_.exprs_[x.a].a], x.b);
+        else if (x.op == Op::concatenation && !x.nullable && !pool_.exprs_[x.a].nullable) todo.push_back(x.a);
+        else if (x.op == Op::strings) {
             bool some = false;
-            pool_.words_->each_character(x.a, x.b, [&](char32_t c) { some = some || must_escape(c); });
+            pool_.strings_->each_character(x.a, x.b, [&](char32_t c) { some = some || must_escape(c); });
             if (some) f(ByteSet::range(0, 255), e);
         } else if (e != kNone) f(ByteSet::range(0, 255), e);
     }
 }
 
-bool Liveness::begins(const ByteSet& bytes) {
+bool Emptiness::begins(const ByteSet& bytes) {
     const std::vector<ExprId> heads = heads_;
     bool some = false;
-    each_way([&](const ByteSet& here, ExprId) { some = some || here.meets(bytes); });
+    for_each_derivative([&](const ByteSet& here, ExprId) { some = some || here.meets(bytes); });
     heads_ = heads;
     return some;
 }
 
-void Liveness::follow(const ByteSet& bytes) {
+void Emptiness::follow(const ByteSet& bytes) {
     std::vector<ExprId> made;
-    each_way([&](const ByteSet& here, ExprId behind) {
+    for_each_derivative([&](const ByteSet& here, ExprId behind) {
         if (here.meets(bytes)) made.push_back(behind);
     });
     heads_ = std::move(made);
 }
 
-bool Liveness::has_escapes(ExprId part) {
+bool Emptiness::has_escapes(ExprId part) {
     std::uint8_t& known = pool_.found_[part].escapes;
     if (known == 0) {
         heads_.assign(1, after(part, '\\'));
@@ -141,24 +141,24 @@ bool Liveness::has_escapes(ExprId part) {
 }
 
 // `parts_` becomes sorted, without intersections and differences; false: no text is left.
-bool Liveness::flatten() {
+bool Emptiness::flatten() {
     flat_.clear();
     while (!parts_.empty()) {
         const std::uint32_t part = parts_.back();
         parts_.pop_back();
-        pool_.work_.spend(2);
+        pool_.fuel_.spend(2);
         const ExprId e = part & ~kNot;
         const Expr x = pool_.exprs_[e];
         if (part & kNot) {
             if (e == kNone) continue;
-            if (x.op == Op::negate) parts_.push_back(x.a);
+            if (x.op == Op::complement) parts_.push_back(x.a);
             else flat_.push_back(part);
-        } else if (x.op == Op::both) {
+        } else if (x.op == Op::intersection) {
             for (std::uint32_t i = 0; i < x.b; ++i) parts_.push_back(pool_.args_[x.a + i]);
-        } else if (x.op == Op::except) {
+        } else if (x.op == Op::difference) {
             parts_.push_back(x.a);
             parts_.push_back(x.b | kNot);
-        } else if (x.op == Op::negate) parts_.push_back(x.a | kNot);
+        } else if (x.op == Op::complement) parts_.push_back(x.a | kNot);
         else if (e == kNone) return false;
         else flat_.push_back(part);
     }
@@ -173,13 +173,13 @@ bool Liveness::flatten() {
 // Whether one of `parts_`, not inside an escape, needs a byte that another never takes. This decides many
 // searches at their start, such as that for a date with a wrong letter (decision 7). Large sums are not examined: that costs
 // more than to follow them.
-bool Liveness::lacks_bytes() {
+bool Emptiness::lacks_bytes() {
     ByteSet common = ByteSet::range(0, 255), needed;
     unsigned count = 0;
     for (const std::uint32_t part : parts_) {
         if (part & kNot) continue;
-        const Expr &x = pool_.exprs_[part], &head = x.op == Op::cat ? pool_.exprs_[x.a] : x;
-        if (head.op == Op::alt && head.b > kMaxSum) return false;
+        const Expr &x = pool_.exprs_[part], &head = x.op == Op::concatenation ? pool_.exprs_[x.a] : x;
+        if (head.op == Op::alternation && head.b > kMaxSum) return false;
         ++count;
     }
     if (count < 2) return false;
@@ -188,24 +188,24 @@ bool Liveness::lacks_bytes() {
         common &= pool_.alphabet(part);
         needed |= pool_.needed(part);
     }
-    pool_.work_.spend(4 * count);
+    pool_.fuel_.spend(4 * count);
     return !needed.within(common);
 }
 
 // Takes `parts_` at a place as a state, if it is new, nearer than before, and not known to be empty.
-void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent) {
+void Emptiness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent) {
     if (!flatten()) return;
     parts_.push_back(place);
     std::uint64_t h = place;
     for (const std::uint32_t part : parts_) h = mix(h, part);
-    pool_.work_.spend(kStateWork + 4 * parts_.size());
+    pool_.fuel_.spend(kStateWork + 4 * parts_.size());
     const auto same = [&](const Listed& list, const std::vector<std::uint32_t>& in) {
         return list.count == parts_.size() && std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
     };
     std::uint32_t number = states_.find(h, [&](std::uint32_t id) { return same(lists_[id], listed_); });
     bool alive = false;
-    if (number == IdTable::kMissing) {
-        if (const std::uint32_t known = known_ids_.find(h, [&](std::uint32_t id) { return same(known_[id].list, known_parts_); }); known != IdTable::kMissing) {
+    if (number == InternTable::kMissing) {
+        if (const std::uint32_t known = known_ids_.find(h, [&](std::uint32_t id) { return same(known_[id].list, known_parts_); }); known != InternTable::kMissing) {
             if (!known_[known].alive) return;
             alive = any_;
         }
@@ -249,7 +249,7 @@ void Liveness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t paren
     }
 }
 
-void Liveness::go_on(const Seen& here, std::uint32_t at) {
+void Emptiness::go_on(const Seen& here, std::uint32_t at) {
     const Listed list = lists_[here.list];
     const std::uint32_t place = listed_[list.begin + list.count - 1];
     std::vector<std::uint32_t> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
@@ -276,7 +276,7 @@ void Liveness::go_on(const Seen& here, std::uint32_t at) {
 }
 
 // Continues until the goal is found or nothing is left; false: more than `most` states were seen.
-bool Liveness::search(ExprId start, bool any, std::size_t most) {
+bool Emptiness::search(ExprId start, bool any, std::size_t most) {
     lists_.clear();
     listed_.clear();
     depths_.clear();
@@ -301,7 +301,7 @@ bool Liveness::search(ExprId start, bool any, std::size_t most) {
     return true;
 }
 
-std::uint32_t Liveness::shortest(ExprId start) {
+std::uint32_t Emptiness::shortest(ExprId start) {
     const Turn turn(*this);
     if (!search(start, false, pool_.limits_.max_search))
         throw SearchLimit(over_limit(pool_.limits_.max_search, "states in the search for a text of an intersection or complement", "use fewer or simpler patterns that apply to the same text").what());
@@ -309,7 +309,7 @@ std::uint32_t Liveness::shortest(ExprId start) {
     return best_;
 }
 
-bool Liveness::alive(ExprId start) {
+bool Emptiness::alive(ExprId start) {
     const Turn turn(*this);
     if (!search(start, true, pool_.limits_.max_search / 4)) return shortest(start) != kInfinite;
     if (best_ == kInfinite) return false;
@@ -322,27 +322,27 @@ bool Liveness::alive(ExprId start) {
 }
 
 // A state that is known already stays as it is.
-void Liveness::keep(const Listed& list, bool alive) {
+void Emptiness::keep(const Listed& list, bool alive) {
     const auto first = listed_.begin() + list.begin, last = first + list.count;
     const auto same = [&](std::uint32_t id) {
         const Listed& known = known_[id].list;
         return known.count == list.count && std::equal(first, last, known_parts_.begin() + known.begin);
     };
-    if (known_ids_.find(list.hash, same) != IdTable::kMissing) return;
+    if (known_ids_.find(list.hash, same) != InternTable::kMissing) return;
     known_ids_.add(list.hash, static_cast<std::uint32_t>(known_.size()));
     known_.push_back({{static_cast<std::uint32_t>(known_parts_.size()), list.count, list.hash}, alive});
     known_parts_.insert(known_parts_.end(), first, last);
 }
 
 // A caller who follows a shortest text asks again after each byte.
-void Liveness::keep_path() {
+void Emptiness::keep_path() {
     for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
         const Seen here = seen_[at];
         const Listed list = lists_[here.list];
         std::vector<ExprId> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
         for (std::uint32_t& part : parts)
-            if (part & kNot) part = pool_.negate(part & ~kNot);
-        const ExprId made = pool_.both(std::move(parts));
+            if (part & kNot) part = pool_.complement(part & ~kNot);
+        const ExprId made = pool_.intersect(std::move(parts));
         pool_.exprs_[made].measured = true;
         pool_.exprs_[made].shortest = best_ - here.depth;
         if (at == 0) break;
@@ -351,7 +351,7 @@ void Liveness::keep_path() {
 
 // A value that is none of some others: A*, since what is left of it without them is hardly longer, and mostly the next byte
 // tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
-void ExprPool::search_other_value(ExprId start) {
+void ExprPool::search_other_composite(ExprId start) {
     // A shortest text of the value is none of the others where all of theirs are longer.
     const auto settled_by_length = [&](ExprId e) {
         const Expr x = exprs_[e];
@@ -373,7 +373,7 @@ void ExprPool::search_other_value(ExprId start) {
     tasks.emplace(shortest(exprs_[start].a), 0);
     std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bytes until the others would be known to be all
     each_part(exprs_[start].b, [&](ExprId other) {
-        if (is_value(other)) most = std::max(most, sum(composites_->reach(exprs_[other].a), composites_->reach(exprs_[exprs_[start].a].a)));
+        if (is_composite(other)) most = std::max(most, sum(composites_->reach(exprs_[other].a), composites_->reach(exprs_[exprs_[start].a].a)));
         return false;
     });
     while (!tasks.empty() && tasks.top().first < best) {
@@ -383,18 +383,18 @@ void ExprPool::search_other_value(ExprId start) {
         if (depths[here.expr] < here.depth || here.depth >= most) continue;
         if (seen.size() > limits_.max_search)
             throw SearchLimit(over_limit(limits_.max_search, "states in the search for an item that differs from all others", "use a smaller schema for the items").what());
-        work_.spend(kValueWork);
+        fuel_.spend(kValueWork);
         const Expr x = exprs_[here.expr];
         ExprId left = kNone, others = kNone;  // after the byte before
-        live(x.a).each([&](std::uint8_t b) {
-            const ExprId a = next(x.a, b), o = next(x.b, b);
+        first(x.a).each([&](std::uint8_t b) {
+            const ExprId a = derivative(x.a, b), o = derivative(x.b, b);
             if (a == left && o == others) return;
             left = a;
             others = o;
-            const ExprId made = except(a, o);
+            const ExprId made = subtract(a, o);
             if (made == kNone) return;
             const Expr y = exprs_[made];
-            if (y.op != Op::except || y.measured || settled_by_length(made)) {
+            if (y.op != Op::difference || y.measured || settled_by_length(made)) {
                 const std::uint32_t total = sum(here.depth + 1, shortest(made));
                 if (total >= best) return;
                 best = total;
@@ -433,20 +433,20 @@ std::uint32_t ExprPool::shortest(ExprId start) {
         const ExprId e = todo.back();
         const Expr x = exprs_[e];
         ExprId missing = kNone;
-        work_.spend(x.op == Op::alt ? 4 + 2 * std::uint64_t{x.b} : 4);
+        fuel_.spend(x.op == Op::alternation ? 4 + 2 * std::uint64_t{x.b} : 4);
         if (known(e)) {
             todo.pop_back();
             continue;
         }
-        if (x.op == Op::cat) {
+        if (x.op == Op::concatenation) {
             if (!known(x.a)) missing = x.a;
             else if (length(x.a) == kInfinite) measure(e, kInfinite);
             else if (!known(x.b)) missing = x.b;
             else measure(e, sum(length(x.a), length(x.b)));
-        } else if (x.op == Op::repeat) {
+        } else if (x.op == Op::repetition) {
             if (!known(x.a)) missing = x.a;
             else measure(e, multiply(length(x.a), x.b));
-        } else if (x.op == Op::alt) {
+        } else if (x.op == Op::alternation) {
             std::uint32_t best = kInfinite, least = kInfinite;
             each_part(e, [&](ExprId part) {
                 if (known(part)) best = std::min(best, length(part));
@@ -460,8 +460,8 @@ std::uint32_t ExprPool::shortest(ExprId start) {
                 missing = kNone;
                 measure(e, best);
             }
-        } else if (is_value(e)) measure(e, composites_->shortest(x.a));
-        else if (x.op == Op::except && is_value(x.a)) search_other_value(e);
+        } else if (is_composite(e)) measure(e, composites_->shortest(x.a));
+        else if (x.op == Op::difference && is_composite(x.a)) search_other_composite(e);
         else measure(e, liveness_->shortest(e));
         if (missing != kNone) todo.push_back(missing);
     }
@@ -471,14 +471,14 @@ std::uint32_t ExprPool::shortest(ExprId start) {
 // A string has finitely many spellings, so endlessly many texts are endlessly many strings. A number has endlessly many.
 std::uint32_t ExprPool::values_at_least(ExprId e) {
     if (e == kNone) return 0;
-    if (is_value(e)) return composites_->at_least(exprs_[e].a);
+    if (is_composite(e)) return composites_->at_least(exprs_[e].a);
     if (is_number(e)) return numbers_->has_endless_values(exprs_[e].a) ? kInfinite : 1;
-    const ExprId string = next(e, '"');
-    return string != kNone && infinite(string) ? kInfinite : exprs_[e].sure ? 1 : 0;
+    const ExprId string = derivative(e, '"');
+    return string != kNone && is_infinite(string) ? kInfinite : exprs_[e].sure ? 1 : 0;
 }
 
 // As `shortest`, but any text will do, which takes less to find.
-bool ExprPool::search_alive(ExprId start) {
+bool ExprPool::search_nonempty(ExprId start) {
     auto told = [&](ExprId e) { return e == kNone || exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured; };
     auto lives = [&](ExprId e) { return e != kNone && (exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].shortest != kInfinite); };
     auto settle = [&](ExprId e, bool found) {
@@ -494,13 +494,13 @@ bool ExprPool::search_alive(ExprId start) {
             todo.pop_back();
             continue;
         }
-        work_.spend(x.op == Op::alt ? 4 + 2 * std::uint64_t{x.b} : 4);
-        if (x.op == Op::cat || x.op == Op::repeat) {
+        fuel_.spend(x.op == Op::alternation ? 4 + 2 * std::uint64_t{x.b} : 4);
+        if (x.op == Op::concatenation || x.op == Op::repetition) {
             if (!told(x.a)) missing = x.a;
-            else if (x.op == Op::repeat || !lives(x.a)) settle(e, lives(x.a));
+            else if (x.op == Op::repetition || !lives(x.a)) settle(e, lives(x.a));
             else if (!told(x.b)) missing = x.b;
             else settle(e, lives(x.b));
-        } else if (x.op == Op::alt) {
+        } else if (x.op == Op::alternation) {
             bool found = false;
             each_part(e, [&](ExprId part) {
                 if (!told(part)) missing = part;
@@ -509,7 +509,7 @@ bool ExprPool::search_alive(ExprId start) {
             });
             if (found) missing = kNone;
             if (missing == kNone) settle(e, found);
-        } else if (x.op == Op::except && is_value(x.a)) search_other_value(e);
+        } else if (x.op == Op::difference && is_composite(x.a)) search_other_composite(e);
         else settle(e, liveness_->alive(e));
         if (missing != kNone) todo.push_back(missing);
     }

@@ -17,7 +17,7 @@
 namespace guideway {
 
 // What one search has seen so far.
-struct LivenessSearch {
+struct EmptinessSearch {
     struct Listed {  // of parts, and a place after them
         std::uint32_t begin, count;
         std::uint64_t hash;
@@ -30,7 +30,7 @@ struct LivenessSearch {
     };
     std::vector<Listed> lists_;
     std::vector<std::uint32_t> listed_, depths_;
-    IdTable states_;
+    InternTable states_;
     std::vector<Seen> seen_;
     std::vector<Task> tasks_;
     std::uint32_t best_ = kInfinite, best_at_ = 0;
@@ -39,9 +39,9 @@ struct LivenessSearch {
     std::vector<ExprId> heads_;  // of `has_escapes`
 };
 
-class Liveness : LivenessSearch {
+class Emptiness : EmptinessSearch {
 public:
-    explicit Liveness(ExprPool& pool) : pool_(pool) {}
+    explicit Emptiness(ExprPool& pool) : pool_(pool) {}
     // Bytes of a shortest text of an intersection, a difference, a complement or a number; kInfinite if there is none.
     // Throws SearchLimit after too many states.
     std::uint32_t shortest(ExprId start);
@@ -57,19 +57,19 @@ private:
     // Begins a search. Another may be open: a step of a value steps a machine, which asks whether something lives.
     class Turn {
     public:
-        explicit Turn(Liveness& all) : all_(all) {
-            if (all_.open_) before_ = std::make_unique<LivenessSearch>(std::exchange(static_cast<LivenessSearch&>(all_), {}));
+        explicit Turn(Emptiness& all) : all_(all) {
+            if (all_.open_) before_ = std::make_unique<EmptinessSearch>(std::exchange(static_cast<EmptinessSearch&>(all_), {}));
             ++all_.open_;
         }
         ~Turn() {
             --all_.open_;
-            if (before_) static_cast<LivenessSearch&>(all_) = std::move(*before_);
+            if (before_) static_cast<EmptinessSearch&>(all_) = std::move(*before_);
         }
         Turn(const Turn&) = delete;
 
     private:
-        Liveness& all_;
-        std::unique_ptr<LivenessSearch> before_;  // the one that is open
+        Emptiness& all_;
+        std::unique_ptr<EmptinessSearch> before_;  // the one that is open
     };
     struct Known {
         Listed list;
@@ -81,7 +81,7 @@ private:
     const std::vector<std::uint8_t>& bytes_of_classes(std::uint32_t classes);
     ExprId after(ExprId part, std::uint8_t byte);
     template <class F>
-    void each_way(F&& f);
+    void for_each_derivative(F&& f);
     bool begins(const ByteSet& bytes);
     void follow(const ByteSet& bytes);
     bool flatten();
@@ -97,7 +97,7 @@ private:
     std::vector<std::vector<std::uint8_t>> bytes_;            // by classes: a byte of each
     std::vector<Known> known_;                                // lists without a text, and some with one
     std::vector<std::uint32_t> known_parts_;
-    IdTable known_ids_;
+    InternTable known_ids_;
     unsigned open_ = 0;  // searches, one inside another
 };
 

@@ -64,13 +64,13 @@ void split_digits(std::uint32_t low, std::uint32_t high, unsigned bits, unsigned
 
 }  // namespace
 
-ExprId Speller::join(const std::vector<std::pair<unsigned, unsigned>>& pieces) {
+ExprId Encoder::join(const std::vector<std::pair<unsigned, unsigned>>& pieces) {
     ExprId made = kEmpty;
-    for (auto i = pieces.rbegin(); i != pieces.rend(); ++i) made = pool_.cat(pool_.set(ByteSet::range(i->first, i->second)), made);
+    for (auto i = pieces.rbegin(); i != pieces.rend(); ++i) made = pool_.concat(pool_.set(ByteSet::range(i->first, i->second)), made);
     return made;
 }
 
-ExprId Speller::utf8(const Ranges& ranges) {
+ExprId Encoder::utf8(const Ranges& ranges) {
     std::map<ExprId, ByteSet> by_tail;  // lead bytes that share what follows are in one set
     auto add = [&](std::uint32_t low, std::uint32_t high) {
         const unsigned n = utf8_length(high);
@@ -85,11 +85,11 @@ ExprId Speller::utf8(const Ranges& ranges) {
     for (auto [low, high] : lengths)
         for (auto [a, b] : clip(ranges, low, high)) add(a, b);
     std::vector<ExprId> parts;
-    for (const auto& [tail, leads] : by_tail) parts.push_back(pool_.cat(pool_.set(leads), tail));
-    return pool_.alt(std::move(parts));
+    for (const auto& [tail, leads] : by_tail) parts.push_back(pool_.concat(pool_.set(leads), tail));
+    return pool_.unite(std::move(parts));
 }
 
-ExprId Speller::hex4(std::uint32_t low, std::uint32_t high) {
+ExprId Encoder::hex4(std::uint32_t low, std::uint32_t high) {
     auto digits = [&](unsigned a, unsigned b) {
         ByteSet set;
         for (unsigned d = a; d <= b; ++d) {
@@ -101,14 +101,14 @@ ExprId Speller::hex4(std::uint32_t low, std::uint32_t high) {
     std::vector<ExprId> parts;
     split_digits(low, high, 4, 4, [&](std::uint32_t a, std::uint32_t b) {
         ExprId made = kEmpty;
-        for (unsigned shift = 0; shift < 16; shift += 4) made = pool_.cat(digits(a >> shift & 15, b >> shift & 15), made);
+        for (unsigned shift = 0; shift < 16; shift += 4) made = pool_.concat(digits(a >> shift & 15, b >> shift & 15), made);
         parts.push_back(made);
     });
-    return pool_.alt(std::move(parts));
+    return pool_.unite(std::move(parts));
 }
 
-ExprId Speller::escapes(const Ranges& ranges, Spelling spelling) {
-    const bool any = spelling == Spelling::escaped_any;
+ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
+    const bool any = spelling == Encoding::escaped_any;
     std::vector<ExprId> parts;  // what may follow the backslash
     ByteSet shorts;
     for (unsigned i = 0; i < 8; ++i)
@@ -124,15 +124,15 @@ ExprId Speller::escapes(const Ranges& ranges, Spelling spelling) {
         for (auto [low, high] : clip(ranges, 0, 0x1f))
             for (std::uint32_t c = low; c <= high; ++c)
                 if (std::find(std::begin(kShortTargets), std::end(kShortTargets), c) == std::end(kShortTargets))
-                    parts.push_back(pool_.cat(u, join({digit(0), digit(0), digit(c >> 4), digit(c & 15)})));
-        return pool_.cat(byte('\\'), pool_.alt(std::move(parts)));
+                    parts.push_back(pool_.concat(u, join({digit(0), digit(0), digit(c >> 4), digit(c & 15)})));
+        return pool_.concat(byte('\\'), pool_.unite(std::move(parts)));
     }
-    for (auto [low, high] : clip(ranges, 0, 0xd7ff)) parts.push_back(pool_.cat(u, hex4(low, high)));
-    for (auto [low, high] : clip(ranges, 0xe000, 0xffff)) parts.push_back(pool_.cat(u, hex4(low, high)));
-    const ExprId low_escape = pool_.cat(byte('\\'), u);
+    for (auto [low, high] : clip(ranges, 0, 0xd7ff)) parts.push_back(pool_.concat(u, hex4(low, high)));
+    for (auto [low, high] : clip(ranges, 0xe000, 0xffff)) parts.push_back(pool_.concat(u, hex4(low, high)));
+    const ExprId low_escape = pool_.concat(byte('\\'), u);
     auto pair = [&](std::uint32_t h1, std::uint32_t h2, std::uint32_t l1, std::uint32_t l2) {
         if (h1 <= h2 && l1 <= l2)
-            parts.push_back(pool_.cat(u, pool_.cat(hex4(0xd800 + h1, 0xd800 + h2), pool_.cat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
+            parts.push_back(pool_.concat(u, pool_.concat(hex4(0xd800 + h1, 0xd800 + h2), pool_.concat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
     };
     for (auto [low, high] : clip(ranges, 0x10000, kLast)) {
         const std::uint32_t h1 = (low - 0x10000) >> 10, h2 = (high - 0x10000) >> 10, l1 = low & 0x3ff, l2 = high & 0x3ff;
@@ -144,22 +144,22 @@ ExprId Speller::escapes(const Ranges& ranges, Spelling spelling) {
         if (h2 > h1 + 1) pair(h1 + 1, h2 - 1, 0, 0x3ff);
         pair(h2, h2, 0, l2);
     }
-    return pool_.cat(byte('\\'), pool_.alt(std::move(parts)));
+    return pool_.concat(byte('\\'), pool_.unite(std::move(parts)));
 }
 
-ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
+ExprId Encoder::characters(const Ranges& ranges, Encoding spelling) {
     const auto mode = static_cast<unsigned>(spelling);
     if (auto known = known_[mode].find(ranges); known != known_[mode].end()) return known->second;
     ExprId made;
-    if (spelling == Spelling::text) made = utf8(ranges);
+    if (spelling == Encoding::text) made = utf8(ranges);
     else {
         Ranges raw;
         for (auto [low, high] : {std::pair<std::uint32_t, std::uint32_t>{0x20, 0x21}, {0x23, 0x5b}, {0x5d, kLast}})
             for (auto r : clip(ranges, low, high)) raw.push_back(r);
-        made = pool_.alt({utf8(raw), escapes(ranges, spelling)});
+        made = pool_.unite({utf8(raw), escapes(ranges, spelling)});
     }
     if (made > kEmpty) pool_.mark_within(made, mode);
-    if (spelling == Spelling::escaped_any) pool_.mark_spelled(made);
+    if (spelling == Encoding::escaped_any) pool_.mark_encoding_closed(made);
     // Not in `universe`: texts of some length get it without this.
     if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);
     pool_.grew(80 + ranges.size() * sizeof ranges[0]);
@@ -167,19 +167,19 @@ ExprId Speller::characters(const Ranges& ranges, Spelling spelling) {
     return made;
 }
 
-ExprId Speller::universe(Spelling spelling) { return pool_.repeat(characters(all_characters(), spelling), 0, kInfinite); }
+ExprId Encoder::universe(Encoding spelling) { return pool_.repeat(characters(all_characters(), spelling), 0, kInfinite); }
 
-ExprId Speller::literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail) {
+ExprId Encoder::literals(std::vector<std::u32string> texts, Encoding spelling, ExprId tail) {
     if (texts.size() == 1 && texts[0].size() == 1) {  // a quote: a set of bytes, as others write it
         const char32_t c = texts[0][0];
-        return pool_.cat(characters({{c, c}}, spelling), tail);
+        return pool_.concat(characters({{c, c}}, spelling), tail);
     }
-    const bool ends = pool_.may_end_words(tail);
-    std::vector<Words::Text> all;
+    const bool ends = pool_.may_end_strings(tail);
+    std::vector<StringTrie::Entry> all;
     all.reserve(texts.size());
     for (auto& text : texts) all.push_back({std::move(text), ends ? tail : kEmpty});
-    const ExprId made = pool_.word(pool_.words().make(std::move(all), spelling));
-    return ends ? made : pool_.cat(made, tail);
+    const ExprId made = pool_.string_state(pool_.strings().make(std::move(all), spelling));
+    return ends ? made : pool_.concat(made, tail);
 }
 
 }  // namespace guideway

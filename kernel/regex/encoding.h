@@ -13,7 +13,7 @@
 
 namespace guideway {
 
-enum class Spelling : std::uint8_t {
+enum class Encoding : std::uint8_t {
     text,        // UTF-8
     escaped,     // one way: quote, backslash and controls escaped, the rest raw
     escaped_any  // every way to write it inside a JSON string
@@ -24,19 +24,19 @@ inline bool must_escape(char32_t c) { return c < 0x20 || c == '"' || c == '\\'; 
 
 using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // inclusive, sorted, disjoint
 
-class Speller {
+class Encoder {
 public:
-    explicit Speller(ExprPool& pool) : pool_(pool) {}
+    explicit Encoder(ExprPool& pool) : pool_(pool) {}
 
-    ExprId characters(const Ranges& ranges, Spelling spelling);
+    ExprId characters(const Ranges& ranges, Encoding spelling);
     // `tail` comes after each of them.
-    ExprId literals(std::vector<std::u32string> texts, Spelling spelling, ExprId tail = kEmpty);
-    ExprId universe(Spelling spelling);
+    ExprId literals(std::vector<std::u32string> texts, Encoding spelling, ExprId tail = kEmpty);
+    ExprId universe(Encoding spelling);
 
 private:
     ExprId utf8(const Ranges& ranges);
     ExprId hex4(std::uint32_t low, std::uint32_t high);
-    ExprId escapes(const Ranges& ranges, Spelling spelling);
+    ExprId escapes(const Ranges& ranges, Encoding spelling);
     ExprId byte(unsigned b) { return pool_.set(ByteSet::range(b, b)); }
     ExprId join(const std::vector<std::pair<unsigned, unsigned>>& pieces);
 

@@ -27,19 +27,19 @@ constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocat
 ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
-    : limits_(limits), work_(limits.max_work), numbers_(std::make_unique<Numbers>(*this)), speller_(std::make_unique<Speller>(*this)), words_(std::make_unique<Words>(*this)), substrings_(std::make_unique<Substrings>(work_)), liveness_(std::make_unique<Liveness>(*this)) {
+    : limits_(limits), fuel_(limits.max_work), numbers_(std::make_unique<NumberLanguage>(*this)), encoder_(std::make_unique<Encoder>(*this)), strings_(std::make_unique<StringTrie>(*this)), substrings_(std::make_unique<Substrings>(fuel_)), liveness_(std::make_unique<Emptiness>(*this)) {
     if (limits.max_exprs > kMaxExprs)
         throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
     rows_.push_back({});  // row 0 means "not made"
     Expr none;
-    none.spelled = none.respelled = true;
+    none.spelled = none.weakly_encoding_closed = true;
     intern(none);
     Expr empty;
     empty.op = Op::empty;
     empty.nullable = true;
     empty.within = kAllSpellings;
     empty.shortest = 0;
-    empty.sure = empty.finite = empty.spelled = empty.respelled = true;
+    empty.sure = empty.known_finite = empty.spelled = empty.weakly_encoding_closed = true;
     intern(empty);
 }
 
@@ -66,9 +66,9 @@ bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* par
 
 std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
     const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
-    if (known != IdTable::kMissing) {
+    if (known != InternTable::kMissing) {
         exprs_[known].spelled |= made.spelled;
-        exprs_[known].respelled |= made.respelled;
+        exprs_[known].weakly_encoding_closed |= made.weakly_encoding_closed;
         exprs_[known].within |= made.within;
         exprs_[known].counted |= made.counted;
     }
@@ -77,8 +77,8 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
 
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const std::uint64_t h = hash(made, parts);
-    if (const std::uint32_t known = find(h, made, parts); known != IdTable::kMissing) return known;
-    work_.spend(kExprWork);
+    if (const std::uint32_t known = find(h, made, parts); known != InternTable::kMissing) return known;
+    fuel_.spend(kExprWork);
     if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
     if (made.depth > limits_.max_depth) throw over_limit(limits_.max_depth, "levels of nested regular expressions", "nest fewer groups");
     if (parts) {
@@ -87,7 +87,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
         args_.insert(args_.end(), parts->begin(), parts->end());
     }
     const auto id = static_cast<ExprId>(exprs_.size());
-    made.measured = !made.boolean && made.op != Op::number && (made.op != Op::value || made.finite);
+    made.measured = !made.boolean && made.op != Op::number && (made.op != Op::composite || made.known_finite);
     made.sure |= !made.boolean && made.op != Op::none;
     while (found_.size() <= id) found_.push_back({});  // one more than needed where the next allocation failed before
     exprs_.push_back(made);
@@ -98,7 +98,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
 std::uint32_t ExprPool::set_id(const ByteSet& bytes) {
     const std::uint64_t h = ByteSetHash{}(bytes);
     std::uint32_t id = set_ids_.find(h, [&](std::uint32_t known) { return sets_[known] == bytes; });
-    if (id != IdTable::kMissing) return id;
+    if (id != InternTable::kMissing) return id;
     id = static_cast<std::uint32_t>(sets_.size());
     sets_.push_back(bytes);
     set_ids_.add(h, id);
@@ -118,22 +118,22 @@ ExprId ExprPool::set(const ByteSet& bytes) {
     made.op = Op::set;
     made.a = set_id(bytes);
     made.shortest = 1;
-    made.sure = made.finite = true;
-    made.spelled = made.respelled = bytes == ByteSet::range('"', '"');  // the end of a string
+    made.sure = made.known_finite = true;
+    made.spelled = made.weakly_encoding_closed = bytes == ByteSet::range('"', '"');  // the end of a string
     made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
     return intern(made);
 }
 
-ExprId ExprPool::cat(ExprId a, ExprId b) {
+ExprId ExprPool::concat(ExprId a, ExprId b) {
     if (a == kNone || b == kNone) return kNone;
     if (a == kEmpty) return b;
     if (b == kEmpty) return a;
     std::vector<ExprId> heads;
-    while (exprs_[a].op == Op::cat) {
+    while (exprs_[a].op == Op::concatenation) {
         heads.push_back(exprs_[a].a);
         a = exprs_[a].b;
     }
-    work_.spend(4 * heads.size());
+    fuel_.spend(4 * heads.size());
     b = product(a, b);
     for (; !heads.empty(); heads.pop_back()) b = product(heads.back(), b);
     return b;
@@ -142,19 +142,19 @@ ExprId ExprPool::cat(ExprId a, ExprId b) {
 // Of what is no product, and anything.
 ExprId ExprPool::product(ExprId head, ExprId b) {
     Expr made;
-    made.op = Op::cat;
+    made.op = Op::concatenation;
     made.a = head;
     made.b = b;
     const Expr x = exprs_[head], y = exprs_[b];
-    made.spelled = made.respelled = x.spelled && y.spelled;
+    made.spelled = made.weakly_encoding_closed = x.spelled && y.spelled;
     made.within = x.within & y.within;
     made.counted = x.counted || y.counted;
-    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
     // A quote or a label after one text becomes its end, so that sets of such texts can be joined.
-    if (x.op == Op::words && x.b == 0 && words_->count(x.a) == 1 && is_quote(b)) {
-        Words::Text text = words_->only_text(x.a);
-        text.end = cat(text.end, b);
-        return word(words_->make({std::move(text)}, words_->spelling(x.a)));
+    if (x.op == Op::strings && x.b == 0 && strings_->count(x.a) == 1 && is_quote(b)) {
+        StringTrie::Entry text = strings_->only_text(x.a);
+        text.end = concat(text.end, b);
+        return string_state(strings_->make({std::move(text)}, strings_->spelling(x.a)));
     }
     made.nullable = x.nullable && y.nullable;
     made.boolean = x.boolean || y.boolean;
@@ -162,10 +162,10 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.endless = x.endless || y.endless;
     made.labelled = x.labelled || y.labelled;
     made.sure = x.sure && y.sure;
-    made.finite = x.finite && y.finite;
+    made.known_finite = x.known_finite && y.known_finite;
     made.infinite = made.sure && (x.infinite || y.infinite);
-    made.lean = x.lean;
-    const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::cat ? 0 : 1) : 0);
+    made.rowless = x.rowless;
+    const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::concatenation ? 0 : 1) : 0);
     made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
     made.shortest = sum(x.shortest, y.shortest);
     return intern(made);
@@ -173,7 +173,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
 
 bool ExprPool::is_quote(ExprId e) const {
     const Expr& x = exprs_[e];
-    return x.op == Op::set || x.op == Op::label || (x.op == Op::cat && exprs_[x.a].op == Op::set && exprs_[x.b].op == Op::label);
+    return x.op == Op::set || x.op == Op::label || (x.op == Op::concatenation && exprs_[x.a].op == Op::set && exprs_[x.b].op == Op::label);
 }
 
 // A product whose head may be empty holds all texts of what follows it, which is then not needed next to it. Without
@@ -185,7 +185,7 @@ void ExprPool::drop_tails(std::vector<ExprId>& sum) {
     for (ExprId p : sum) {
         const Expr* x = &exprs_[p];
         int step = 0;
-        for (; step < kSteps && x->op == Op::cat && exprs_[x->a].nullable; ++step) {
+        for (; step < kSteps && x->op == Op::concatenation && exprs_[x->a].nullable; ++step) {
             const ExprId tail = x->b;
             if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which continues from there itself
                 dropped.push_back(tail);
@@ -193,7 +193,7 @@ void ExprPool::drop_tails(std::vector<ExprId>& sum) {
             }
             x = &exprs_[tail];
         }
-        if (step) work_.spend(each * static_cast<std::uint64_t>(step));
+        if (step) fuel_.spend(each * static_cast<std::uint64_t>(step));
     }
     if (dropped.empty()) return;
     std::sort(dropped.begin(), dropped.end());
@@ -205,16 +205,16 @@ bool ExprPool::is_within(ExprId p, ExprId q) const {
     constexpr unsigned kSteps = 16;
     for (unsigned step = 0; step < kSteps && p != q; ++step) {
         const Expr &x = exprs_[p], &y = exprs_[q];
-        const ExprId a = x.op == Op::cat ? x.a : p, b = y.op == Op::cat ? y.a : q;
+        const ExprId a = x.op == Op::concatenation ? x.a : p, b = y.op == Op::concatenation ? y.a : q;
         if (a != b) {
             const Expr &few = exprs_[a], &many = exprs_[b];
-            if (many.op != Op::repeat) return false;
-            const bool repeats = few.op == Op::repeat && few.a == many.a;
+            if (many.op != Op::repetition) return false;
+            const bool repeats = few.op == Op::repetition && few.a == many.a;
             if (!repeats && a != many.a) return false;
             if ((repeats ? few.b : 1) < many.b || (repeats ? few.c : 1) > many.c) return false;
         }
-        p = x.op == Op::cat ? x.b : kEmpty;
-        q = y.op == Op::cat ? y.b : kEmpty;
+        p = x.op == Op::concatenation ? x.b : kEmpty;
+        q = y.op == Op::concatenation ? y.b : kEmpty;
     }
     return p == q;
 }
@@ -226,10 +226,10 @@ void ExprPool::drop_counts(std::vector<ExprId>& sum) {
     std::vector<ExprId> counts;
     for (const ExprId p : sum) {
         const Expr& x = exprs_[p];
-        if (x.bounded && !x.labelled && (x.op == Op::cat || x.op == Op::repeat)) counts.push_back(p);
+        if (x.bounded && !x.labelled && (x.op == Op::concatenation || x.op == Op::repetition)) counts.push_back(p);
     }
     if (counts.size() < 2 || counts.size() > kMostCounts) return;
-    work_.spend(counts.size());
+    fuel_.spend(counts.size());
     std::vector<ExprId> dropped;
     for (const ExprId p : counts) {
         const auto holds = [&](ExprId q) { return q != p && std::find(dropped.begin(), dropped.end(), q) == dropped.end() && is_within(p, q); };
@@ -239,35 +239,35 @@ void ExprPool::drop_counts(std::vector<ExprId>& sum) {
 }
 
 // Sets of texts in one spelling become one. Where a large one would be copied for a small one's sake, they stay as they are.
-void ExprPool::join_words(std::vector<ExprId>& sum) {
-    for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) {
+void ExprPool::join_strings(std::vector<ExprId>& sum) {
+    for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
         std::uint32_t count = 0, total = 0, largest = 0;
-        auto joins = [&](ExprId p) { return exprs_[p].op == Op::words && exprs_[p].b == 0 && words_->spelling(exprs_[p].a) == spelling; };
+        auto joins = [&](ExprId p) { return exprs_[p].op == Op::strings && exprs_[p].b == 0 && strings_->spelling(exprs_[p].a) == spelling; };
         for (ExprId p : sum)
             if (joins(p)) {
                 ++count;
-                total = guideway::sum(total, words_->characters(exprs_[p].a));
-                largest = std::max(largest, words_->characters(exprs_[p].a));
+                total = guideway::sum(total, strings_->characters(exprs_[p].a));
+                largest = std::max(largest, strings_->characters(exprs_[p].a));
             }
         if (count < 2 || (total > kMaxJoined && largest > total / 2)) continue;
-        std::vector<Words::Text> all;
+        std::vector<StringTrie::Entry> all;
         for (ExprId p : sum)
             if (joins(p)) {
-                auto more = words_->texts(exprs_[p].a);
+                auto more = strings_->texts(exprs_[p].a);
                 all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
             }
         std::erase_if(sum, joins);
-        const ExprId made = word(words_->make(std::move(all), spelling));
+        const ExprId made = string_state(strings_->make(std::move(all), spelling));
         sum.insert(std::lower_bound(sum.begin(), sum.end(), made), made);
     }
 }
 
-ExprId ExprPool::alt(std::vector<ExprId> parts) {
+ExprId ExprPool::unite(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     ByteSet bytes;
     std::uint8_t universe = 0;
-    bool spelled = true, respelled = true;  // of sums whose parts fall apart here
-    const ExprId everything = negate(kNone);
+    bool spelled = true, weakly_encoding_closed = true;  // of sums whose parts fall apart here
+    const ExprId everything = complement(kNone);
     auto take = [&](ExprId p) {
         if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].a];
         else if (p != kNone) flat.push_back(p);
@@ -276,32 +276,32 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
     for (ExprId p : parts) {
         if (p == everything) return everything;
         spelled &= exprs_[p].spelled;
-        respelled &= exprs_[p].respelled;
-        if (exprs_[p].op == Op::alt)
+        weakly_encoding_closed &= exprs_[p].weakly_encoding_closed;
+        if (exprs_[p].op == Op::alternation)
             for (std::uint32_t i = 0; i < exprs_[p].b; ++i) take(args_[exprs_[p].a + i]);
         else take(p);
     }
     if (!bytes.empty()) flat.push_back(set(bytes));
-    work_.spend((flat.size() > kLargeSum ? 20 : 4) * flat.size());  // a large sum does not fit in the processor's cache
+    fuel_.spend((flat.size() > kLargeSum ? 20 : 4) * flat.size());  // a large sum does not fit in the processor's cache
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     if (universe)  // all texts of a spelling absorb every other text of it
         std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
-    join_words(flat);
+    join_strings(flat);
     drop_tails(flat);
     drop_counts(flat);
     if (flat.empty()) return kNone;
     if (flat.size() == 1) {
         exprs_[flat[0]].spelled |= spelled;
-        exprs_[flat[0]].respelled |= respelled;
+        exprs_[flat[0]].weakly_encoding_closed |= weakly_encoding_closed;
         return flat[0];
     }
     Expr made;
-    made.op = Op::alt;
+    made.op = Op::alternation;
     made.within = kAllSpellings;
-    made.finite = true;
+    made.known_finite = true;
     made.spelled = spelled;
-    made.respelled = respelled;
+    made.weakly_encoding_closed = weakly_encoding_closed;
     for (ExprId p : flat) {
         const Expr& x = exprs_[p];
         made.nullable |= x.nullable;
@@ -312,26 +312,26 @@ ExprId ExprPool::alt(std::vector<ExprId> parts) {
         made.labelled |= x.labelled;
         made.within &= x.within;
         made.sure |= x.sure;
-        made.finite &= x.finite;
+        made.known_finite &= x.known_finite;
         made.infinite |= x.infinite;
         made.shortest = std::min(made.shortest, x.shortest);
-        const bool flat_head = x.op == Op::set || (x.op == Op::cat && exprs_[x.a].op == Op::set);
+        const bool flat_head = x.op == Op::set || (x.op == Op::concatenation && exprs_[x.a].op == Op::set);
         made.depth = std::max<std::uint16_t>(made.depth, flat_head ? 0 : static_cast<std::uint16_t>(x.depth + 1));
     }
     return intern(made, &flat);
 }
 
-ExprId ExprPool::both(std::vector<ExprId> parts) {
+ExprId ExprPool::intersect(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
-    const ExprId everything = negate(kNone);
+    const ExprId everything = complement(kNone);
     for (ExprId p : parts) {
         if (p == kNone) return kNone;
         if (p == everything) continue;
-        if (exprs_[p].op == Op::both)
+        if (exprs_[p].op == Op::intersection)
             for (ExprId q : parts_of(p)) flat.push_back(q);
         else flat.push_back(p);
     }
-    work_.spend(4 * flat.size());
+    fuel_.spend(4 * flat.size());
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     for (ExprId p : flat)  // all texts of a spelling are neutral next to a subset of them
@@ -342,15 +342,15 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
             break;
         }
     for (ExprId p : flat)  // nothing of a spelling is left where all of its texts are excluded
-        if (exprs_[p].op == Op::negate && exprs_[exprs_[p].a].universe &&
+        if (exprs_[p].op == Op::complement && exprs_[exprs_[p].a].universe &&
             std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return (exprs_[q].within & exprs_[exprs_[p].a].universe) != 0; }))
             return kNone;
     if (flat.empty()) return everything;
     if (flat.size() == 1) return flat[0];
     Expr made;
-    made.op = Op::both;
+    made.op = Op::intersection;
     made.boolean = made.endless = true;
-    made.nullable = made.respelled = true;
+    made.nullable = made.weakly_encoding_closed = true;
     made.shortest = 0;
     for (ExprId p : flat) {
         made.nullable &= exprs_[p].nullable;
@@ -359,69 +359,69 @@ ExprId ExprPool::both(std::vector<ExprId> parts) {
         made.shortest = std::max(made.shortest, exprs_[p].shortest);
         made.within |= exprs_[p].within;
         made.spelled |= exprs_[p].spelled;
-        made.respelled &= exprs_[p].respelled;
+        made.weakly_encoding_closed &= exprs_[p].weakly_encoding_closed;
         made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
     }
-    made.spelled &= made.respelled;
+    made.spelled &= made.weakly_encoding_closed;
     if (std::binary_search(flat.begin(), flat.end(), kEmpty)) return made.nullable ? kEmpty : kNone;
     std::vector<ExprId> taken, left;
     for (ExprId p : flat) {
-        if (exprs_[p].op == Op::negate && exprs_[exprs_[p].a].finite) taken.push_back(exprs_[p].a);
+        if (exprs_[p].op == Op::complement && exprs_[exprs_[p].a].known_finite) taken.push_back(exprs_[p].a);
         else left.push_back(p);
     }
-    if (!taken.empty() && !left.empty()) return except(both(std::move(left)), alt(std::move(taken)));
+    if (!taken.empty() && !left.empty()) return subtract(intersect(std::move(left)), unite(std::move(taken)));
     // What is left of one language by several finite sets of texts, each taken away by itself.
-    const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::except ? exprs_[p].a : p; };
+    const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].a : p; };
     const ExprId base = taken_from(flat[0]);
-    if (exprs_[base].infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].finite); }))
+    if (exprs_[base].infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].known_finite); }))
         made.infinite = made.sure = true;
     return intern(made, &flat);
 }
 
-ExprId ExprPool::except(ExprId a, ExprId texts) {
-    if (exprs_[a].op == Op::except) {
-        texts = alt({exprs_[a].b, texts});
+ExprId ExprPool::subtract(ExprId a, ExprId texts) {
+    if (exprs_[a].op == Op::difference) {
+        texts = unite({exprs_[a].b, texts});
         a = exprs_[a].a;
     }
     if (a == kNone || texts == kNone) return a;
     if (a == kEmpty) return exprs_[texts].nullable ? kNone : kEmpty;
     const Expr x = exprs_[a], y = exprs_[texts];
     Expr made;
-    made.op = Op::except;
+    made.op = Op::difference;
     made.a = a;
     made.b = texts;
-    made.boolean = made.lean = true;
+    made.boolean = made.rowless = true;
     made.bounded = x.bounded;
     made.endless = x.endless;
-    made.finite = x.finite;
+    made.known_finite = x.known_finite;
     made.shortest = x.shortest;  // a lower bound, as for all Booleans until they are measured
     made.infinite = made.sure = x.infinite;
     made.nullable = x.nullable && !y.nullable;
-    made.respelled = x.respelled && y.respelled;
-    made.spelled = x.spelled && y.respelled;
+    made.weakly_encoding_closed = x.weakly_encoding_closed && y.weakly_encoding_closed;
+    made.spelled = x.spelled && y.weakly_encoding_closed;
     made.within = x.within;
     made.depth = static_cast<std::uint16_t>(std::max(x.depth, y.depth) + 1);
     return intern(made);
 }
 
-ExprId ExprPool::word(std::uint32_t node, std::uint32_t part) {
-    if (node == Words::kNowhere) return kNone;
-    if (part == 0 && words_->is_end(node)) return words_->end(node);
+ExprId ExprPool::string_state(std::uint32_t node, std::uint32_t part) {
+    if (node == StringTrie::kNoEntries) return kNone;
+    if (part == 0 && strings_->is_end(node)) return strings_->end(node);
     Expr made;
-    made.op = Op::words;
+    made.op = Op::strings;
     made.a = node;
     made.b = part;
-    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
-    const ExprId end = part == 0 ? words_->end(node) : kNone;
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
+    const ExprId end = part == 0 ? strings_->end(node) : kNone;
     made.nullable = end != kNone && exprs_[end].nullable;
-    made.labelled = words_->last_label(node) != kInfinite;
-    made.sure = made.finite = made.lean = true;
-    made.spelled = made.respelled = part == 0 && words_->spelling(node) == Spelling::escaped_any && words_->ends_spelled(node);
-    if (part == 0 && words_->is_plain(node)) {
-        made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(words_->spelling(node)));
+    made.labelled = strings_->last_label(node) != kNoLabel;
+    made.sure = made.known_finite = made.rowless = true;
+    made.spelled = made.weakly_encoding_closed = part == 0 && strings_->spelling(node) == Encoding::escaped_any && strings_->ends_spelled(node);
+    if (part == 0 && strings_->is_plain(node)) {
+        made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(strings_->spelling(node)));
     }
-    made.depth = static_cast<std::uint16_t>(words_->depth(node) + 1);
-    made.shortest = words_->shortest(node, part);
+    made.depth = static_cast<std::uint16_t>(strings_->depth(node) + 1);
+    made.shortest = strings_->shortest(node, part);
     return intern(made);
 }
 
@@ -431,11 +431,11 @@ ExprId ExprPool::substring(std::uint32_t state, std::uint32_t part) {
     made.op = Op::substring;
     made.a = state;
     made.b = part;
-    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != IdTable::kMissing) return known;
-    const Spelling spelling = substrings_->spelling(state);
+    if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
+    const Encoding spelling = substrings_->spelling(state);
     made.nullable = part == 0 && substrings_->ends(state);
-    made.sure = made.finite = made.lean = true;
-    made.spelled = made.respelled = part == 0 && spelling == Spelling::escaped_any;
+    made.sure = made.known_finite = made.rowless = true;
+    made.spelled = made.weakly_encoding_closed = part == 0 && spelling == Encoding::escaped_any;
     if (part == 0) made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(spelling));
     made.depth = 1;
     made.shortest = made.nullable ? 0 : substrings_->shortest(state, part);
@@ -443,30 +443,30 @@ ExprId ExprPool::substring(std::uint32_t state, std::uint32_t part) {
 }
 
 bool ExprPool::leads_as_far(ExprId e, ExprId next) const {
-    if (!is_word(e) || !is_word(next)) return false;
+    if (!is_strings(e) || !is_strings(next)) return false;
     const Expr &from = exprs_[e], &to = exprs_[next];
     const auto leaves_none = [&](const Expr& x) {  // by the character that it is in
-        return x.b == 0 || (words_->children(x.a) == 1 && words_->end(x.a) == kNone);
+        return x.b == 0 || (strings_->children(x.a) == 1 && strings_->end(x.a) == kNone);
     };
-    const std::uint32_t count = words_->count(from.a);
-    return count < kInfinite - 1 && count == words_->count(to.a) && leaves_none(from) && leaves_none(to) && (to.b || words_->end(to.a) == kNone);
+    const std::uint32_t count = strings_->count(from.a);
+    return count < kInfinite - 1 && count == strings_->count(to.a) && leaves_none(from) && leaves_none(to) && (to.b || strings_->end(to.a) == kNone);
 }
 
-ExprId ExprPool::end_of_word(ExprId e) const {
+ExprId ExprPool::tail_of_string(ExprId e) const {
     const Expr& x = exprs_[e];
-    return x.op == Op::words && x.b == 0 ? words_->end(x.a) : kNone;
+    return x.op == Op::strings && x.b == 0 ? strings_->end(x.a) : kNone;
 }
 
-ExprId ExprPool::negate(ExprId a) {
-    if (exprs_[a].op == Op::negate) return exprs_[a].a;
+ExprId ExprPool::complement(ExprId a) {
+    if (exprs_[a].op == Op::complement) return exprs_[a].a;
     Expr made;
-    made.op = Op::negate;
+    made.op = Op::complement;
     made.a = a;
     made.boolean = made.endless = true;
-    made.infinite = made.sure = exprs_[a].finite;
+    made.infinite = made.sure = exprs_[a].known_finite;
     made.bounded = !exprs_[a].boolean && exprs_[a].shortest > kNear;
     made.shortest = exprs_[a].nullable ? 1 : 0;
-    made.respelled = exprs_[a].respelled;
+    made.weakly_encoding_closed = exprs_[a].weakly_encoding_closed;
     made.nullable = !exprs_[a].nullable;
     made.depth = static_cast<std::uint16_t>(exprs_[a].depth + 1);
     return intern(made);
@@ -478,9 +478,9 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     if (exprs_[a].nullable) minimum = 0;
     if (minimum == 1 && maximum == 1) return a;
     const Expr x = exprs_[a];
-    if (x.op == Op::repeat && x.b == 0 && x.c == kInfinite) return a;
+    if (x.op == Op::repetition && x.b == 0 && x.c == kInfinite) return a;
     Expr made;
-    made.op = Op::repeat;
+    made.op = Op::repetition;
     made.a = a;
     made.b = minimum;
     made.c = maximum;
@@ -488,11 +488,11 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     made.boolean = x.boolean;
     made.endless = x.endless || maximum == kInfinite;
     made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
-    made.counted = x.counted || (maximum != kInfinite && units_.find(a));
+    made.counted = x.counted || (maximum != kInfinite && loop_bodies_.find(a));
     made.within = x.within;
     made.sure = x.sure || minimum == 0;
-    made.spelled = made.respelled = x.spelled;
-    made.finite = x.finite && maximum != kInfinite;
+    made.spelled = made.weakly_encoding_closed = x.spelled;
+    made.known_finite = x.known_finite && maximum != kInfinite;
     made.infinite = x.sure && (x.infinite || (maximum == kInfinite && !x.labelled));
     made.depth = static_cast<std::uint16_t>(x.depth + 1);
     made.shortest = multiply(x.shortest, minimum);
@@ -502,7 +502,7 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
 bool ExprPool::has_summand(ExprId e, ExprId summand) {
     if (e == summand) return true;
     const Expr x = exprs_[e];
-    if (x.op == Op::alt) {
+    if (x.op == Op::alternation) {
         const auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
         return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), summand);
     }
@@ -516,8 +516,8 @@ bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
     bool all = true;
     each_part(e, [&](ExprId last) {
         Expr x = exprs_[last];
-        for (int step = 0; step < kSteps && (x.op == Op::cat || x.op == Op::except || x.op == Op::both); ++step, x = exprs_[last])
-            last = x.op == Op::cat ? x.b : x.op == Op::except ? x.a : args_[x.a];  // of an intersection one part will do
+        for (int step = 0; step < kSteps && (x.op == Op::concatenation || x.op == Op::difference || x.op == Op::intersection); ++step, x = exprs_[last])
+            last = x.op == Op::concatenation ? x.b : x.op == Op::difference ? x.a : args_[x.a];  // of an intersection one part will do
         all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
         return !all;
     });
@@ -526,29 +526,29 @@ bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
 
 // Keys of one text, as most are, become one set of texts at once.
 ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
-    std::map<std::pair<ExprId, Spelling>, std::vector<Words::Text>> texts;  // by the quote before them
+    std::map<std::pair<ExprId, Encoding>, std::vector<StringTrie::Entry>> texts;  // by the quote before them
     std::vector<ExprId> made;
     for (const auto& [key, number] : keys) {
         const Expr x = exprs_[key];
-        const bool quoted = x.op == Op::cat && exprs_[x.a].op == Op::set;
+        const bool quoted = x.op == Op::concatenation && exprs_[x.a].op == Op::set;
         const Expr y = quoted ? exprs_[x.b] : x;
-        if (y.op != Op::words || y.b != 0 || words_->count(y.a) != 1) {
-            made.push_back(cat(key, label(number)));
+        if (y.op != Op::strings || y.b != 0 || strings_->count(y.a) != 1) {
+            made.push_back(concat(key, label(number)));
             continue;
         }
-        Words::Text text = words_->only_text(y.a);
-        text.end = cat(text.end, label(number));
-        texts[{quoted ? x.a : kEmpty, words_->spelling(y.a)}].push_back(std::move(text));
+        StringTrie::Entry text = strings_->only_text(y.a);
+        text.end = concat(text.end, label(number));
+        texts[{quoted ? x.a : kEmpty, strings_->spelling(y.a)}].push_back(std::move(text));
     }
-    for (auto& [kind, all] : texts) made.push_back(cat(kind.first, word(words_->make(std::move(all), kind.second))));
-    return alt(std::move(made));
+    for (auto& [kind, all] : texts) made.push_back(concat(kind.first, string_state(strings_->make(std::move(all), kind.second))));
+    return unite(std::move(made));
 }
 
 ExprId ExprPool::label(std::uint32_t number) {
     Expr made;
     made.op = Op::label;
     made.a = number;
-    made.nullable = made.labelled = made.sure = made.finite = made.spelled = made.respelled = true;
+    made.nullable = made.labelled = made.sure = made.known_finite = made.spelled = made.weakly_encoding_closed = true;
     made.shortest = 0;
     return intern(made);
 }
@@ -596,7 +596,7 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
         made.a = static_cast<std::uint32_t>(steps_.size());
         made.nullable = states[i].accepting;
         made.within = within;
-        made.spelled = made.respelled = spelled;
+        made.spelled = made.weakly_encoding_closed = spelled;
         made.depth = depth;
         made.shortest = shortest[i];
         const bool ends = std::none_of(states[i].edges.begin(), states[i].edges.end(), leads_on);
@@ -625,21 +625,21 @@ ExprId ExprPool::number(std::uint32_t state) {
 
 void ExprPool::install_composites(std::unique_ptr<ExternalLanguage> language) { composites_ = std::move(language); }
 
-ExprId ExprPool::value(std::uint32_t state) {
+ExprId ExprPool::composite(std::uint32_t state) {
     Expr made;
-    made.op = Op::value;
+    made.op = Op::composite;
     made.a = state;
     made.nullable = composites_->accepting(state);
-    made.lean = true;
-    made.finite = composites_->single(state);  // as a value; `search_other_value` is not led astray by its spellings
+    made.rowless = true;
+    made.known_finite = composites_->single(state);  // as a value; `search_other_composite` is not led astray by its spellings
     made.depth = 1;
-    made.shortest = made.finite ? composites_->shortest(state) : made.nullable ? 0 : 1;
+    made.shortest = made.known_finite ? composites_->shortest(state) : made.nullable ? 0 : 1;
     return intern(made);
 }
 
 std::size_t ExprPool::bytes() const {
     return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + clipped_.bytes() + relaxed_.bytes() + units_.bytes() + grown_ + words_->bytes() + substrings_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
+           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + saturated_.bytes() + supersets_.bytes() + loop_bodies_.bytes() + grown_ + strings_->bytes() + substrings_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
 }
 
 }  // namespace guideway

@@ -11,7 +11,7 @@
 // For the maintainer: the pool only grows; ids stay valid for its life. Unions are sorted sets, concatenations lean
 // right. Only expressions with `both`, `negate` or `except` can denote the empty language, so only these (`boolean`) need
 // an emptiness search; an infinite language minus a finite set is non-empty without one. Sets of texts (string_trie.h)
-// and such differences are `lean`: they have no transition rows, since a row of 256 bytes costs more than the few bytes
+// and such differences are `rowless`: they have no transition rows, since a row of 256 bytes costs more than the few bytes
 // that follow. Not thread safe: the lock of the store guards it.
 #pragma once
 
@@ -38,8 +38,10 @@ namespace guideway {
 using ExprId = std::uint32_t;
 inline constexpr ExprId kNone = 0;   // no text
 inline constexpr ExprId kEmpty = 1;  // the empty text
+inline constexpr ExprId kUnknownExpr = 0xffffffff;  // an expression that was not determined
+inline constexpr std::uint32_t kNoLabel = 0xffffffff;
 
-enum class Op : std::uint8_t { none, empty, set, cat, alt, both, negate, except, repeat, label, state, number, words, value, substring };
+enum class Op : std::uint8_t { none, empty, set, concatenation, alternation, intersection, complement, difference, repetition, label, state, number, strings, composite, substring };
 
 struct Expr {
     Op op = Op::none;
@@ -47,15 +49,15 @@ struct Expr {
     bool boolean : 1 = false;     // holds both or negate: liveness needs a search
     bool labelled : 1 = false;    // holds a label
     bool bounded : 1 = false;     // holds a repetition with bounds, or excludes long texts
-    bool counted : 1 = false;     // holds a bounded repetition of a unit (see `uncounted`), as far as was known when it was made
+    bool counted : 1 = false;     // holds a bounded repetition of a unit (see `without_loop_bounds`), as far as was known when it was made
     bool endless : 1 = false;     // its texts may be of any length; only then can it come back to itself
-    bool finite : 1 = false;      // has finitely many texts, as far as was seen
+    bool known_finite : 1 = false;      // has finitely many texts, as far as was seen
     bool infinite : 1 = false;    // has infinitely many, as far as was seen
     bool sure : 1 = false;        // has a text, as far as was seen
-    bool lean : 1 = false;        // followed without rows
+    bool rowless : 1 = false;        // followed without rows
     bool measured : 1 = false;    // whether `shortest` is known; boolean ones are measured by a search
     bool spelled : 1 = false;     // pieces of JSON strings: with each text all others that spell the same characters
-    bool respelled : 1 = false;   // the same, perhaps in addition to texts that are none
+    bool weakly_encoding_closed : 1 = false;   // the same, perhaps in addition to texts that are none
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
     std::uint16_t depth = 0;      // how deep a derivative recurses
@@ -84,15 +86,15 @@ struct ExprLimits {
     std::size_t max_exprs = 4'000'000;    // at most kMaxExprs
     std::size_t max_search = 100'000;  // states looked at to decide whether one is alive
     std::uint16_t max_depth = 400;
-    std::uint64_t max_work = kAllowance;  // of one call from outside (fuel.h)
+    std::uint64_t max_work = kDefaultFuel;  // of one call from outside (fuel.h)
 };
 
 class ExternalLanguage;
-class Liveness;
-class Numbers;
-class Speller;
+class Emptiness;
+class NumberLanguage;
+class Encoder;
 class Substrings;
-class Words;
+class StringTrie;
 
 class ExprPool {
 public:
@@ -101,26 +103,26 @@ public:
     ~ExprPool();
 
     // What is left of the allowance of the call that runs.
-    Work& work() { return work_; }
+    Fuel& fuel() { return fuel_; }
 
     // Numbers by their value (number_language.h): never boolean, always alive, but their shortest text is searched.
-    Numbers& numbers() { return *numbers_; }
+    NumberLanguage& number_language() { return *numbers_; }
     ExprId number(std::uint32_t state);
     // Characters as bytes (encoding.h): what it has written once is there for all grammars.
-    Speller& speller() { return *speller_; }
+    Encoder& encoder() { return *encoder_; }
     bool is_number(ExprId e) const { return exprs_[e].op == Op::number; }
     std::uint32_t number_state(ExprId e) const { return exprs_[e].a; }
     // JSON arrays and objects, whose automata a higher layer implements (external_language.h). Null until it is installed.
     ExternalLanguage* composites() { return composites_.get(); }
     void install_composites(std::unique_ptr<ExternalLanguage> language);
-    ExprId value(std::uint32_t state);
-    bool is_value(ExprId e) const { return exprs_[e].op == Op::value; }
-    std::uint32_t value_state(ExprId e) const { return exprs_[e].a; }
+    ExprId composite(std::uint32_t state);
+    bool is_composite(ExprId e) const { return exprs_[e].op == Op::composite; }
+    std::uint32_t composite_state(ExprId e) const { return exprs_[e].a; }
 
     // Sets of texts, and what is left of one (0: nothing yet) inside a character.
-    Words& words() { return *words_; }
-    ExprId word(std::uint32_t node, std::uint32_t part = 0);
-    bool is_word(ExprId e) const { return exprs_[e].op == Op::words; }
+    StringTrie& strings() { return *strings_; }
+    ExprId string_state(std::uint32_t node, std::uint32_t part = 0);
+    bool is_strings(ExprId e) const { return exprs_[e].op == Op::strings; }
     std::pair<std::uint32_t, std::uint32_t> node_and_part(ExprId e) const { return {exprs_[e].a, exprs_[e].b}; }
 
     // Substrings of texts (substrings.h), and what is left of them inside a character.
@@ -129,23 +131,23 @@ public:
     bool is_substring(ExprId e) const { return exprs_[e].op == Op::substring; }
     std::pair<std::uint32_t, std::uint32_t> substring_and_part(ExprId e) const { return {exprs_[e].a, exprs_[e].b}; }
     std::pair<ExprId, ExprId> head_and_tail(ExprId e) const {
-        return exprs_[e].op == Op::cat ? std::pair{ExprId{exprs_[e].a}, ExprId{exprs_[e].b}} : std::pair{e, kEmpty};
+        return exprs_[e].op == Op::concatenation ? std::pair{ExprId{exprs_[e].a}, ExprId{exprs_[e].b}} : std::pair{e, kEmpty};
     }
 
-    // What follows a byte that all texts begin with, if it is written so; else kNone. The number of a label, or kInfinite.
-    ExprId behind(std::uint8_t byte, ExprId e) const {
+    // What follows a byte that all texts begin with, if it is written so; else kNone. The number of a label, or kNoLabel.
+    ExprId after_byte(std::uint8_t byte, ExprId e) const {
         const Expr& x = exprs_[e];
-        return x.op == Op::cat && exprs_[x.a].op == Op::set && sets_[exprs_[x.a].a] == ByteSet::range(byte, byte) ? x.b : kNone;
+        return x.op == Op::concatenation && exprs_[x.a].op == Op::set && sets_[exprs_[x.a].a] == ByteSet::range(byte, byte) ? x.b : kNone;
     }
     bool is_byte(ExprId e, std::uint8_t byte) const { return exprs_[e].op == Op::set && sets_[exprs_[e].a] == ByteSet::range(byte, byte); }
-    std::uint32_t label_of(ExprId e) const { return exprs_[e].op == Op::label ? exprs_[e].a : kInfinite; }
+    std::uint32_t label_of(ExprId e) const { return exprs_[e].op == Op::label ? exprs_[e].a : kNoLabel; }
 
     ExprId set(const ByteSet& bytes);
-    ExprId cat(ExprId a, ExprId b);
-    ExprId alt(std::vector<ExprId> parts);
-    ExprId both(std::vector<ExprId> parts);
-    ExprId negate(ExprId a);  // over all byte strings: intersect with a spelling's universe
-    ExprId except(ExprId a, ExprId texts);  // what is not among finitely many texts
+    ExprId concat(ExprId a, ExprId b);
+    ExprId unite(std::vector<ExprId> parts);
+    ExprId intersect(std::vector<ExprId> parts);
+    ExprId complement(ExprId a);  // over all byte strings: intersect with a spelling's universe
+    ExprId subtract(ExprId a, ExprId texts);  // what is not among finitely many texts
     ExprId repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum);
     ExprId label(std::uint32_t number);
     ExprId labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys);  // any of them, each before its label
@@ -161,62 +163,62 @@ public:
         });
     }
     // All spellings, inside a JSON string, of some characters.
-    void mark_spelled(ExprId e) { exprs_[e].spelled = exprs_[e].respelled = true; }
+    void mark_encoding_closed(ExprId e) { exprs_[e].spelled = exprs_[e].weakly_encoding_closed = true; }
     bool spelled(ExprId e) const { return exprs_[e].spelled; }
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
-    bool endless(ExprId e) const { return exprs_[e].endless; }
+    bool is_unbounded(ExprId e) const { return exprs_[e].endless; }
     // How many different JSON values its texts spell at least, from the start of a value; kInfinite: endlessly many.
     std::uint32_t values_at_least(ExprId e);
-    bool infinite(ExprId e) const { return exprs_[e].infinite; }  // has endlessly many texts, as far as was seen
+    bool is_infinite(ExprId e) const { return exprs_[e].infinite; }  // has endlessly many texts, as far as was seen
     bool labelled(ExprId e) const { return exprs_[e].labelled; }
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
     // Whether it can be the end of texts (string_trie.h).
-    bool may_end_words(ExprId e) const { return exprs_[e].finite && !exprs_[e].boolean && !exprs_[e].bounded && !exprs_[e].lean; }
+    bool may_end_strings(ExprId e) const { return exprs_[e].known_finite && !exprs_[e].boolean && !exprs_[e].bounded && !exprs_[e].rowless; }
     bool is_quote(ExprId e) const;  // one of a set of bytes, a label, or both: what may be after a single text
     bool nullable(ExprId e) const { return exprs_[e].nullable; }
-    ExprId next(ExprId e, std::uint8_t byte) {
+    ExprId derivative(ExprId e, std::uint8_t byte) {
         std::uint32_t r = found_[e].live_row;
         if (r == 0) [[unlikely]] {
-            Followed& lately = followed_[(e * 31 + byte) % kFollowed];
+            Recent& lately = recent_[(e * 31 + byte) % kRecent];
             if (lately.expr == e && lately.byte == byte) return lately.next;
-            if (const ExprId known = next_without_row(e, byte); known != kInfinite) {
+            if (const ExprId known = derivative_without_row(e, byte); known != kUnknownExpr) {
                 lately = {e, known, byte};
                 return known;
             }
             r = find_live_row(e);
-            if (r == 0) return next_of_hard(e, byte);
+            if (r == 0) return derivative_of_expensive(e, byte);
         }
         return targets_[rows_[r].offset + classes_[rows_[r].classes][byte]];
     }
     // What is left of a lean state after several bytes, inside which nothing of it ends: no states are made for what lies
-    // between. kInfinite: that cannot be seen.
-    ExprId after(ExprId e, std::string_view text);
-    bool is_lean(ExprId e) const { return exprs_[e].lean; }
+    // between. kUnknownExpr: that cannot be seen.
+    ExprId derivative_by(ExprId e, std::string_view text);
+    bool is_rowless(ExprId e) const { return exprs_[e].rowless; }
     // The same as `next`, but what it gives may have no texts: of an intersection that is not searched.
-    ExprId step(ExprId e, std::uint8_t byte);
+    ExprId raw_derivative(ExprId e, std::uint8_t byte);
     // Calls f(bytes, what follows) for those of `some` that are live, at once for all that can be seen to lead to the same.
     template <class F>
-    void each_way(ExprId e, const ByteSet& some, F&& f) {
-        for (const ByteSet& bytes : alike(e, some))
-            if (const ExprId to = next(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
+    void for_each_derivative(ExprId e, const ByteSet& some, F&& f) {
+        for (const ByteSet& bytes : byte_classes(e, some))
+            if (const ExprId to = derivative(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
     }
     // With `step`.
     template <class F>
-    void each_step(ExprId e, const ByteSet& some, F&& f) {
-        for (const ByteSet& bytes : alike(e, some))
-            if (const ExprId to = step(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
+    void for_each_raw_derivative(ExprId e, const ByteSet& some, F&& f) {
+        for (const ByteSet& bytes : byte_classes(e, some))
+            if (const ExprId to = raw_derivative(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
     }
     // The bytes b for which next(e, b) is not none; of values perhaps more.
-    ByteSet live(ExprId e);
+    ByteSet first(ExprId e);
     // Whether next(e, byte) is not none; makes no new expression where that can be determined without.
-    bool takes(ExprId e, std::uint8_t byte);
+    bool has_derivative(ExprId e, std::uint8_t byte);
     // Whether e can be completed after a text. Intersections are followed by their parts: no expression is made of a state
     // that is only passed, and none is searched but the last, unless that takes long.
-    bool lives_after(ExprId e, std::string_view text);
+    bool nonempty_after(ExprId e, std::string_view text);
     // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
     // most of the live bytes lead to, if it comes back to itself; else none.
-    ExprId base_of(ExprId e);
+    ExprId delta_base(ExprId e);
     // What a difference, perhaps after sets of bytes, is taken from; none of others.
     ExprId taken_from(ExprId e);
     // Of nested differences, each perhaps before a tail: the texts taken away, what follows them, and (before a tail) what
@@ -226,21 +228,21 @@ public:
     };
     // What all of them are taken from; e itself, and no layers, where it is no difference.
     ExprId layers(ExprId e, std::vector<Layer>& made);
-    bool is_difference(ExprId e) const { return exprs_[e].op == Op::except || (exprs_[e].op == Op::cat && exprs_[exprs_[e].a].op == Op::except); }
+    bool is_difference(ExprId e) const { return exprs_[e].op == Op::difference || (exprs_[e].op == Op::concatenation && exprs_[exprs_[e].a].op == Op::difference); }
     // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
     template <class F>
     void each_part(ExprId e, F&& f) const {
         const Expr x = exprs_[e];
-        if (x.op != Op::alt) f(e);
+        if (x.op != Op::alternation) f(e);
         else
             for (std::uint32_t i = 0; i < x.b && !f(args_[x.a + i]); ++i) {}
     }
     // The same of a product, too, that begins with a sum of few: each part with what follows the sum, which it makes.
     template <class F>
     void each_summand(ExprId e, F&& f) {
-        const Expr x = exprs_[e], head = exprs_[x.op == Op::cat ? x.a : e];
-        if (x.op != Op::cat || head.op != Op::alt || head.b > kMaxSummands) return each_part(e, f);
-        for (std::uint32_t i = 0; i < head.b && !f(cat(args_[head.a + i], x.b)); ++i) {}
+        const Expr x = exprs_[e], head = exprs_[x.op == Op::concatenation ? x.a : e];
+        if (x.op != Op::concatenation || head.op != Op::alternation || head.b > kMaxSummands) return each_part(e, f);
+        for (std::uint32_t i = 0; i < head.b && !f(concat(args_[head.a + i], x.b)); ++i) {}
     }
     bool has_summand(ExprId e, ExprId summand);  // or is it
     bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
@@ -251,13 +253,13 @@ public:
     ByteSet needed(ExprId e);
     // What a product begins with, of a repetition what is repeated; none of others.
     ExprId head(ExprId e) const {
-        const Expr x = exprs_[e].op == Op::cat ? exprs_[exprs_[e].a] : exprs_[e];
-        return x.op == Op::repeat ? x.a : exprs_[e].op == Op::cat ? exprs_[e].a : kNone;
+        const Expr x = exprs_[e].op == Op::concatenation ? exprs_[exprs_[e].a] : exprs_[e];
+        return x.op == Op::repetition ? x.a : exprs_[e].op == Op::concatenation ? exprs_[e].a : kNone;
     }
     // Whether all that these bytes begin in it is a text of its head.
     bool goes_by_head(ExprId e, const ByteSet& bytes) {
         const Expr x = exprs_[e];
-        return x.op == Op::repeat || (x.op == Op::cat && (!exprs_[x.a].nullable || !live(x.b).meets(bytes)));
+        return x.op == Op::repetition || (x.op == Op::concatenation && (!exprs_[x.a].nullable || !first(x.b).meets(bytes)));
     }
     // Of a repetition, and a product that begins with one: the same without bounds, and how many more may come.
     struct Unbounded {
@@ -268,28 +270,28 @@ public:
     // An expression that no text of up to `reach` bytes can tell from e: whether it can be completed after it, and
     // whether it is complete. Bounds of repetitions out of its reach are the same for all; not for boolean ones.
     // `name_units`: what is no longer counted becomes a unit (below).
-    ExprId clipped(ExprId e, std::uint32_t reach, bool name_units);
+    ExprId saturate_counters(ExprId e, std::uint32_t reach, bool name_units);
     // A superset of e: repetition bounds above kNear, and complements of longer texts only, are dropped. Without
     // intersection and complement, both accept continuations of the same texts of up to min(`most`, `early`) bytes. With
     // them, the length of a shortest completion in the superset counts, too.
-    struct Relaxed {
+    struct Superset {
         ExprId expr;
-        std::uint32_t most = kInfinite, early = kInfinite;
-        std::uint32_t unit = 0;  // of `uncounted`: the newest one whose bounds are gone
+        std::uint32_t exact_up_to = kInfinite, early = kInfinite;
+        std::uint32_t loop_body = 0;  // of `without_loop_bounds`: the newest one whose bounds are gone
     };
     static constexpr std::uint32_t kNear = 16;
-    Relaxed relaxed(ExprId e);
+    Superset superset(ExprId e);
     // Units (loop bodies): the r of r{m,n} whose upper bound `clipped` removed, if its texts have two bytes or more;
     // numbered from 1. This replaces their bounds by none. Both accept the same continuations, and are complete, after a
     // text that begins at most `most` iterations.
-    Relaxed uncounted(ExprId e);
-    std::uint32_t units() const { return static_cast<std::uint32_t>(units_.size()); }
+    Superset without_loop_bounds(ExprId e);
+    std::uint32_t loop_bodies() const { return static_cast<std::uint32_t>(loop_bodies_.size()); }
     // The bytes with which a round of a unit may begin next; all, where too much may begin.
-    ByteSet rounds_begin(ExprId e);
+    ByteSet iterations_begin(ExprId e);
     bool boolean(ExprId e) const { return exprs_[e].boolean; }
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
-    bool alive(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_alive(e)); }
+    bool is_nonempty(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_nonempty(e)); }
     // Calls f(); false where a search in it reached more than kShortSearch states (or the pool's own limit), and was left off.
     template <class F>
     bool with_short_searches(F&& f) {
@@ -312,7 +314,7 @@ public:
     int best_byte(ExprId e);
     // Labels that can still be reached, in rising order.
     const std::vector<LabelDistance>& labels(ExprId e);
-    // The greatest label that can still be reached, kInfinite if there is none; `further`: by a text that is not empty.
+    // The greatest label that can still be reached, kNoLabel if there is none; `further`: by a text that is not empty.
     std::uint32_t last_label(ExprId e, bool further);
     // Whether a set of texts and what is left of it after a character hold the same ones: none has ended, none is left out.
     bool leads_as_far(ExprId e, ExprId next) const;
@@ -322,18 +324,18 @@ public:
         if (!nullable(e)) return;
         const auto each_part = [&](ExprId sum, auto&& g) {
             const Expr x = exprs_[sum];
-            for (std::uint32_t i = 0; i < (x.op == Op::alt ? x.b : 1); ++i) g(x.op == Op::alt ? args_[x.a + i] : sum);
+            for (std::uint32_t i = 0; i < (x.op == Op::alternation ? x.b : 1); ++i) g(x.op == Op::alternation ? args_[x.a + i] : sum);
         };
         const auto own = [&](ExprId p) {
             const Expr x = exprs_[p];
             if (x.op == Op::label) f(x.a);
-            else if (x.op == Op::cat && x.labelled)  // a key that may end here or continue
+            else if (x.op == Op::concatenation && x.labelled)  // a key that may end here or continue
                 for (const LabelDistance& reach : labels(p))
                     if (reach.distance == 0) f(reach.label);
         };
         each_part(e, [&](ExprId p) {
             own(p);
-            if (const ExprId end = end_of_word(p); end != kNone) each_part(end, own);  // a key without quotes
+            if (const ExprId end = tail_of_string(p); end != kNone) each_part(end, own);  // a key without quotes
         });
     }
 
@@ -343,10 +345,10 @@ public:
     void grew(std::size_t bytes) { grown_ += bytes; }
 
 private:
-    friend class Liveness;
+    friend class Emptiness;
     ExprId product(ExprId head, ExprId b);
     // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
-    ExprId end_of_word(ExprId e) const;
+    ExprId tail_of_string(ExprId e) const;
     using Targets = std::array<ExprId, 256>;
     struct Found {  // what was found out about an expression
         std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
@@ -356,11 +358,11 @@ private:
         bool hard : 1 = false;                    // it takes long to see which of its targets live
         std::uint8_t escapes = 0;                 // emptiness.cpp; 0: not known yet
     };
-    struct Followed {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
+    struct Recent {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
         ExprId expr = kNone, next = kNone;
         std::uint8_t byte = 0;
     };
-    static constexpr std::uint32_t kFollowed = 4096;
+    static constexpr std::uint32_t kRecent = 4096;
     static constexpr std::uint32_t kMaxSummands = 8;
     static constexpr std::size_t kShortSearch = 2000;  // states
     struct Row {
@@ -372,18 +374,18 @@ private:
     };
 
     ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
-    // The equal expression that is known, which learns what the new one is found to be; IdTable::kMissing.
+    // The equal expression that is known, which learns what the new one is found to be; InternTable::kMissing.
     std::uint32_t find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts);
-    void join_words(std::vector<ExprId>& sum);
-    ExprId majority(ExprId e);
-    std::vector<ByteSet> alike(ExprId e, const ByteSet& some);
+    void join_strings(std::vector<ExprId>& sum);
+    ExprId dominant_target(ExprId e);
+    std::vector<ByteSet> byte_classes(ExprId e, const ByteSet& some);
     const std::vector<ByteSet>& sets_of_classes(std::uint32_t classes);
-    ExprId next_of_words(const Expr& x, std::uint8_t byte);
-    ExprId next_of_substring(const Expr& x, std::uint8_t byte);
-    ExprId next_of_difference(const Expr& x, std::uint8_t byte);
-    ExprId step_of_intersection(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_strings(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_substrings(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_difference(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_intersection(const Expr& x, std::uint8_t byte);
     void split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const;
-    ByteSet live_of_lean(ExprId e);
+    ByteSet first_of_rowless(ExprId e);
     bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
     std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) const;
     std::vector<ExprId> parts_of(ExprId e) const;
@@ -394,55 +396,55 @@ private:
     std::uint32_t raw_row(ExprId e);
     std::uint32_t make_live_row(ExprId e);
     std::uint32_t find_live_row(ExprId e);
-    ExprId next_of_hard(ExprId e, std::uint8_t byte);
-    static bool is_passed_once(const Expr& x);
+    ExprId derivative_of_expensive(ExprId e, std::uint8_t byte);
+    static bool is_transient(const Expr& x);
     ExprId one_less(const Expr& repeated);  // what is left of a repetition, once one of its parts has begun
     template <class F>
     bool each_head(ExprId e, bool searched, F&& f);
-    ExprId next_without_row(ExprId e, std::uint8_t byte);
+    ExprId derivative_without_row(ExprId e, std::uint8_t byte);
     std::uint32_t store_row(const Targets& targets);
     std::uint32_t set_id(const ByteSet& bytes);
     std::uint32_t class_id(const std::array<std::uint8_t, 256>& classes);
     void derive(ExprId e, Targets& out);
     void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
-    void derive_both(ExprId e, Targets& out);
+    void derive_intersection(ExprId e, Targets& out);
     void measure(ExprId e, std::uint32_t bytes);
-    void search_other_value(ExprId start);
-    bool search_alive(ExprId start);
+    void search_other_composite(ExprId start);
+    bool search_nonempty(ExprId start);
     bool has_more(ExprId e);  // a text that is not empty
     enum class Bounds : std::uint8_t { far, far_inside, of_units };  // far_inside: in a Boolean one
-    Relaxed relax(ExprId e, Bounds which, const std::vector<Relaxed>& parts);
-    Relaxed relaxed(ExprId e, Bounds which);
+    Superset relax(ExprId e, Bounds which, const std::vector<Superset>& parts);
+    Superset superset(ExprId e, Bounds which);
     template <class Fixed, class Known, class Make>
     void from_parts_up(ExprId e, Fixed&& fixed, Known&& known, Make&& make);
 
     ExprLimits limits_;
-    Work work_;
+    Fuel fuel_;
     std::size_t grown_ = 0;
-    std::unique_ptr<Numbers> numbers_;
-    std::unique_ptr<Speller> speller_;
+    std::unique_ptr<NumberLanguage> numbers_;
+    std::unique_ptr<Encoder> encoder_;
     std::unique_ptr<ExternalLanguage> composites_;
-    std::unique_ptr<Words> words_;
+    std::unique_ptr<StringTrie> strings_;
     std::unique_ptr<Substrings> substrings_;
-    std::unique_ptr<Liveness> liveness_;
-    Blocks<Expr> exprs_;
-    PieceVector<ExprId> args_;
-    PieceVector<ByteSet> sets_;
-    IdTable set_ids_, interned_;
-    Blocks<Found> found_;  // by expression
-    PieceVector<Followed> followed_ = PieceVector<Followed>(kFollowed);  // by a hash of expression and byte
-    Blocks<Row> rows_;
-    Blocks<ExprId> targets_;
-    Blocks<std::array<std::uint8_t, 256>> classes_;
-    IdTable class_ids_;
+    std::unique_ptr<Emptiness> liveness_;
+    SegmentedVector<Expr> exprs_;
+    ArenaVector<ExprId> args_;
+    ArenaVector<ByteSet> sets_;
+    InternTable set_ids_, interned_;
+    SegmentedVector<Found> found_;  // by expression
+    ArenaVector<Recent> recent_ = ArenaVector<Recent>(kRecent);  // by a hash of expression and byte
+    SegmentedVector<Row> rows_;
+    SegmentedVector<ExprId> targets_;
+    SegmentedVector<std::array<std::uint8_t, 256>> classes_;
+    InternTable class_ids_;
     std::vector<std::vector<ByteSet>> class_sets_;  // by classes: the bytes of each, where they were requested
     std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
     std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
-    FlatMap<std::uint64_t, ExprId, NumberHash> clipped_;  // by reach, whether units are named, and expression
+    FlatMap<std::uint64_t, ExprId, NumberHash> saturated_;  // by reach, whether units are named, and expression
     FlatMap<std::uint64_t, std::uint32_t, NumberHash> needed_;  // sets, by expression
-    FlatMap<std::uint64_t, Relaxed, NumberHash> relaxed_;  // by expression, and which bounds
-    FlatMap<ExprId, std::uint32_t, NumberHash> units_;
+    FlatMap<std::uint64_t, Superset, NumberHash> supersets_;  // by expression, and which bounds
+    FlatMap<ExprId, std::uint32_t, NumberHash> loop_bodies_;
 };
 
 }  // namespace guideway

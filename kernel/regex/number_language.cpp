@@ -21,7 +21,7 @@ constexpr std::uint64_t kMaxRemainders = 50'000;  // of numbers without an end: 
 }  // namespace
 
 // What is left of a cell above zero (or below, by magnitude); `whole` and divisors do not depend on the sign.
-Numbers::Range Numbers::range_of(const Cell& cell, bool negative) const {
+NumberLanguage::Range NumberLanguage::range_of(const Cell& cell, bool negative) const {
     Range made;
     auto bound = [&](const Decimal& d, bool open, bool is_low) {
         const Magnitude m = magnitude(d);
@@ -80,7 +80,7 @@ Numbers::Range Numbers::range_of(const Cell& cell, bool negative) const {
 }
 
 // Whether a magnitude is a multiple.
-bool Numbers::divides(const Divisor& d, const Bound& m) {
+bool NumberLanguage::divides(const Divisor& d, const Bound& m) {
     const std::int64_t exponent = m.place - static_cast<std::int64_t>(m.digits.size()) + 1;
     const std::int64_t scale = exponent - d.tens();
     if (scale < 0) return false;  // m.digits does not end in 0
@@ -94,7 +94,7 @@ bool Numbers::divides(const Divisor& d, const Bound& m) {
 }
 
 // Whether a value of the range lies between two magnitudes (`to` out if open; no digits in `from`: from zero).
-bool Numbers::holds_value(const Range& range, const Bound& from, const Bound& to) {
+bool NumberLanguage::holds_value(const Range& range, const Bound& from, const Bound& to) {
     auto less = [](const Bound& a, const Bound& b) { return a.place != b.place ? a.place < b.place : a.digits < b.digits; };
     auto same = [](const Bound& a, const Bound& b) { return a.place == b.place && a.digits == b.digits; };
     Bound low = from, high = to;
@@ -147,7 +147,7 @@ bool Numbers::holds_value(const Range& range, const Bound& from, const Bound& to
 }
 
 // Whether a value of the range begins with the digits read.
-bool Numbers::possible(const State& s, const Range& range) const {
+bool NumberLanguage::possible(const State& s, const Range& range) const {
     const bool plain = specs_[s.spec].plain();
     auto decade = [&](std::int64_t shift) {  // [digits, digits + 1) * 10^shift, where digits are all that were read
         Bound from{s.digits, s.length - 1 + shift, false}, to{s.digits, s.length - 1 + shift, true};
@@ -178,7 +178,7 @@ bool Numbers::possible(const State& s, const Range& range) const {
     return false;
 }
 
-ExprId Numbers::start(const List<Cell>& cells, NumberText text) {
+ExprId NumberLanguage::start(const List<Cell>& cells, NumberText text) {
     const bool plain = text == NumberText::plain;
     std::string key(1, static_cast<char>('a' + static_cast<int>(text)));
     auto note = [&](const Decimal& d) { key += (d.negative ? "-" : "+") + d.digits + "e" + std::to_string(d.exponent) + ";"; };
@@ -223,7 +223,7 @@ ExprId Numbers::start(const List<Cell>& cells, NumberText text) {
     return made;
 }
 
-ExprId Numbers::without(ExprId start_state, const Decimal& value) {
+ExprId NumberLanguage::without(ExprId start_state, const Decimal& value) {
     const Spec& spec = specs_[states_[pool_.number_state(start_state)].spec];
     const NumberText text = spec.text;
     const Cell taken = taken_by(value);
@@ -247,7 +247,7 @@ ExprId Numbers::without(ExprId start_state, const Decimal& value) {
     return start(cells, text);
 }
 
-void Numbers::add_digit(State& s, unsigned digit) const {
+void NumberLanguage::add_digit(State& s, unsigned digit) const {
     if (s.phase == Phase::point || s.phase == Phase::fraction) ++s.fraction;
     if (s.zero && digit == 0) return;
     const auto& ranges = specs_[s.spec].sides[s.negative];
@@ -284,17 +284,17 @@ void Numbers::add_digit(State& s, unsigned digit) const {
     }
 }
 
-bool Numbers::zero_allowed(const State& s) const {
+bool NumberLanguage::zero_allowed(const State& s) const {
     const bool after_point = s.phase == Phase::point || s.phase == Phase::fraction;
     return s.zero && (after_point ? specs_[s.spec].zero_point : specs_[s.spec].zero);
 }
 
 // Drops cells that cannot be met; what nothing depends on any more becomes an ordinary expression.
-ExprId Numbers::intern(State s) {
+ExprId NumberLanguage::intern(State s) {
     const Spec& spec = specs_[s.spec];
     const auto& ranges = spec.sides[s.negative];
     const bool both_signs = s.phase == Phase::start;
-    pool_.work().spend(kStateWork + s.live.size() * (kStateWork + s.digits.size()));
+    pool_.fuel().spend(kStateWork + s.live.size() * (kStateWork + s.digits.size()));
     std::erase_if(s.live, [&](const Live& live) { return !possible(s, ranges[live.range]); });
     if (!both_signs && s.live.empty() && !zero_allowed(s)) return kNone;
     bool digits = false;
@@ -312,7 +312,7 @@ ExprId Numbers::intern(State s) {
     return ids_[key] = pool_.number(static_cast<std::uint32_t>(states_.size() - 1));
 }
 
-std::string Numbers::key_of(const State& s) const {
+std::string NumberLanguage::key_of(const State& s) const {
     const auto& ranges = specs_[s.spec].sides[s.negative];
     std::string key;
     auto add = [&](std::int64_t n) { key.append(reinterpret_cast<const char*>(&n), sizeof n); };
@@ -343,7 +343,7 @@ std::string Numbers::key_of(const State& s) const {
 }
 
 // The exponents that lead from the digits read into a cell.
-std::vector<Numbers::Interval> Numbers::exponents(const State& s) const {
+std::vector<NumberLanguage::Interval> NumberLanguage::exponents(const State& s) const {
     if (s.zero) return zero_allowed(s) ? std::vector<Interval>{{-kFar, kFar}} : std::vector<Interval>{};
     std::vector<Interval> made;
     const std::int64_t place = s.length - 1 - s.fraction;
@@ -372,7 +372,7 @@ std::vector<Numbers::Interval> Numbers::exponents(const State& s) const {
     return made;
 }
 
-bool Numbers::has_endless_values(std::uint32_t state) const {
+bool NumberLanguage::has_endless_values(std::uint32_t state) const {
     const Spec& spec = specs_[states_[state].spec];
     const auto endless = [](const Range& range) {
         if (!range.high.given()) return true;
@@ -382,7 +382,7 @@ bool Numbers::has_endless_values(std::uint32_t state) const {
     return std::any_of(std::begin(spec.sides), std::end(spec.sides), [&](const auto& side) { return std::any_of(side.begin(), side.end(), endless); });
 }
 
-std::uint32_t Numbers::digits(std::uint32_t state) const {
+std::uint32_t NumberLanguage::digits(std::uint32_t state) const {
     std::uint64_t most = 0;
     for (const Cell& cell : specs_[states_[state].spec].cells) {
         std::uint64_t count = 0;
@@ -398,7 +398,7 @@ std::uint32_t Numbers::digits(std::uint32_t state) const {
 
 // How many digits must follow a remainder at least until the digits are a multiple; if they are all 0, of another number.
 // Factors 2 and 5 do not count: an exponent or the decimal point may supply them.
-std::uint32_t Numbers::digits_to_multiple(const Divisor& d, std::uint64_t rest, bool zero) {
+std::uint32_t NumberLanguage::digits_to_multiple(const Divisor& d, std::uint64_t rest, bool zero) {
     std::uint32_t count = 0;
     rest %= d.r;
     for (std::uint64_t limit = 1; limit < d.r; limit *= 10, ++count) {  // `limit` numbers follow; r is below kMaxUnit
@@ -409,7 +409,7 @@ std::uint32_t Numbers::digits_to_multiple(const Divisor& d, std::uint64_t rest, 
     return zero ? std::max(count, 1u) : count;
 }
 
-std::uint32_t Numbers::least(std::uint32_t state) const {
+std::uint32_t NumberLanguage::least(std::uint32_t state) const {
     const State& s = states_[state];
     const Spec& spec = specs_[s.spec];
     if (s.zero && (spec.zero || spec.zero_point)) return 0;
@@ -432,7 +432,7 @@ std::uint32_t Numbers::least(std::uint32_t state) const {
     return made == kInfinite ? 0 : made;
 }
 
-bool Numbers::accepting(std::uint32_t state) {
+bool NumberLanguage::accepting(std::uint32_t state) {
     const State& s = states_[state];
     if (s.phase == Phase::start || s.phase == Phase::minus || s.phase == Phase::point) return false;
     const bool digits_only = s.phase == Phase::zero || s.phase == Phase::integer;
@@ -441,7 +441,7 @@ bool Numbers::accepting(std::uint32_t state) {
     return std::any_of(found.begin(), found.end(), [](const Interval& x) { return x.low <= 0 && x.high >= 0; });
 }
 
-void Numbers::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
+void NumberLanguage::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
     const State s = states_[state];
     const Spec& spec = specs_[s.spec];
     const bool plain = spec.plain();
@@ -494,7 +494,7 @@ void Numbers::derive(std::uint32_t state, std::array<ExprId, 256>& out) {
 }
 
 // What may follow when every value is in a cell.
-ExprId Numbers::free_rest(const State& s) {
+ExprId NumberLanguage::free_rest(const State& s) {
     ByteSet signs, e;
     signs.insert('+');
     signs.insert('-');
@@ -502,30 +502,30 @@ ExprId Numbers::free_rest(const State& s) {
     e.insert('E');
     const ExprId digit = pool_.set(ByteSet::range('0', '9')), digits = pool_.repeat(digit, 0, kInfinite), some = pool_.repeat(digit, 1, kInfinite);
     const bool plain = specs_[s.spec].plain();
-    const ExprId exponent = plain ? kEmpty : pool_.repeat(pool_.cat(pool_.set(e), pool_.cat(pool_.repeat(pool_.set(signs), 0, 1), some)), 0, 1);
+    const ExprId exponent = plain ? kEmpty : pool_.repeat(pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some)), 0, 1);
     switch (s.phase) {
         case Phase::integer:
             {
-                const ExprId fraction = pool_.cat(pool_.set(ByteSet::range('.', '.')), some);
-                ExprId rest = pool_.cat(pool_.repeat(fraction, 0, 1), exponent);
+                const ExprId fraction = pool_.concat(pool_.set(ByteSet::range('.', '.')), some);
+                ExprId rest = pool_.concat(pool_.repeat(fraction, 0, 1), exponent);
                 if (specs_[s.spec].text == NumberText::pointed)  // a fraction, or an exponent without one
-                    rest = pool_.alt({pool_.cat(fraction, exponent), pool_.cat(pool_.set(e), pool_.cat(pool_.repeat(pool_.set(signs), 0, 1), some))});
-                return pool_.cat(digits, rest);
+                    rest = pool_.unite({pool_.concat(fraction, exponent), pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some))});
+                return pool_.concat(digits, rest);
             }
-        case Phase::point: return pool_.cat(some, exponent);
-        default: return pool_.cat(digits, exponent);
+        case Phase::point: return pool_.concat(some, exponent);
+        default: return pool_.concat(digits, exponent);
     }
 }
 
 // Digits (with any zeros in front) of the numbers low..high, neither negative.
-ExprId Numbers::counting_texts(std::int64_t low, std::int64_t high) {
+ExprId NumberLanguage::counting_texts(std::int64_t low, std::int64_t high) {
     auto byte_range = [&](char a, char b) { return pool_.set(ByteSet::range(static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b))); };
     const ExprId digit = byte_range('0', '9');
     std::vector<ExprId> parts;
     auto add = [&](const std::string& head, char from, char to, std::size_t more) {
         ExprId made = pool_.repeat(digit, static_cast<std::uint32_t>(more), static_cast<std::uint32_t>(more));
-        made = pool_.cat(byte_range(from, to), made);
-        for (std::size_t i = head.size(); i-- > 0;) made = pool_.cat(byte_range(head[i], head[i]), made);
+        made = pool_.concat(byte_range(from, to), made);
+        for (std::size_t i = head.size(); i-- > 0;) made = pool_.concat(byte_range(head[i], head[i]), made);
         parts.push_back(made);
     };
     // Numbers of as many digits as `a`, from a to b.
@@ -555,7 +555,7 @@ ExprId Numbers::counting_texts(std::int64_t low, std::int64_t high) {
         }
         if (high >= kFar) {  // without end: all longer ones too
             span(from, std::string(size, '9'));
-            parts.push_back(pool_.cat(byte_range('1', '9'), pool_.repeat(digit, static_cast<std::uint32_t>(size), kInfinite)));
+            parts.push_back(pool_.concat(byte_range('1', '9'), pool_.repeat(digit, static_cast<std::uint32_t>(size), kInfinite)));
             break;
         }
         const std::string last = std::to_string(high);
@@ -563,10 +563,10 @@ ExprId Numbers::counting_texts(std::int64_t low, std::int64_t high) {
         if (size == last.size()) break;
     }
     const ExprId zeros = pool_.repeat(byte_range('0', '0'), 0, kInfinite);
-    return pool_.cat(zeros, pool_.alt(std::move(parts)));
+    return pool_.concat(zeros, pool_.unite(std::move(parts)));
 }
 
-ExprId Numbers::exponent_texts(std::vector<Interval> intervals) {
+ExprId NumberLanguage::exponent_texts(std::vector<Interval> intervals) {
     std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.low < b.low; });
     std::string key;
     for (const Interval& x : intervals) key += std::to_string(std::max(x.low, -kFar)) + ":" + std::to_string(std::min(x.high, kFar)) + ";";
@@ -574,11 +574,11 @@ ExprId Numbers::exponent_texts(std::vector<Interval> intervals) {
     std::vector<ExprId> parts;
     const ExprId plus = pool_.repeat(pool_.set(ByteSet::range('+', '+')), 0, 1), minus = pool_.set(ByteSet::range('-', '-'));
     for (const Interval& x : intervals) {
-        if (x.high >= 0) parts.push_back(pool_.cat(plus, counting_texts(std::max<std::int64_t>(x.low, 0), std::min(x.high, kFar))));
-        if (x.low <= 0) parts.push_back(pool_.cat(minus, counting_texts(std::max<std::int64_t>(-x.high, 0), std::min(-x.low, kFar))));
+        if (x.high >= 0) parts.push_back(pool_.concat(plus, counting_texts(std::max<std::int64_t>(x.low, 0), std::min(x.high, kFar))));
+        if (x.low <= 0) parts.push_back(pool_.concat(minus, counting_texts(std::max<std::int64_t>(-x.high, 0), std::min(-x.low, kFar))));
     }
     pool_.grew(kNodeBytes + key.size());
-    return exponent_ids_[key] = pool_.alt(std::move(parts));
+    return exponent_ids_[key] = pool_.unite(std::move(parts));
 }
 
 }  // namespace guideway

@@ -26,9 +26,9 @@
 
 namespace guideway {
 
-class Numbers {
+class NumberLanguage {
 public:
-    explicit Numbers(ExprPool& pool) : pool_(pool) {}
+    explicit NumberLanguage(ExprPool& pool) : pool_(pool) {}
 
     // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
     ExprId start(const List<Cell>& cells, NumberText text);

@@ -6,28 +6,28 @@ namespace guideway {
 
 namespace {
 
-std::uint32_t greatest(std::uint32_t a, std::uint32_t b) { return a == kInfinite ? b : b == kInfinite ? a : std::max(a, b); }
+std::uint32_t greatest(std::uint32_t a, std::uint32_t b) { return a == kNoLabel ? b : b == kNoLabel ? a : std::max(a, b); }
 
 }  // namespace
 
-Words::Step Words::next(std::uint32_t node, Part part, std::uint8_t byte) const {
+StringTrie::Step StringTrie::next(std::uint32_t node, DecoderState part, std::uint8_t byte) const {
     const CharacterRead made = read_character(spelling(node), part, byte);
     if (made.part == 0) {
         if (made.character > kLastCharacter) return {};
         const Edges all = edges(node);
         const Edge* const at = all.from(made.character);
-        return {at != all.end() && at->first == made.character ? at->second : kNowhere, 0};
+        return {at != all.end() && at->first == made.character ? at->second : kNoEntries, 0};
     }
     bool some = false;
     each_child(node, made.part, [&](std::uint32_t, std::uint32_t) { some = true; });
     return some ? Step{node, made.part} : Step{};
 }
 
-void Words::live(std::uint32_t node, Part part, ByteSet& made) const {
+void StringTrie::live(std::uint32_t node, DecoderState part, ByteSet& made) const {
     each_character(node, part, [&](char32_t c) { put_next(spelling(node), part, c, made); });
 }
 
-std::uint32_t Words::shortest(std::uint32_t node, Part part) const {
+std::uint32_t StringTrie::shortest(std::uint32_t node, DecoderState part) const {
     std::uint32_t least = below(node).shortest;
     if (part == 0) {
         for (std::uint32_t at = node, more = left(node); more > 0; --more, ++at) least = sum(least, bytes_left(spelling(node), 0, character(at)));
@@ -38,15 +38,15 @@ std::uint32_t Words::shortest(std::uint32_t node, Part part) const {
     return least;
 }
 
-std::uint32_t Words::last_label_below(std::uint32_t node, Part part) const {
+std::uint32_t StringTrie::last_label_below(std::uint32_t node, DecoderState part) const {
     const ExprId here = part == 0 ? end(node) : kNone;
-    std::uint32_t made = here != kNone ? pool_.last_label(here, true) : kInfinite;
+    std::uint32_t made = here != kNone ? pool_.last_label(here, true) : kNoLabel;
     each_child(node, part, [&](std::uint32_t child, std::uint32_t) { made = greatest(made, last_label(child)); });
     return made;
 }
 
-std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling spelling) {
-    if (end == kNone && edges.empty()) return kNowhere;
+std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encoding spelling) {
+    if (end == kNone && edges.empty()) return kNoEntries;
     std::uint64_t h = mix(static_cast<std::uint64_t>(spelling), end);
     for (const auto& [c, child] : edges) h = mix(h, std::uint64_t{c} << 32 | child);
     const std::uint32_t known = ids_.find(h, [&](std::uint32_t id) {
@@ -54,7 +54,7 @@ std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling sp
         return n.end == end && n.spelling == static_cast<std::uint8_t>(spelling) && n.count == edges.size() &&
                std::equal(edges.begin(), edges.end(), edges_.begin() + n.first);
     });
-    if (known != IdTable::kMissing) return known;
+    if (known != InternTable::kMissing) return known;
     Node made;
     made.end = end;
     made.ends = end != kNone ? end : below(edges[0].second).ends;
@@ -89,7 +89,7 @@ std::uint32_t Words::intern(ExprId end, std::span<const Edge> edges, Spelling sp
 }
 
 // The first place of a chain of at least one character, kMostChained at most.
-std::uint32_t Words::chained(std::u32string_view characters, std::uint32_t below) {
+std::uint32_t StringTrie::chained(std::u32string_view characters, std::uint32_t below) {
     std::uint64_t h = mix(characters.size(), below);
     for (const char32_t c : characters) h = (h ^ c) * 0x9e3779b97f4a7c15ULL;
     h = mix(h, h >> 32);
@@ -100,7 +100,7 @@ std::uint32_t Words::chained(std::u32string_view characters, std::uint32_t below
             if (character(id + i) != characters[i]) return false;
         return true;
     });
-    if (known != IdTable::kMissing) return known;
+    if (known != InternTable::kMissing) return known;
     const auto id = static_cast<std::uint32_t>(cells_.size());
     for (std::uint32_t i = 0; i < size; ++i) cells_.push_back(kInside | (size - i) << kCharacterBits | characters[i]);
     cells_.push_back(below);
@@ -109,7 +109,7 @@ std::uint32_t Words::chained(std::u32string_view characters, std::uint32_t below
 }
 
 // The edge by the first of these characters, which lead to the node.
-Words::Edge Words::chain(std::u32string_view characters, std::uint32_t below, Spelling spelling) {
+StringTrie::Edge StringTrie::chain(std::u32string_view characters, std::uint32_t below, Encoding spelling) {
     while (characters.size() - 1 > kMostChained) {
         const Edge last{characters[characters.size() - kMostChained - 1], chained(characters.substr(characters.size() - kMostChained), below)};
         below = intern(kNone, {&last, 1}, spelling);
@@ -119,11 +119,11 @@ Words::Edge Words::chain(std::u32string_view characters, std::uint32_t below, Sp
 }
 
 // Along the path of the current text, from sorted ones: a level for each place where texts end or part.
-std::uint32_t Words::make(std::vector<Text> texts, Spelling spelling) {
-    std::erase_if(texts, [](const Text& text) {
+std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
+    std::erase_if(texts, [](const Entry& text) {
         return std::any_of(text.characters.begin(), text.characters.end(), [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLastCharacter; });
     });
-    std::sort(texts.begin(), texts.end(), [](const Text& a, const Text& b) { return a.characters < b.characters; });
+    std::sort(texts.begin(), texts.end(), [](const Entry& a, const Entry& b) { return a.characters < b.characters; });
     struct Level {
         std::size_t depth;
         std::vector<ExprId> ends;
@@ -132,7 +132,7 @@ std::uint32_t Words::make(std::vector<Text> texts, Spelling spelling) {
     std::vector<Level> path(1);
     std::u32string_view current;
     const auto close = [&](const Level& last) {
-        return intern(last.ends.size() == 1 ? last.ends[0] : pool_.alt(last.ends), last.edges, spelling);
+        return intern(last.ends.size() == 1 ? last.ends[0] : pool_.unite(last.ends), last.edges, spelling);
     };
     const auto close_to = [&](std::size_t depth) {
         while (path.back().depth > depth) {
@@ -144,8 +144,8 @@ std::uint32_t Words::make(std::vector<Text> texts, Spelling spelling) {
             path.back().edges.push_back(chain(current.substr(begin, end - begin), closed, spelling));
         }
     };
-    for (const Text& text : texts) {
-        pool_.work().spend(10 * (1 + text.characters.size()));
+    for (const Entry& text : texts) {
+        pool_.fuel().spend(10 * (1 + text.characters.size()));
         const auto apart = std::mismatch(text.characters.begin(), text.characters.end(), current.begin(), current.end()).first;
         close_to(static_cast<std::size_t>(apart - text.characters.begin()));
         current = text.characters;
@@ -157,30 +157,30 @@ std::uint32_t Words::make(std::vector<Text> texts, Spelling spelling) {
 }
 
 // Of an edge: the characters up to the next node, which `at` becomes.
-std::u32string Words::way(const Edge& edge, std::uint32_t& at) const {
+std::u32string StringTrie::way(const Edge& edge, std::uint32_t& at) const {
     std::u32string made{edge.first};
     for (at = edge.second; left(at); at = edges(at).begin()->second) made.push_back(character(at));
     return made;
 }
 
 // Copies the nodes on the way of the text, and shares the rest.
-std::uint32_t Words::plus(std::uint32_t node, const std::u32string& text, ExprId end, Spelling spelling) {
+std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, ExprId end, Encoding spelling) {
     if (std::ranges::any_of(text, [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLastCharacter; })) return node;
     const std::u32string_view all = text;
     std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they are
     std::size_t depth = 0;
     const auto edges_of = [&](const Node& n) {
-        pool_.work().spend(10 + n.count);
+        pool_.fuel().spend(10 + n.count);
         return std::vector<Edge>(edges_.begin() + n.first, edges_.begin() + n.first + n.count);
     };
     const auto edge_of = [&](std::vector<Edge>& edges, std::size_t at) { return std::lower_bound(edges.begin(), edges.end(), Edge{text[at], 0}); };
     const auto rest = [&](std::size_t from) { return chain(all.substr(from), intern(end, {}, spelling), spelling); };
-    std::uint32_t grown = kNowhere;
-    for (std::uint32_t at = node; grown == kNowhere;) {
+    std::uint32_t grown = kNoEntries;
+    for (std::uint32_t at = node; grown == kNoEntries;) {
         const Node n = nodes_[cells_[at]];
         std::vector<Edge> edges = edges_of(n);
         if (depth == text.size()) {
-            grown = intern(n.end == kNone ? end : pool_.alt({n.end, end}), edges, spelling);
+            grown = intern(n.end == kNone ? end : pool_.unite({n.end, end}), edges, spelling);
             break;
         }
         const auto edge = edge_of(edges, depth);
@@ -216,18 +216,18 @@ std::uint32_t Words::plus(std::uint32_t node, const std::u32string& text, ExprId
     return grown;
 }
 
-Words::Text Words::only_text(std::uint32_t node) const {
-    Text made{{}, kNone};
+StringTrie::Entry StringTrie::only_text(std::uint32_t node) const {
+    Entry made{{}, kNone};
     for (; children(node); node = edges(node).begin()->second) made.characters.push_back(edges(node).begin()->first);
     made.end = end(node);
     return made;
 }
 
-std::vector<Words::Text> Words::texts(std::uint32_t node) const {
+std::vector<StringTrie::Entry> StringTrie::texts(std::uint32_t node) const {
     struct Open {
         std::uint32_t node, edge;
     };
-    std::vector<Text> made;
+    std::vector<Entry> made;
     std::vector<Open> path{{node, 0}};
     std::u32string current;
     if (end(node) != kNone) made.push_back({current, end(node)});

@@ -1,6 +1,6 @@
 // Finite sets of texts as tries of characters; each text continues with an expression, its end.
 //
-// For the user: a node of a trie and a `Part` (what was read of a character whose spelling is not over) are a state of
+// For the user: a node of a trie and a `DecoderState` (what was read of a character whose spelling is not over) are a state of
 // an automaton over bytes, as `ExprPool` wants it: `next`, `live`, `shortest`. Nothing is spelled out: a character is
 // decoded as its bytes come, in whichever of its spellings, so a set of names costs as many nodes as it has characters.
 //
@@ -27,47 +27,47 @@
 
 namespace guideway {
 
-class Words {
+class StringTrie {
 public:
     struct Step {  // to a node's child, or on inside a character; or neither
         std::uint32_t node = 0;
-        Part part = 0;
+        DecoderState part = 0;
     };
-    struct Text {
+    struct Entry {
         std::u32string characters;
         ExprId end;
     };
-    static constexpr std::uint32_t kNowhere = 0;  // the node without texts
+    static constexpr std::uint32_t kNoEntries = 0;  // the node without texts
 
-    explicit Words(ExprPool& pool) : pool_(pool) {
+    explicit StringTrie(ExprPool& pool) : pool_(pool) {
         nodes_.push_back({});
         cells_.push_back(0);
     }
 
     // Texts with a surrogate in them are none.
-    std::uint32_t make(std::vector<Text> texts, Spelling spelling);
+    std::uint32_t make(std::vector<Entry> texts, Encoding spelling);
     // `node` is one that these two gave, or kNowhere.
-    std::uint32_t plus(std::uint32_t node, const std::u32string& text, ExprId end, Spelling spelling);
+    std::uint32_t plus(std::uint32_t node, const std::u32string& text, ExprId end, Encoding spelling);
     // All texts, `tail` after each.
-    std::vector<Text> texts(std::uint32_t node) const;
+    std::vector<Entry> texts(std::uint32_t node) const;
 
     // The text of a node that has one.
-    Text only_text(std::uint32_t node) const;
+    Entry only_text(std::uint32_t node) const;
 
     // By a byte of a character; what a text's end takes is not looked at.
-    Step next(std::uint32_t node, Part part, std::uint8_t byte) const;
-    void live(std::uint32_t node, Part part, ByteSet& made) const;
-    std::uint32_t shortest(std::uint32_t node, Part part) const;
+    Step next(std::uint32_t node, DecoderState part, std::uint8_t byte) const;
+    void live(std::uint32_t node, DecoderState part, ByteSet& made) const;
+    std::uint32_t shortest(std::uint32_t node, DecoderState part) const;
 
     ExprId end(std::uint32_t node) const { return left(node) ? kNone : nodes_[cells_[node]].end; }  // kNone: no text ends here
-    Spelling spelling(std::uint32_t node) const { return static_cast<Spelling>(below(node).spelling); }
-    ExprId only_end(std::uint32_t node) const { return below(node).ends; }  // what all its texts end in; kNone: in different ones
+    Encoding spelling(std::uint32_t node) const { return static_cast<Encoding>(below(node).spelling); }
+    ExprId only_tail(std::uint32_t node) const { return below(node).ends; }  // what all its texts end in; kNone: in different ones
     bool is_end(std::uint32_t node) const { return children(node) == 0; }      // nothing but the empty text, and its end
     bool is_plain(std::uint32_t node) const { return below(node).plain; }      // no end holds more than the empty text
     bool ends_spelled(std::uint32_t node) const { return below(node).spelled; }  // all ends are pieces of JSON strings
-    // The greatest label that its texts lead to, kInfinite if there is none; `below`: not counting the empty text.
+    // The greatest label that its texts lead to, kNoLabel if there is none; `below`: not counting the empty text.
     std::uint32_t last_label(std::uint32_t node) const { return below(node).label; }
-    std::uint32_t last_label_below(std::uint32_t node, Part part) const;
+    std::uint32_t last_label_below(std::uint32_t node, DecoderState part) const;
     std::uint32_t children(std::uint32_t node) const { return left(node) ? 1 : nodes_[cells_[node]].count; }
     std::uint32_t count(std::uint32_t node) const { return below(node).texts; }  // of texts
     std::uint32_t characters(std::uint32_t node) const {  // of all its texts, and one for each
@@ -76,12 +76,12 @@ public:
     std::uint16_t depth(std::uint32_t node) const { return below(node).depth; }  // of its ends
     // Calls f(child, bytes of its character's shortest spelling from the part on) for each child that the part may become.
     template <class F>
-    void each_child(std::uint32_t node, Part part, F&& f) const {
+    void each_child(std::uint32_t node, DecoderState part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.second, bytes_left(spelling(node), part, edge.first)); });
     }
     // Calls f(character) for each of these children.
     template <class F>
-    void each_character(std::uint32_t node, Part part, F&& f) const {
+    void each_character(std::uint32_t node, DecoderState part, F&& f) const {
         each_edge(node, part, [&](const Edge& edge) { f(edge.first); });
     }
     // Calls f(character) for each edge below the node.
@@ -130,7 +130,7 @@ private:
         std::uint16_t depth = 0;
         std::uint8_t spelling = 0;
         bool plain = true, spelled = true;
-        std::uint32_t label = kInfinite;
+        std::uint32_t label = kNoLabel;
     };
 
     class Edges {  // of a node; or the one of a place in a chain
@@ -168,25 +168,25 @@ private:
         return Edges(std::span(edges_).subspan(node.first, node.count));
     }
     template <class F>
-    void each_edge(std::uint32_t node, Part part, F&& f) const {
+    void each_edge(std::uint32_t node, DecoderState part, F&& f) const {
         std::pair<char32_t, char32_t> spans[2];
-        const Spelling how = spelling(node);
+        const Encoding how = spelling(node);
         const unsigned count = spans_of(how, part, spans);
         const Edges all = edges(node);
         for (unsigned i = 0; i < count; ++i)
             for (const Edge* at = all.from(spans[i].first); at != all.end() && at->first <= spans[i].second; ++at)
                 if (part == 0 || fits(how, part, at->first)) f(*at);
     }
-    std::uint32_t intern(ExprId end, std::span<const Edge> edges, Spelling spelling);
-    Edge chain(std::u32string_view characters, std::uint32_t below, Spelling spelling);
+    std::uint32_t intern(ExprId end, std::span<const Edge> edges, Encoding spelling);
+    Edge chain(std::u32string_view characters, std::uint32_t below, Encoding spelling);
     std::uint32_t chained(std::u32string_view characters, std::uint32_t below);
     std::u32string way(const Edge& edge, std::uint32_t& at) const;
 
     ExprPool& pool_;
-    Blocks<Node> nodes_;
+    SegmentedVector<Node> nodes_;
     std::vector<Edge> edges_;
-    Blocks<std::uint32_t, 10> cells_;
-    IdTable ids_, chain_ids_;
+    SegmentedVector<std::uint32_t, 10> cells_;
+    InternTable ids_, chain_ids_;
 };
 
 }  // namespace guideway

@@ -23,10 +23,10 @@ std::uint32_t Substrings::bytes_of(const Source& source, char32_t c) {
     return least;
 }
 
-void Substrings::fill(Source& source, const Text& text, Work& work) {
+void Substrings::fill(Source& source, const Text& text, Fuel& fuel) {
     std::size_t size = text.characters.size();
     while (size > 0 && !(text.flags[size] & kEnds)) --size;
-    work.spend(kCharacterWork * (text.characters.size() + 1));
+    fuel.spend(kCharacterWork * (text.characters.size() + 1));
     source.text = text.characters.substr(0, size);
     source.text.shrink_to_fit();
     source.length = text.characters.size();
@@ -53,7 +53,7 @@ void Substrings::fill(Source& source, const Text& text, Work& work) {
         if (const char32_t c = source.text[source.beginnings[k]]; source.firsts.empty() || source.firsts.back().first != c) source.firsts.emplace_back(c, k);
 }
 
-bool Substrings::same(const Source& source, const Text& text, Spelling spelling) {
+bool Substrings::same(const Source& source, const Text& text, Encoding spelling) {
     if (source.spelling != spelling || source.empty != text.empty || source.length != text.characters.size() || source.variants != text.variants) return false;
     const std::size_t size = source.text.size();
     if (text.characters.compare(0, size, source.text) != 0) return false;
@@ -65,7 +65,7 @@ bool Substrings::same(const Source& source, const Text& text, Spelling spelling)
            std::all_of(source.beginnings.begin(), source.beginnings.end(), [&](std::uint32_t place) { return begins(text.flags[place]); });
 }
 
-std::uint32_t Substrings::make(Text&& text, Spelling spelling) {
+std::uint32_t Substrings::make(Text&& text, Encoding spelling) {
     std::uint64_t hash = mix(static_cast<std::uint64_t>(spelling), text.characters.size());
     for (const char32_t c : text.characters) hash = (hash ^ c) * 0x9e3779b97f4a7c15ULL;
     for (const std::uint8_t f : text.flags) hash = (hash ^ f) * 0x9e3779b97f4a7c15ULL;
@@ -73,7 +73,7 @@ std::uint32_t Substrings::make(Text&& text, Spelling spelling) {
     while (number < sources_.size() && !(sources_[number].hash == hash && same(sources_[number], text, spelling))) ++number;
     if (number == sources_.size()) {
         Source made{spelling, {}, {}, {}, {}, {}, {}, hash, 0, false};
-        fill(made, text, work_);
+        fill(made, text, fuel_);
         sources_.push_back(std::move(made));
     }
     const auto count = static_cast<std::uint32_t>(sources_[number].beginnings.size());
@@ -84,7 +84,7 @@ std::uint32_t Substrings::intern(const Interval& at) {
     if (nowhere(at)) return kNowhere;
     const std::uint64_t h = mix(mix(mix(at.source, at.low), at.high), at.depth);
     std::uint32_t id = ids_.find(h, [&](std::uint32_t known) { return states_[known] == at; });
-    if (id != IdTable::kMissing) return id;
+    if (id != InternTable::kMissing) return id;
     id = static_cast<std::uint32_t>(states_.size());
     states_.push_back(at);
     ids_.add(h, id);
@@ -169,8 +169,8 @@ bool Substrings::each_written(const Interval& at, char32_t first, char32_t last,
     return false;
 }
 
-std::pair<Substrings::Interval, Part> Substrings::next(const Interval& at, Part part, std::uint8_t byte) const {
-    const Spelling how = source_of(at).spelling;
+std::pair<Substrings::Interval, DecoderState> Substrings::next(const Interval& at, DecoderState part, std::uint8_t byte) const {
+    const Encoding how = source_of(at).spelling;
     const CharacterRead made = read_character(how, part, byte);
     if (made.part == 0) return {made.character > kLastCharacter ? Interval{} : after(at, made.character), 0};
     std::pair<char32_t, char32_t> spans[2];
@@ -180,13 +180,13 @@ std::pair<Substrings::Interval, Part> Substrings::next(const Interval& at, Part 
     return {{}, 0};
 }
 
-std::pair<std::uint32_t, Part> Substrings::next(std::uint32_t state, Part part, std::uint8_t byte) {
+std::pair<std::uint32_t, DecoderState> Substrings::next(std::uint32_t state, DecoderState part, std::uint8_t byte) {
     const auto [at, made] = next(states_[state], part, byte);
     return {made ? state : intern(at), made};
 }
 
-void Substrings::live(const Interval& at, Part part, ByteSet& made) const {
-    const Spelling how = source_of(at).spelling;
+void Substrings::live(const Interval& at, DecoderState part, ByteSet& made) const {
+    const Encoding how = source_of(at).spelling;
     std::pair<char32_t, char32_t> spans[2];
     const unsigned count = spans_of(how, part, spans);
     for (unsigned i = 0; i < count; ++i)
@@ -196,7 +196,7 @@ void Substrings::live(const Interval& at, Part part, ByteSet& made) const {
         });
 }
 
-void Substrings::live(std::uint32_t state, Part part, ByteSet& made) const { live(states_[state], part, made); }
+void Substrings::live(std::uint32_t state, DecoderState part, ByteSet& made) const { live(states_[state], part, made); }
 
 // Whether a beginning ends here. All that go on by the same character end, or none: so a few are looked at.
 bool Substrings::ends(const Interval& at) const {
@@ -228,7 +228,7 @@ std::uint32_t Substrings::cheapest(const Source& source, const Interval& start) 
     for (std::size_t i = 0; i < open.size(); ++i) {
         const auto [at, cost] = open[i];
         if (cost >= best) continue;
-        work_.spend(1 + std::min(at.high - at.low, kScanned) / 8);
+        fuel_.spend(1 + std::min(at.high - at.low, kScanned) / 8);
         if (at.high - at.low <= kScanned && at.depth > 0) {
             for (std::uint32_t k = at.low; k < at.high; ++k) best = std::min(best, sum(cost, source.cost[source.beginnings[k] + at.depth]));
             continue;
@@ -248,7 +248,7 @@ std::uint32_t Substrings::cheapest(const Source& source, const Interval& start) 
     return best;
 }
 
-std::uint32_t Substrings::shortest(std::uint32_t state, Part part) const {
+std::uint32_t Substrings::shortest(std::uint32_t state, DecoderState part) const {
     const Interval at = states_[state];
     const Source& source = source_of(at);
     if (part == 0) return at.high == 0 ? source.cost[at.low] : cheapest(source, at);

@@ -30,7 +30,7 @@ namespace guideway {
 // Flags of the characters of a text: a substring may begin there, or end before it.
 inline constexpr std::uint32_t kBegins = 1, kEnds = 2;
 
-class Work;
+class Fuel;
 
 class Substrings {
 public:
@@ -47,29 +47,29 @@ public:
         bool operator==(const Interval&) const = default;
     };
 
-    explicit Substrings(Work& work) : work_(work) { states_.push_back({}); }
+    explicit Substrings(Fuel& fuel) : fuel_(fuel) { states_.push_back({}); }
 
     // kNowhere: there are none.
-    std::uint32_t make(Text&& text, Spelling spelling);
+    std::uint32_t make(Text&& text, Encoding spelling);
     // By a byte of a character.
-    std::pair<std::uint32_t, Part> next(std::uint32_t state, Part part, std::uint8_t byte);
-    void live(std::uint32_t state, Part part, ByteSet& made) const;
+    std::pair<std::uint32_t, DecoderState> next(std::uint32_t state, DecoderState part, std::uint8_t byte);
+    void live(std::uint32_t state, DecoderState part, ByteSet& made) const;
     // Bytes of the shortest completion.
-    std::uint32_t shortest(std::uint32_t state, Part part) const;
+    std::uint32_t shortest(std::uint32_t state, DecoderState part) const;
     bool ends(std::uint32_t state) const;
-    Spelling spelling(std::uint32_t state) const { return source_of(states_[state]).spelling; }
+    Encoding spelling(std::uint32_t state) const { return source_of(states_[state]).spelling; }
     std::size_t bytes() const;
 
     // The same without states, for walks. An interval without beginnings, and not alone, is nowhere.
     const Interval& interval(std::uint32_t state) const { return states_[state]; }
     static bool nowhere(const Interval& at) { return at.high == 0 && at.depth == 0; }
-    std::pair<Interval, Part> next(const Interval& at, Part part, std::uint8_t byte) const;
-    void live(const Interval& at, Part part, ByteSet& made) const;
+    std::pair<Interval, DecoderState> next(const Interval& at, DecoderState part, std::uint8_t byte) const;
+    void live(const Interval& at, DecoderState part, ByteSet& made) const;
     bool ends(const Interval& at) const;
 
 private:
     struct Source {
-        Spelling spelling;
+        Encoding spelling;
         std::u32string text;  // up to its last end
         std::vector<std::uint32_t> cost;      // bytes from a place to the next end; 0: one may end there
         std::vector<std::uint32_t> beginnings;  // in order
@@ -89,8 +89,8 @@ private:
         return place < source.text.size() ? static_cast<std::uint32_t>(source.text[place]) + 1 : 0;
     }
     static Interval alone(std::uint32_t source, std::uint32_t place) { return {source, place, 0, 1}; }
-    static bool same(const Source& source, const Text& text, Spelling spelling);
-    static void fill(Source& source, const Text& text, Work& work);
+    static bool same(const Source& source, const Text& text, Encoding spelling);
+    static void fill(Source& source, const Text& text, Fuel& fuel);
     std::pair<std::uint32_t, std::uint32_t> narrowed(const Source& source, const Interval& at, char32_t first, char32_t last) const;
     Interval after(const Interval& at, char32_t c) const;
     // Calls f(character of the text) for those in a span that come next, until it returns true.
@@ -102,10 +102,10 @@ private:
     std::uint32_t cheapest(const Source& source, const Interval& at) const;
     static std::uint32_t bytes_of(const Source& source, char32_t c);
 
-    Work& work_;
+    Fuel& fuel_;
     std::deque<Source> sources_;
-    Blocks<Interval> states_;
-    IdTable ids_;
+    SegmentedVector<Interval> states_;
+    InternTable ids_;
 };
 
 }  // namespace guideway

@@ -28,7 +28,7 @@ public:
         rest.insert(rest.end(), texts.begin(), texts.end());
         return expr(11, spelling, rest);
     }
-    std::uint32_t cat(Words ids) { return list(2, ids); }
+    std::uint32_t concat(Words ids) { return list(2, ids); }
     std::uint32_t either(Words ids) { return list(3, ids); }
     std::uint32_t both(Words ids) { return list(4, ids); }
     std::uint32_t without(std::uint32_t id) {
@@ -46,7 +46,7 @@ public:
         exprs_.insert(exprs_.end(), {10u, token});
         return n_exprs_++;
     }
-    std::uint32_t quoted(std::uint32_t id) { return cat({literal("\""), spelled(id, 1), literal("\"")}); }
+    std::uint32_t quoted(std::uint32_t id) { return concat({literal("\""), spelled(id, 1), literal("\"")}); }
 
     std::uint32_t node(Words words) {
         nodes_.insert(nodes_.end(), words.begin(), words.end());
@@ -102,7 +102,7 @@ inline Words letters(bool split) {
     Writer w;
     const std::uint32_t head = w.repeat(w.chars({'a', 'b'}), 1, 3), tail = w.repeat(w.chars({'b', 'c'}), 0, 0xffffffff);
     if (!split) {
-        w.node({0, w.cat({head, tail})});
+        w.node({0, w.concat({head, tail})});
         return w.program(0);
     }
     w.node({0, head});
@@ -118,11 +118,11 @@ inline Words counted(unsigned kind) {
     const std::uint32_t any = w.chars({0, 0x10ffff}), letters = w.chars({'a', 'c', 0xe9, 0xe9});
     std::uint32_t made = 0;
     if (kind == 0) made = w.quoted(w.repeat(any, 0, 7));
-    else if (kind == 1) made = w.cat({w.repeat(letters, 2, 40), w.literal("x")});
-    else if (kind == 2) made = w.repeat(w.cat({w.repeat(letters, 1, 0xffffffff), w.literal(" ")}), 0, 9);
-    else if (kind == 3) made = w.cat({w.repeat(any, 30, 90), w.literal("!")});
+    else if (kind == 1) made = w.concat({w.repeat(letters, 2, 40), w.literal("x")});
+    else if (kind == 2) made = w.repeat(w.concat({w.repeat(letters, 1, 0xffffffff), w.literal(" ")}), 0, 9);
+    else if (kind == 3) made = w.concat({w.repeat(any, 30, 90), w.literal("!")});
     else if (kind == 5) made = w.quoted(w.repeat(w.chars({'"', '"', 'a', 'b'}), 1, 20));  // in few characters
-    else if (kind == 6) made = w.cat({w.repeat(w.cat({w.quoted(w.repeat(w.chars({'a', 'c'}), 0, 3)), w.literal(",")}), 0, 0xffffffff), w.quoted(w.literal("ab"))});
+    else if (kind == 6) made = w.concat({w.repeat(w.concat({w.quoted(w.repeat(w.chars({'a', 'c'}), 0, 3)), w.literal(",")}), 0, 0xffffffff), w.quoted(w.literal("ab"))});
     else {
         const std::uint32_t all = w.repeat(any, 0, 0xffffffff);
         made = w.quoted(w.both({all, w.without(w.either({w.literal("kids"), w.literal("ab"), w.literal("abc"), w.literal("\n")}))}));
@@ -190,7 +190,7 @@ inline Words calls(unsigned kind) {
         w.node({0, w.literal("c")});
     } else {
         w.node({2, 2, 1, 2});
-        w.node({0, w.cat({})});
+        w.node({0, w.concat({})});
         w.node({1, 4, 3, 0, 4, 0});
         for (const char* text : {"[", "]"}) w.node({0, w.literal(text)});
     }
@@ -204,14 +204,14 @@ inline constexpr std::uint32_t kSpecial = 257;  // its id in tokens()
 inline Words special(unsigned kind) {
     Writer w;
     const std::uint32_t letters = w.repeat(w.chars({'a', 'c'}), 0, 3);
-    if (kind == 0) w.node({0, w.cat({letters, w.special(kSpecialName), w.either({w.literal("b"), w.special(kSpecial)}), letters})});
+    if (kind == 0) w.node({0, w.concat({letters, w.special(kSpecialName), w.either({w.literal("b"), w.special(kSpecial)}), letters})});
     else if (kind == 1) {
         w.node({2, 2, 1, 2});
-        w.node({0, w.cat({letters, w.literal("b")})});
+        w.node({0, w.concat({letters, w.literal("b")})});
         w.node({1, 4, 3, 0, 4, 0});
         w.node({0, w.special(kSpecial)});
         w.node({0, w.either({w.special(kSpecialName), w.literal("]")})});
-    } else w.node({0, w.cat({w.special("<|none|>"), letters})});
+    } else w.node({0, w.concat({w.special("<|none|>"), letters})});
     return w.program(0);
 }
 
@@ -219,8 +219,8 @@ inline Words special(unsigned kind) {
 inline Words bare(bool ordered) {
     Writer w;
     const std::uint32_t letters = w.repeat(w.chars({'a', 'b'}), 0, 0xffffffff);
-    const std::uint32_t open = w.cat({w.literal("n"), letters}), split = w.cat({w.literal("kid"), w.repeat(w.literal("s"), 0, 1)});
-    const std::uint32_t quoted = w.cat({w.literal("\""), w.literal("ab"), w.literal("\""), w.repeat(w.literal("c"), 0, 2)});
+    const std::uint32_t open = w.concat({w.literal("n"), letters}), split = w.concat({w.literal("kid"), w.repeat(w.literal("s"), 0, 1)});
+    const std::uint32_t quoted = w.concat({w.literal("\""), w.literal("ab"), w.literal("\""), w.repeat(w.literal("c"), 0, 2)});
     Words object{3};
     for (std::uint32_t word : Writer::marks(!ordered, "{", "}")) object.push_back(word);
     add(object, {ordered, 0, ~0u, 0, 0, 0, 3, open, 1, 1, 0, 1, split, 0, 1, 0, 1, quoted, 0, 1, 0, 1, 0});

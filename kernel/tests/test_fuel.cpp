@@ -26,7 +26,7 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes = 64 << 20) 
 template <class F>
 auto persist(Store& store, F&& call) {
     for (std::uint64_t allowed = 16;; allowed += 1 + allowed / 8) {
-        store.pool.work().allow(allowed);
+        store.pool.fuel().allow(allowed);
         try {
             return call();
         } catch (const Error& error) {
@@ -85,7 +85,7 @@ void counts_under_complements() {
 void batches() {
     const auto small = vocabulary();
     const auto automaton = Automaton::compile(small, programs::counted(4));
-    small->store()->runs.clear();  // what compiling found out ahead
+    small->store()->engine.clear();  // what compiling found out ahead
     Matcher one(automaton), two(automaton);
     const std::vector<std::int64_t> tokens{1 + '"', 1 + '"'};
     Row rows(2 * automaton->vocabulary().words());
@@ -104,7 +104,7 @@ void batches() {
 }
 
 void allowances() {
-    Work work(100);
+    Fuel work(100);
     bool cut = false;
     work.within(30, [&] { work.spend(30); });
     CHECK(work.left() == 70);

@@ -122,8 +122,8 @@ void take_turns() {
     CHECK(clock.enter() >= 0.0 && !clock.enter());
 }
 
-template <class Call>
-bool refused(Call call) {
+template <class FrameSummary>
+bool refused(FrameSummary call) {
     try {
         call();
     } catch (const Error& error) {

@@ -33,7 +33,7 @@ bool bit(const Row& row, std::uint32_t t) { return row[t >> 5] >> (t & 31) & 1; 
 void walk(const programs::Words& program, unsigned seed) {
     const auto automaton = Automaton::compile(vocabulary(64 << 20), program), forgetful = Automaton::compile(vocabulary(0), program);
     const Shortcuts closed{false, false, false};
-    Matcher matcher(automaton), twin(forgetful), speller(automaton), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, closed), program));
+    Matcher matcher(automaton), twin(forgetful), encoder(automaton), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, closed), program));
     const Vocabulary& v = automaton->vocabulary();
     std::mt19937 random(seed);
     Row row(v.words()), other(v.words());
@@ -43,7 +43,7 @@ void walk(const programs::Words& program, unsigned seed) {
         CHECK(row == other);
         plodder.fill_mask(other);
         CHECK(row == other);
-        speller.fill_mask(other);  // took the same text byte by byte
+        encoder.fill_mask(other);  // took the same text byte by byte
         CHECK(row == other);
         std::vector<std::uint32_t> legal;
         for (std::uint32_t t = 0; t < v.size(); ++t) {
@@ -60,9 +60,9 @@ void walk(const programs::Words& program, unsigned seed) {
         matcher.advance(chosen);
         twin.advance(chosen);
         plodder.advance(chosen);
-        if (v.is_eos(chosen) || v.is_special(chosen)) speller.advance(chosen);
+        if (v.is_eos(chosen) || v.is_special(chosen)) encoder.advance(chosen);
         else
-            for (const char byte : v.token(chosen)) speller.advance(1 + static_cast<std::uint8_t>(byte));
+            for (const char byte : v.token(chosen)) encoder.advance(1 + static_cast<std::uint8_t>(byte));
         matcher.rollback(1);
         matcher.fill_mask(other);
         CHECK(row == other);
@@ -119,7 +119,7 @@ void errors() {
 // Empty parts cost no stack, however many there are.
 void empty_parts() {
     programs::Writer w;
-    w.node({0, w.cat({})});
+    w.node({0, w.concat({})});
     w.node({0, w.literal("a")});
     constexpr std::uint32_t kParts = 300'000;
     programs::Words sequence{1, kParts};

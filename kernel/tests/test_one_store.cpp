@@ -46,16 +46,16 @@ ProgramWords strings(const std::vector<std::uint32_t>& one, bool first, std::uin
     for (std::uint32_t word : programs::Writer::marks(false, "[", "]")) array.push_back(word);
     for (std::uint32_t word : {0u, 3u, 0u, 0u, 0u, 1u, 0u, 1u}) array.push_back(word);
     w.node(array);
-    w.node({0, w.quoted(first ? w.cat({w.chars({'a', 'z'}), letters}) : letters)});
+    w.node({0, w.quoted(first ? w.concat({w.chars({'a', 'z'}), letters}) : letters)});
     return w.program(0);
 }
 
 // Two leaves: this many printable characters, a letter and perhaps digits; then letters and a dot.
 ProgramWords leaves(std::uint32_t count) {
     programs::Writer w;
-    const std::uint32_t more = w.repeat(w.cat({w.chars({'0', '9'}), w.literal("!")}), 0, kNoEnd);
-    w.node({0, w.cat({w.repeat(w.chars({' ', '~'}), count, count), w.chars({'a', 'z'}), more})});
-    w.node({0, w.cat({w.repeat(w.chars({'a', 'z'}), 0, kNoEnd), w.literal(".")})});
+    const std::uint32_t more = w.repeat(w.concat({w.chars({'0', '9'}), w.literal("!")}), 0, kNoEnd);
+    w.node({0, w.concat({w.repeat(w.chars({' ', '~'}), count, count), w.chars({'a', 'z'}), more})});
+    w.node({0, w.concat({w.repeat(w.chars({'a', 'z'}), 0, kNoEnd), w.literal(".")})});
     w.node({1, 2, 0, 1});
     return w.program(2);
 }

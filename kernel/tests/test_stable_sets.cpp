@@ -37,11 +37,11 @@ ProgramWords runs(std::mt19937& chance) {
     const std::uint32_t any = w.repeat(w.chars({0, 0x10ffff}), 0, kInfinite), length = 1 + static_cast<std::uint32_t>(chance() % 30);
     const std::vector<std::uint32_t> classes[] = {{'0', '9', 'a', 'f'}, {'a', 'z'}, {' ', '~'}, {'a', 'z', 0x80, 0xfff}, {'0', 'z', 0x80, 0x65e5, 0x65e7, 0x10ffff}};
     const std::uint32_t run = w.repeat(w.chars(classes[chance() % 5]), length, chance() % 2 ? length : kInfinite);
-    std::uint32_t made = w.cat({any, run, any});
-    if (chance() % 3 == 0) made = w.cat({run, any});
+    std::uint32_t made = w.concat({any, run, any});
+    if (chance() % 3 == 0) made = w.concat({run, any});
     if (chance() % 3 == 0) made = w.repeat(w.chars(classes[chance() % 5]), 1, length);
     if (chance() % 2) made = w.without(made);
-    const std::uint32_t spelling = 1 + static_cast<std::uint32_t>(chance() % 2), root = w.cat({w.literal("\""), w.spelled(made, spelling), w.literal("\"")});
+    const std::uint32_t spelling = 1 + static_cast<std::uint32_t>(chance() % 2), root = w.concat({w.literal("\""), w.spelled(made, spelling), w.literal("\"")});
     return w.program(w.node({0, root}));
 }
 
@@ -51,7 +51,7 @@ ProgramWords counted(std::mt19937& chance) {
     const std::vector<std::uint32_t> classes[] = {{0x4e00, 0x9fa5}, {0x80, 0xffff}, {'a', 'z', 0x400, 0x4ff}, {0, 0x4dff, 0xa000, 0x10ffff}, {0x65e5, 0x65e5}};
     const std::uint32_t minimums[] = {0, 0, 1, 3, 20}, least = minimums[chance() % 5];
     const auto some = [&](std::uint32_t minimum) { return w.repeat(w.chars(classes[chance() % 5]), minimum, chance() % 2 ? kInfinite : minimum + 12); };
-    return w.program(w.node({0, w.cat({some(least), some(static_cast<std::uint32_t>(chance() % 2)), w.chars(classes[chance() % 5])})}));
+    return w.program(w.node({0, w.concat({some(least), some(static_cast<std::uint32_t>(chance() % 2)), w.chars(classes[chance() % 5])})}));
 }
 
 void compare(std::mt19937& chance, const std::vector<std::string>& all, const ProgramWords& program) {
@@ -82,59 +82,59 @@ void compare(std::mt19937& chance, const std::vector<std::string>& all, const Pr
 void test_promises(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     ExprPool pool;
-    Speller& speller = pool.speller();
-    const ExprId any = speller.universe(Spelling::text), x = speller.characters({{'x', 'x'}}, Spelling::text);
-    const ExprId e = pool.both({any, pool.negate(pool.cat(any, pool.cat(pool.repeat(x, 12, 12), any)))});
-    Closures closures(pool, vocabulary.subtrees());
-    CHECK(closures.find(e).loops == nullptr);
-    closures.look_around(e);
-    CHECK(closures.find(e).loops && closures.find(e).characters == 11);
-    CHECK(closures.find(pool.next(e, 'x')).characters == 10);
-    CHECK(closures.find(e).nullable);
-    // A state that another's closure holds, without the character that it may not take, keeps its own, or reaches it.
+    Encoder& encoder = pool.encoder();
+    const ExprId any = encoder.universe(Encoding::text), x = encoder.characters({{'x', 'x'}}, Encoding::text);
+    const ExprId e = pool.intersect({any, pool.complement(pool.concat(any, pool.concat(pool.repeat(x, 12, 12), any)))});
+    StableSets stable(pool, vocabulary.subtrees());
+    CHECK(stable.find(e).loops == nullptr);
+    stable.look_around(e);
+    CHECK(stable.find(e).loops && stable.find(e).characters == 11);
+    CHECK(stable.find(pool.derivative(e, 'x')).characters == 10);
+    CHECK(stable.find(e).nullable);
+    // A state that another's stable set holds, without the character that it may not take, keeps its own, or reaches it.
     ExprId last = e;
-    for (int i = 0; i < 11; ++i) last = pool.next(last, 'x');
-    CHECK(pool.next(last, 'x') == kNone);
-    const auto holds_x = [](const Closures::Found& found) { return found.loops && (found.loops->ascii[1] >> ('x' - 64) & 1); };
-    Closures later(pool, vocabulary.subtrees());
+    for (int i = 0; i < 11; ++i) last = pool.derivative(last, 'x');
+    CHECK(pool.derivative(last, 'x') == kNone);
+    const auto holds_x = [](const StableSets::Found& found) { return found.loops && (found.loops->ascii[1] >> ('x' - 64) & 1); };
+    StableSets later(pool, vocabulary.subtrees());
     later.look_around(last);
-    CHECK(later.find(last).characters == Closures::kForever && later.find(e).characters == Closures::kForever && !holds_x(later.find(e)));
+    CHECK(later.find(last).characters == StableSets::kForever && later.find(e).characters == StableSets::kForever && !holds_x(later.find(e)));
     later.look_wider(e);
-    closures.look_wider(last);
-    for (const Closures* made : {&later, &closures}) CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
+    stable.look_wider(last);
+    for (const StableSets* made : {&later, &stable}) CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
 }
 
 // A state of which it takes long to see what lives on is in none, and no error says so.
 void test_hard_ones(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
     ExprPool pool(ExprLimits{.max_search = 500});
-    Speller& speller = pool.speller();
+    Encoder& encoder = pool.encoder();
     const auto but = [&](char32_t c) {  // any text in which this is so far from the end
-        const ExprId any = speller.universe(Spelling::text);
-        return pool.cat(any, pool.cat(speller.characters({{c, c}}, Spelling::text), pool.repeat(speller.characters({{0, 0x10ffff}}, Spelling::text), 12, 12)));
+        const ExprId any = encoder.universe(Encoding::text);
+        return pool.concat(any, pool.concat(encoder.characters({{c, c}}, Encoding::text), pool.repeat(encoder.characters({{0, 0x10ffff}}, Encoding::text), 12, 12)));
     };
-    const ExprId e = pool.both({but('a'), but('b'), pool.negate(but('c'))});
-    CHECK_THROWS(pool.alive(pool.next(e, 'a')), Error);
-    Closures closures(pool, vocabulary.subtrees());
-    closures.look_around(e);
-    CHECK(closures.find(e).loops == nullptr);
-    CHECK_THROWS(pool.alive(pool.next(e, 'a')), Error);  // the limit is the old one again
+    const ExprId e = pool.intersect({but('a'), but('b'), pool.complement(but('c'))});
+    CHECK_THROWS(pool.is_nonempty(pool.derivative(e, 'a')), Error);
+    StableSets stable(pool, vocabulary.subtrees());
+    stable.look_around(e);
+    CHECK(stable.find(e).loops == nullptr);
+    CHECK_THROWS(pool.is_nonempty(pool.derivative(e, 'a')), Error);  // the limit is the old one again
 }
 
 // This many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.
 void test_chains(const std::vector<std::string>& all) {
     const Vocabulary vocabulary(all, {0}, {0});
-    const Trie& trie = vocabulary.trie();
+    const TokenTrie& trie = vocabulary.trie();
     ExprPool pool;
-    const ExprId letter = pool.speller().characters({{'a', 'z'}, {0xe0, 0xff}}, Spelling::text);
-    ExprId e = pool.cat(pool.set(ByteSet::range('-', '-')), pool.repeat(letter, 5, 5));
-    for (int i = 0; i < 3; ++i) e = pool.cat(letter, e);
+    const ExprId letter = pool.encoder().characters({{'a', 'z'}, {0xe0, 0xff}}, Encoding::text);
+    ExprId e = pool.concat(pool.set(ByteSet::range('-', '-')), pool.repeat(letter, 5, 5));
+    for (int i = 0; i < 3; ++i) e = pool.concat(letter, e);
     LoopMemo loops;
-    const LoopMemo::Chain* chain = loops.chain(pool, vocabulary.subtrees(), e);
-    CHECK(chain && chain->characters == 3 && !chain->nullable);
-    CHECK(chain && chain->loops.ascii[0] == 0 && chain->loops.ascii[1] == 0x07fffffe00000000);
-    CHECK(loops.chain(pool, vocabulary.subtrees(), pool.set(ByteSet::range('0', '9'))) == nullptr);
-    WalkStates states(64);
+    const LoopMemo::ClassSequence* sequence = loops.class_sequence(pool, vocabulary.subtrees(), e);
+    CHECK(sequence && sequence->characters == 3 && !sequence->nullable);
+    CHECK(sequence && sequence->loops.ascii[0] == 0 && sequence->loops.ascii[1] == 0x07fffffe00000000);
+    CHECK(loops.class_sequence(pool, vocabulary.subtrees(), pool.set(ByteSet::range('0', '9'))) == nullptr);
+    DfaTable states(64);
     LeafWalk walks[2];  // of what is reached, a letter begun needs most: a byte of it, two letters, the dash, five letters
     for (LeafWalk& walk : walks) {
         walk.measures = true;
@@ -147,7 +147,7 @@ void test_chains(const std::vector<std::string>& all) {
 void test_inside_characters() {
     const std::vector<std::string> all{"", "a", "\xe6\x97\xa5", "\xe6\x97\xa6!", "\xe6\x97", "\xf0\x9f\x98\x80-", "\xc3\xa9", "\xc3", "\xc4", "\xc5\x80", "\xc5x"};
     const Vocabulary vocabulary(all, {0}, {0});
-    const Trie& trie = vocabulary.trie();
+    const TokenTrie& trie = vocabulary.trie();
     const auto node = [&](std::string_view bytes) {
         std::uint32_t at = 0;
         for (const char b : bytes) at = trie.child(at, static_cast<std::uint8_t>(b));
@@ -157,7 +157,7 @@ void test_inside_characters() {
     CHECK(left("\xe6") == 2 && left("\xe6\x97") == 1 && left("\xe6\x97\xa6") == 0);
     CHECK(left("\xf0") == 3 && left("\xf0\x9f") == 2 && left("\xf0\x9f\x98") == 1);
     CHECK(left("a") == 0 && left("\xc3") == 1 && left("\xc4") == 0 && left("\xc5") == 0);
-    Loops dashes;
+    SelfLoops dashes;
     dashes.ascii[0] = std::uint64_t{1} << '-';
     const auto loop = [&](std::string_view bytes) { return vocabulary.subtrees().loop_behind(node(bytes), dashes, {}); };
     CHECK(!vocabulary.subtrees().loop(node("\xf0"), dashes, {}));  // for a state that is inside the character

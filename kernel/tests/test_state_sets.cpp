@@ -1,4 +1,4 @@
-// Fronts and the pieces of memory that tables are in.
+// State sets and the pieces of memory that tables are in.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -31,14 +31,14 @@ bool keeps_apart(unsigned seed) {
     auto give = [&](std::size_t i) {
         const Taken gone = taken[i];
         for (std::size_t k = 0; k < gone.bytes; ++k) whole &= gone.at[k] == gone.mark;
-        give_piece(gone.at, gone.bytes);
+        free_block(gone.at, gone.bytes);
         taken[i] = taken.back();
         taken.pop_back();
     };
     for (int turn = 0; turn < 600; ++turn) {
         if (!taken.empty() && chance() % 5 < 2) give(chance() % taken.size());
         const std::size_t bytes = turn % 3 ? sizes[chance() % (turn % 50 ? 8 : 10)] : 1000 + chance() % 60000;
-        auto* const at = static_cast<unsigned char*>(take_piece(bytes));
+        auto* const at = static_cast<unsigned char*>(allocate_block(bytes));
         taken.push_back({at, bytes, static_cast<unsigned char>(chance())});
         std::memset(at, taken.back().mark, bytes);
     }
@@ -47,7 +47,7 @@ bool keeps_apart(unsigned seed) {
 }
 
 void check_piece_arrays() {
-    Piece<std::uint32_t> none, some(300);
+    ArenaBlock<std::uint32_t> none, some(300);
     CHECK(!none && none.empty() && some && some.size() == 300);
     bool zero = true;
     for (const std::uint32_t one : some) zero &= one == 0;
@@ -56,48 +56,48 @@ void check_piece_arrays() {
     none = std::move(some);
     CHECK(none[7] == 7 && none.size() == 300);
     const std::vector<std::uint32_t> given{1, 2, 3};
-    CHECK(std::ranges::equal(Piece<std::uint32_t>(std::span(given)), given));
-    PieceVector<std::uint32_t> grown;
+    CHECK(std::ranges::equal(ArenaBlock<std::uint32_t>(std::span(given)), given));
+    ArenaVector<std::uint32_t> grown;
     for (std::uint32_t i = 0; i < 100000; ++i) grown.push_back(i);
     CHECK(grown[99999] == 99999 && grown[17] == 17);
 }
 
-// Equal sets are one front, which stays where it is, also where what finds it was forgotten; a token's front is the right
+// Equal sets are one state set, which stays where it is, also where what finds it was forgotten; a token's state set is the right
 // one or none.
 void check_fronts() {
     std::mt19937 chance(5);
-    FrontTables tables;
-    Fronts fronts(tables);
+    StateSetIndex tables;
+    StateSetTable state_sets(tables);
     std::vector<Configs> given;
-    std::vector<const Front*> made;
+    std::vector<const StateSet*> made;
     for (std::uint32_t i = 0; i < 3000; ++i) {
         Configs configs;
         for (std::uint32_t k = i == 100 ? 3000 : i % 5; k-- > 0;) configs.push_back({k, i, 0, 1});
         given.push_back(configs);
-        made.push_back(&fronts.keep(configs));
+        made.push_back(&state_sets.keep(configs));
         if (i % 700 == 0) tables = {};
     }
     bool same = true;
     std::size_t configurations = 0;
     for (std::size_t i = 0; i < given.size(); ++i) {
         if (i % 1000 == 500) tables = {};
-        same &= &fronts.keep(given[i]) == made[i] && std::ranges::equal(made[i]->configs(), given[i]);
+        same &= &state_sets.keep(given[i]) == made[i] && std::ranges::equal(made[i]->configs(), given[i]);
         configurations += given[i].size();
     }
-    CHECK(same && fronts.learned() == configurations);
+    CHECK(same && state_sets.learned() == configurations);
     CHECK(made[0] == made[5] && made[1] != made[6]);  // both are empty
-    CHECK(!fronts.behind(*made[0], 0));
-    const auto led_to = [&](const Front& front, std::uint32_t token) { return made[(front.id * 7 + token * 13) % made.size()]; };
+    CHECK(!state_sets.successor(*made[0], 0));
+    const auto led_to = [&](const StateSet& state_set, std::uint32_t token) { return made[(state_set.id * 7 + token * 13) % made.size()]; };
     std::size_t noted = 0, kept = 0;
     bool right = true;
     for (int turn = 0; turn < 100000; ++turn) {
-        const Front& front = *made[chance() % made.size()];
+        const StateSet& state_set = *made[chance() % made.size()];
         const auto token = static_cast<std::uint32_t>(chance() % 20);
-        if (const Front* known = fronts.behind(front, token)) {
-            right &= known == led_to(front, token);
+        if (const StateSet* known = state_sets.successor(state_set, token)) {
+            right &= known == led_to(state_set, token);
             ++kept;
         } else {
-            fronts.note(front, token, *led_to(front, token));
+            state_sets.note(state_set, token, *led_to(state_set, token));
             ++noted;
         }
     }
@@ -105,19 +105,19 @@ void check_fronts() {
 
     tables = {};
     std::size_t left = 0;
-    for (std::uint32_t token = 0; token < 1000; ++token) fronts.note(*made[1], token, *made[2]);
-    for (std::uint32_t token = 0; token < 1000; ++token) left += fronts.behind(*made[1], token) != nullptr;
+    for (std::uint32_t token = 0; token < 1000; ++token) state_sets.note(*made[1], token, *made[2]);
+    for (std::uint32_t token = 0; token < 1000; ++token) left += state_sets.successor(*made[1], token) != nullptr;
     CHECK(left > 900 && tables.steps.size() <= 4096);
 }
 
 void check_history() {
     std::mt19937 chance(9);
-    FrontTables tables;
-    Fronts fronts(tables);
-    std::vector<const Front*> all;
-    for (std::uint32_t i = 0; i < 50; ++i) all.push_back(&fronts.keep(Configs{{i, 0, 0, 0}}));
+    StateSetIndex tables;
+    StateSetTable state_sets(tables);
+    std::vector<const StateSet*> all;
+    for (std::uint32_t i = 0; i < 50; ++i) all.push_back(&state_sets.keep(Configs{{i, 0, 0, 0}}));
     std::vector<History> histories{History(*all[0])};
-    std::vector<std::vector<const Front*>> twins{{all[0]}};
+    std::vector<std::vector<const StateSet*>> twins{{all[0]}};
     bool same = true;
     for (int turn = 0; turn < 20000; ++turn) {
         const std::size_t i = chance() % histories.size();
@@ -130,9 +130,9 @@ void check_history() {
             histories[i].back_to(position);
             twins[i].resize(position + 1);
         } else {
-            const Front* front = all[chance() % all.size()];
-            histories[i].push(*front, front->id);
-            twins[i].push_back(front);
+            const StateSet* state_set = all[chance() % all.size()];
+            histories[i].push(*state_set, state_set->id);
+            twins[i].push_back(state_set);
         }
         const auto tokens = histories[i].tokens();
         same &= tokens.size() + 1 == twins[i].size();

@@ -22,9 +22,9 @@ std::u32string some_text(std::mt19937& random) {
 }
 
 // Character by character, as products of sets of bytes.
-ExprId plainly(ExprPool& pool, const std::u32string& text, Spelling spelling, ExprId end) {
+ExprId plainly(ExprPool& pool, const std::u32string& text, Encoding spelling, ExprId end) {
     ExprId made = end;
-    for (std::size_t i = text.size(); i-- > 0;) made = pool.cat(pool.speller().characters({{text[i], text[i]}}, spelling), made);
+    for (std::size_t i = text.size(); i-- > 0;) made = pool.concat(pool.encoder().characters({{text[i], text[i]}}, spelling), made);
     return made;
 }
 
@@ -33,43 +33,43 @@ void compare(ExprPool& pool, ExprId words, ExprId plain, std::mt19937& random) {
     for (int walk = 0; walk < 30; ++walk) {
         ExprId a = words, b = plain;
         for (int step = 0; step < 40 && CHECK((a == kNone) == (b == kNone)) && a != kNone; ++step) {
-            const ByteSet live = pool.live(b);
-            CHECK(pool.live(a) == live);
+            const ByteSet live = pool.first(b);
+            CHECK(pool.first(a) == live);
             CHECK(pool.nullable(a) == pool.nullable(b));
             CHECK(pool.shortest(a) == pool.shortest(b));
             for (unsigned x = 0; x < 256; x += 1 + static_cast<unsigned>(random() % 8))
-                CHECK(pool.takes(a, static_cast<std::uint8_t>(x)) == live.contains(static_cast<std::uint8_t>(x)));
+                CHECK(pool.has_derivative(a, static_cast<std::uint8_t>(x)) == live.contains(static_cast<std::uint8_t>(x)));
             if (live.empty()) break;
             int byte = live.from(static_cast<unsigned>(random() % 256));
             if (byte < 0) byte = live.from(0);
-            a = pool.next(a, static_cast<std::uint8_t>(byte));
-            b = pool.next(b, static_cast<std::uint8_t>(byte));
+            a = pool.derivative(a, static_cast<std::uint8_t>(byte));
+            b = pool.derivative(b, static_cast<std::uint8_t>(byte));
         }
     }
 }
 
-void test_random_sets(Spelling spelling, unsigned seed) {
+void test_random_sets(Encoding spelling, unsigned seed) {
     std::mt19937 random(seed);
     ExprPool pool;
     const ExprId quote = pool.set(ByteSet::range(0x02, 0x02));
     std::vector<std::u32string> texts;
     std::vector<ExprId> plain;
-    std::uint32_t grown = Words::kNowhere;
+    std::uint32_t grown = StringTrie::kNoEntries;
     for (std::size_t n = random() % 8; n-- > 0;) {
         texts.push_back(some_text(random));
         plain.push_back(plainly(pool, texts.back(), spelling, quote));
-        grown = pool.words().plus(grown, texts.back(), quote, spelling);
+        grown = pool.strings().plus(grown, texts.back(), quote, spelling);
     }
-    std::vector<Words::Text> all_texts;
+    std::vector<StringTrie::Entry> all_texts;
     for (const std::u32string& text : texts) all_texts.push_back({text, quote});
-    CHECK(pool.words().make(all_texts, spelling) == grown);  // in whichever order they came
-    const ExprId words = pool.speller().literals(texts, spelling, quote), together = pool.alt(plain);
+    CHECK(pool.strings().make(all_texts, spelling) == grown);  // in whichever order they came
+    const ExprId words = pool.encoder().literals(texts, spelling, quote), together = pool.unite(plain);
     compare(pool, words, together, random);
-    compare(pool, pool.word(grown), together, random);
+    compare(pool, pool.string_state(grown), together, random);
 
     // Its texts, in one order whichever way they are met.
-    if (grown != Words::kNowhere) {
-        const Words& all_words = pool.words();
+    if (grown != StringTrie::kNoEntries) {
+        const StringTrie& all_words = pool.strings();
         const auto listed = all_words.texts(grown);
         CHECK(listed.size() == all_words.count(grown));
         std::size_t ends = 0;
@@ -84,11 +84,11 @@ void test_random_sets(Spelling spelling, unsigned seed) {
     }
 
     // The universe without them. The plain one is an intersection: a complement of what is not seen to be finite.
-    const ExprId all = pool.cat(pool.speller().universe(spelling), quote);
-    const ExprId endless = pool.alt({together, pool.cat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});
-    compare(pool, pool.except(all, words), pool.both({all, pool.negate(endless)}), random);
+    const ExprId all = pool.concat(pool.encoder().universe(spelling), quote);
+    const ExprId endless = pool.unite({together, pool.concat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});
+    compare(pool, pool.subtract(all, words), pool.intersect({all, pool.complement(endless)}), random);
     // Of few texts nothing may be left.
-    CHECK(!pool.alive(pool.except(words, pool.word(grown))));
+    CHECK(!pool.is_nonempty(pool.subtract(words, pool.string_state(grown))));
 }
 
 // Ways longer than a chain can be, which part and end in the middle.
@@ -96,17 +96,17 @@ void test_long_ways() {
     ExprPool pool;
     const ExprId quote = pool.set(ByteSet::range('"', '"'));
     const std::u32string way(3000, U'a'), parting = std::u32string(1500, U'a') + std::u32string(1200, U'b'), early(700, U'a');
-    Words& words = pool.words();
-    std::uint32_t grown = Words::kNowhere;
-    for (const std::u32string& text : {way, parting, early}) grown = words.plus(grown, text, quote, Spelling::escaped_any);
-    const std::uint32_t made = words.make({{way, quote}, {parting, quote}, {early, quote}}, Spelling::escaped_any);
+    StringTrie& words = pool.strings();
+    std::uint32_t grown = StringTrie::kNoEntries;
+    for (const std::u32string& text : {way, parting, early}) grown = words.plus(grown, text, quote, Encoding::escaped_any);
+    const std::uint32_t made = words.make({{way, quote}, {parting, quote}, {early, quote}}, Encoding::escaped_any);
     for (const std::uint32_t node : {grown, made}) {
         CHECK(words.count(node) == 3);
         CHECK(words.characters(node) == 3000 + 2700 + 700 + 3);
         CHECK(words.shortest(node, 0) == 701);
         const auto listed = words.texts(node);
         CHECK(listed.size() == 3 && listed[0].characters == early && listed[1].characters == way && listed[2].characters == parting);
-        Words::Step at{node, 0};
+        StringTrie::Step at{node, 0};
         for (std::size_t i = 0; i < 2700; ++i) {
             CHECK((words.end(at.node) != kNone) == (i == 700));
             CHECK(words.count(at.node) == (i <= 700 ? 3u : i <= 1500 ? 2u : 1u));
@@ -122,6 +122,6 @@ int main(int argc, char** argv) {
     check::begin(argc, argv);
     RUN(test_long_ways());
     for (unsigned seed = 0; seed < 60; ++seed)
-        for (const Spelling spelling : {Spelling::text, Spelling::escaped, Spelling::escaped_any}) test_random_sets(spelling, seed);
+        for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) test_random_sets(spelling, seed);
     return check::report();
 }

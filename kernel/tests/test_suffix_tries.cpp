@@ -35,19 +35,19 @@ void test_tokens_of_bytes() {
     const std::vector<std::string> all = tokens(chance);
     std::vector<Suffix> suffixes;
     for (std::uint32_t t = 0; t < all.size(); ++t) suffixes.push_back({all[t], t});
-    const Trie trie = Trie::of(suffixes);
+    const TokenTrie trie = TokenTrie::of(suffixes);
     for (const ByteSet& bytes : {ByteSet::of("0123456789"), ByteSet::of("ab"), ByteSet::of("\"z"), ByteSet::of("\xc3"), ByteSet::range(0, 0x7f), ByteSet{}}) {
-        Work work;
-        Residuals residuals(trie, 6, work);
-        const Trie& made = *residuals.grove(residuals.of_bytes(bytes, trie.size())).trie;
+        Fuel work;
+        SuffixTries suffix_tries(trie, 6, work);
+        const TokenTrie& made = *suffix_tries.grove(suffix_tries.of_bytes(bytes, trie.size())).trie;
         std::vector<std::uint32_t> got(made.tokens.begin(), made.tokens.end()), wanted;
         std::sort(got.begin(), got.end());
         for (std::uint32_t t = 0; t < all.size(); ++t)
             if (is_of(all[t], bytes)) wanted.push_back(t);
         CHECK(got == wanted && !got.empty());
         const std::uint32_t nodes = made.size() - 1;  // but the root
-        CHECK(!residuals.are_over(bytes, nodes) && residuals.are_over(bytes, nodes - 1));
-        CHECK(residuals.of_bytes(bytes, nodes - 1) == 0);
+        CHECK(!suffix_tries.are_over(bytes, nodes) && suffix_tries.are_over(bytes, nodes - 1));
+        CHECK(suffix_tries.of_bytes(bytes, nodes - 1) == 0);
     }
 }
 

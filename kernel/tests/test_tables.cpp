@@ -17,7 +17,7 @@ namespace {
 // Things are found by an index that is emptied now and then, as they were.
 void test_index() {
     std::mt19937 chance(3);
-    Index index;
+    DroppableIndex index;
     std::vector<std::uint32_t> things;
     std::map<std::uint32_t, std::uint32_t> twin;
     bool same = true;
@@ -28,7 +28,7 @@ void test_index() {
         const auto hash = [](std::uint32_t thing) { return mix(thing, 5); };
         const std::uint32_t found = index.find(hash(wanted), things.size(), [&](std::uint32_t id) { return hash(things[id]); }, [&](std::uint32_t id) { return things[id] == wanted; });
         const auto [known, fresh] = twin.emplace(wanted, static_cast<std::uint32_t>(things.size()));
-        same &= found == (fresh ? IdTable::kMissing : known->second);
+        same &= found == (fresh ? InternTable::kMissing : known->second);
         if (!fresh) continue;
         things.push_back(wanted);
         index.add(hash(wanted));
@@ -51,14 +51,14 @@ void test_list() {
 
 // Ids are found while a table grows, each once.
 void test_ids() {
-    IdTable table;
+    InternTable table;
     const auto hash = [](std::uint32_t id) { return mix(id % 5000, 7); };  // some alike
     for (std::uint32_t id = 0; id < 40000; ++id) {
         table.add(hash(id), id);
         for (const std::uint32_t known : {id, id / 2, id / 3})
             if (table.find(hash(known), [&](std::uint32_t other) { return other == known; }) != known) CHECK(false);
     }
-    CHECK(table.find(hash(1), [](std::uint32_t) { return false; }) == IdTable::kMissing);
+    CHECK(table.find(hash(1), [](std::uint32_t) { return false; }) == InternTable::kMissing);
 }
 
 }  // namespace

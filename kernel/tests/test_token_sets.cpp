@@ -59,7 +59,7 @@ void written(std::mt19937& random) {
             CHECK(row == row_of(held));
             sets.change(id, row);
             CHECK(row == row_of(now));
-            CHECK(sets.base_of(id) == base);
+            CHECK(sets.delta_base(id) == base);
             const Set others = some(random, 20);  // next to which it is
             row = row_of(joined(now, others));
             sets.restore(id, row);

@@ -72,7 +72,7 @@ std::vector<Row> walk(Matcher& matcher, const std::string& text) {
 // Readers enter between two pieces; a step waits for a turn at most, however long the writer works.
 void turns() {
     StoreLock lock;
-    Work work(10'000'000'000);
+    Fuel work(10'000'000'000);
     work.watch(&lock);
     std::atomic<bool> holds = false, reader_was_in = false, step_was_in = false;
     std::uint64_t at_reader = 0, at_cut = 0;
@@ -104,7 +104,7 @@ void turns() {
     writer.join();
     CHECK(at_reader > 0 && at_cut >= at_reader);
     CHECK(lock.statistics().windows == 1 && lock.statistics().preempted == 1);
-    CHECK(lock.statistics().most_waited <= StoreLock::kBackgroundTurn + 2 * Work::kPiece);
+    CHECK(lock.statistics().most_waited <= StoreLock::kBackgroundTurn + 2 * Fuel::kPiece);
     CHECK(lock.try_lock(StoreLock::Rank::step));
     lock.unlock();
 }
@@ -181,7 +181,7 @@ void beside_hostile() {
         for (std::thread& one : threads) one.join();
         counts.join();
         CHECK(equal);
-        CHECK(small->store()->lock.statistics().most_waited <= StoreLock::kLongTurn + 20 * Work::kPiece);
+        CHECK(small->store()->lock.statistics().most_waited <= StoreLock::kLongTurn + 20 * Fuel::kPiece);
     }
 }
 
@@ -191,7 +191,7 @@ void moved() {
     programs::Writer w;
     const std::uint32_t letters = w.repeat(w.chars({'b', 'c'}), 0, 40);
     const std::uint32_t hard = w.without(w.repeat(w.repeat(w.without(letters), 2, 3), 0, 6));
-    w.node({0, w.cat({w.literal("ab"), hard})});
+    w.node({0, w.concat({w.literal("ab"), hard})});
     const programs::Words program = w.program(0);
     std::vector<Row> expected;
     {
@@ -234,14 +234,14 @@ void ids_run_out() {
     const programs::Words program = programs::tree(false, true);
     Matcher before(Automaton::compile(small, program));
     const std::vector<Row> expected = walk(before, kText);
-    store->runs.number_from(kInfinite - 2);
-    CHECK(store->runs.is_short_of_ids());
+    store->engine.number_from(kInfinite - 2);
+    CHECK(store->engine.is_short_of_ids());
     CHECK(small->store() != store);  // a new one, whose ids begin anew
-    Component object;
+    AnalysedNode object;
     object.kind = NodeKind::object;
-    CHECK(store->runs.component_id(object) == kInfinite - 2 && store->runs.component_id(object) == kInfinite - 1);
-    CHECK_THROWS(store->runs.component_id(object), Error);
-    CHECK_THROWS(store->runs.component_id(object), Error);
+    CHECK(store->engine.component_id(object) == kInfinite - 2 && store->engine.component_id(object) == kInfinite - 1);
+    CHECK_THROWS(store->engine.component_id(object), Error);
+    CHECK_THROWS(store->engine.component_id(object), Error);
     Matcher after(Automaton::compile(small, program));
     CHECK(walk(after, kText) == expected);
 }
@@ -264,7 +264,7 @@ void warm_up_is_counted() {
     const auto learned = [](std::uint64_t work) {
         const auto small = vocabulary();
         const auto automaton = Automaton::compile(small, programs::calls(0));
-        automaton->walk_ahead(work);
+        automaton->warm_up(work);
         return automaton->stats().runs_misses;
     };
     const auto none = learned(0), all = learned(100'000'000);
@@ -358,12 +358,12 @@ void budgets() {
     Matcher matcher(automaton);
     Row row(small->words());
     matcher.fill_mask(row);
-    const std::size_t used = small->store()->runs.used();
+    const std::size_t used = small->store()->engine.used();
     (void)matcher.tokens_to_finish();
-    CHECK(small->store()->runs.used() >= used + 64);
-    const std::size_t with_finish = small->store()->runs.used();
+    CHECK(small->store()->engine.used() >= used + 64);
+    const std::size_t with_finish = small->store()->engine.used();
     (void)matcher.mask_id();
-    CHECK(small->store()->runs.used() >= with_finish + 64);
+    CHECK(small->store()->engine.used() >= with_finish + 64);
     ExprPool pool;
     const auto cost_of = [&](auto&& make) {
         const std::size_t before = pool.bytes(), exprs = pool.size();
@@ -394,8 +394,8 @@ void budgets() {
         }
         one.fill_mask(row);
     }
-    CHECK(small->store()->runs.marks() > 0);
-    CHECK(small->store()->runs.marks() <= 64);
+    CHECK(small->store()->engine.marks() > 0);
+    CHECK(small->store()->engine.marks() <= 64);
 }
 
 }  // namespace

@@ -10,21 +10,21 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint64_t kRough[2] = {0x00000004ffffffff, std::uint64_t{1} << ('\\' - 64)};  // controls and quote; backslash
+constexpr std::uint64_t kStructural[2] = {0x00000004ffffffff, std::uint64_t{1} << ('\\' - 64)};  // controls and quote; backslash
 
 constexpr std::size_t kLong = 12;  // bytes
 
-bool is_rough(std::uint8_t b) { return kRough[b >> 6] >> (b & 63) & 1; }
+bool is_structural(std::uint8_t b) { return kStructural[b >> 6] >> (b & 63) & 1; }
 
 struct Character {  // the one that is open at a node
     std::uint8_t bytes[4];
     std::uint8_t have, size;  // 0 of 0: none
 };
 
-// What comes of it by a byte; false: nothing smooth.
-bool take(const Subtrees& subtrees, Character& open, std::uint8_t b) {
+// What comes of it by a byte; false: nothing plain.
+bool take(const SubtreeAlphabets& subtrees, Character& open, std::uint8_t b) {
     if (open.size == 0) {
-        if (b < 0x80) return !is_rough(b);
+        if (b < 0x80) return !is_structural(b);
         open.size = b < 0xc0 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : b < 0xf8 ? 4 : 0;
         if (open.size == 0) return false;
     } else if (!is_continuation(b)) return false;
@@ -36,21 +36,21 @@ bool take(const Subtrees& subtrees, Character& open, std::uint8_t b) {
 
 }  // namespace
 
-bool SmoothTokens::taken_by(const Loops& loops) {
-    const std::uint64_t missing = (~loops.ascii[0] & ~kRough[0]) | (~loops.ascii[1] & ~kRough[1]);
+bool PlainTokens::accepted_by(const SelfLoops& loops) {
+    const std::uint64_t missing = (~loops.ascii[0] & ~kStructural[0]) | (~loops.ascii[1] & ~kStructural[1]);
     return missing == 0 && loops.all_blocks;
 }
 
-SmoothTokens::SmoothTokens(const TokenTable& vocabulary) {
-    const Trie& trie = vocabulary.trie();
-    const Subtrees& subtrees = vocabulary.subtrees();
-    std::vector<Suffix> rough[kinds];
+PlainTokens::PlainTokens(const TokenTable& vocabulary) {
+    const TokenTrie& trie = vocabulary.trie();
+    const SubtreeAlphabets& subtrees = vocabulary.subtrees();
+    std::vector<Suffix> structural[kinds];
     std::vector<Character> path{{}};
     std::vector<std::vector<std::uint32_t>> by_length;
     auto refuse = [&](std::uint32_t begin, std::uint32_t end, bool controls) {
         for (std::uint32_t p = begin; p < end; ++p) {
             const std::string_view token = vocabulary.token(trie.tokens[p]);
-            rough[controls ? control : token.size() > kLong ? longer : rest].push_back({token, trie.tokens[p]});
+            structural[controls ? control : token.size() > kLong ? longer : rest].push_back({token, trie.tokens[p]});
         }
     };
     for (std::uint32_t i = 1; i < trie.size();) {
@@ -80,19 +80,19 @@ SmoothTokens::SmoothTokens(const TokenTable& vocabulary) {
     FlatWriter made;
     made.put(all);
     made.put(first);
-    for (auto& suffixes : rough) made.put(Trie::of(suffixes).block());
+    for (auto& suffixes : structural) made.put(TokenTrie::of(suffixes).block());
     owned_ = made.take();
     file_ = owned_;
     lay_out(vocabulary.size());
 }
 
-SmoothTokens::SmoothTokens(std::span<const std::uint64_t> file, std::uint32_t vocabulary_size) : file_(file) { lay_out(vocabulary_size); }
+PlainTokens::PlainTokens(std::span<const std::uint64_t> file, std::uint32_t vocabulary_size) : file_(file) { lay_out(vocabulary_size); }
 
-void SmoothTokens::lay_out(std::uint32_t vocabulary_size) {
+void PlainTokens::lay_out(std::uint32_t vocabulary_size) {
     FlatReader reader(file_);
     by_length_ = reader.view<std::uint32_t>();
     first_ = reader.view<std::uint32_t>();
-    for (Trie& trie : rough_) trie = Trie::over(reader.view<std::uint64_t>(), vocabulary_size);
+    for (TokenTrie& trie : structural_) trie = TokenTrie::over(reader.view<std::uint64_t>(), vocabulary_size);
     const bool good = reader.done() && (by_length_.empty() || largest(by_length_) < vocabulary_size) && std::is_sorted(first_.rbegin(), first_.rend()) &&
                       (first_.empty() || first_[0] <= by_length_.size());
     if (!good) throw Error(ErrorKind::argument, "a table of tokens that points out of place");

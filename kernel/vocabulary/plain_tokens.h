@@ -1,9 +1,9 @@
-// Tokens that a JSON string takes as they are, "smooth" ones: whole characters without quote, backslash or control, the
-// last of which may be cut off. All others, the rough ones, are a separate trie.
+// Tokens that a JSON string takes as they are, "plain" ones: whole characters without quote, backslash or control, the
+// last of which may be cut off. All others, the structural ones, are a separate trie.
 //
-// A state that comes back to itself by every such character, at most n times, has all smooth tokens of up to n
-// characters; only the rough ones need a walk, some thousands of nodes instead of the vocabulary. They are in three
-// tries: those whose first rough byte is a control, which such a state mostly does not take; long ones, few, which tell
+// A state that comes back to itself by every such character, at most n times, has all plain tokens of up to n
+// characters; only the structural ones need a walk, some thousands of nodes instead of the vocabulary. They are in three
+// tries: those whose first structural byte is a control, which such a state mostly does not take; long ones, few, which tell
 // counts apart that are all the same to the others; and the rest.
 #pragma once
 
@@ -18,20 +18,20 @@ namespace guideway {
 
 class TokenTable;
 
-class SmoothTokens {
+class PlainTokens {
 public:
-    explicit SmoothTokens(const TokenTable& vocabulary);
+    explicit PlainTokens(const TokenTable& vocabulary);
     // What `file()` gave for this vocabulary; it stays where it is. Throws Error(argument) where anything in it points
     // out of place.
-    SmoothTokens(std::span<const std::uint64_t> file, std::uint32_t vocabulary_size);
-    SmoothTokens(const SmoothTokens&) = delete;
-    SmoothTokens& operator=(const SmoothTokens&) = delete;
+    PlainTokens(std::span<const std::uint64_t> file, std::uint32_t vocabulary_size);
+    PlainTokens(const PlainTokens&) = delete;
+    PlainTokens& operator=(const PlainTokens&) = delete;
     std::span<const std::uint64_t> file() const { return file_; }
 
-    // Whether a state that loops by these atoms takes every smooth token.
-    static bool taken_by(const Loops& loops);
-    enum Rough : unsigned { control, longer, rest, kinds };
-    const Trie& rough(Rough kind) const { return rough_[kind]; }
+    // Whether a state that loops by these atoms takes every plain token.
+    static bool accepted_by(const SelfLoops& loops);
+    enum Structural : unsigned { control, longer, rest, kinds };
+    const TokenTrie& structural(Structural kind) const { return structural_[kind]; }
     // Smooth tokens of more than this many characters, and the others; each in no order that means anything.
     std::span<const std::uint32_t> longer_than(std::uint32_t characters) const { return std::span(by_length_).first(first(characters)); }
     std::span<const std::uint32_t> up_to(std::uint32_t characters) const { return std::span(by_length_).subspan(first(characters)); }
@@ -45,7 +45,7 @@ private:
     std::span<const std::uint64_t> file_;
     std::span<const std::uint32_t> by_length_;  // from the longest down
     std::span<const std::uint32_t> first_;      // by n: how many are longer than n characters
-    Trie rough_[kinds];
+    TokenTrie structural_[kinds];
 };
 
 }  // namespace guideway

@@ -18,9 +18,9 @@ unsigned length_of(std::uint8_t lead) { return lead < 0xc0 ? 0 : lead < 0xe0 ? 2
 
 }  // namespace
 
-class SubtreesBuilder {
+class SubtreeAlphabetsBuilder {
 public:
-    explicit SubtreesBuilder(const Trie& trie) : trie_(trie), ids_(trie.size()) {}
+    explicit SubtreeAlphabetsBuilder(const TokenTrie& trie) : trie_(trie), ids_(trie.size()) {}
 
     std::vector<std::uint64_t> file() {
         intern({});
@@ -30,7 +30,7 @@ public:
             if (const unsigned length = length_of(trie_.byte[i])) set_behind(i, length - 1);
         }
         std::vector<std::uint16_t> below;
-        for (const std::uint32_t id : ids_) below.push_back(id < Subtrees::kUnknown ? static_cast<std::uint16_t>(id) : Subtrees::kUnknown);
+        for (const std::uint32_t id : ids_) below.push_back(id < SubtreeAlphabets::kUnknown ? static_cast<std::uint16_t>(id) : SubtreeAlphabets::kUnknown);
         number_blocks();
         characters();
         FlatWriter made;
@@ -119,7 +119,7 @@ private:
     // Blocks are numbered in the order of their bytes, so that states are shared when they are followed one by one.
     void number_blocks() {
         std::map<std::uint32_t, std::uint16_t> numbers;
-        const std::size_t count = std::min<std::size_t>(sets_.size(), Subtrees::kUnknown);
+        const std::size_t count = std::min<std::size_t>(sets_.size(), SubtreeAlphabets::kUnknown);
         for (std::size_t i = 0; i < count; ++i)
             for (std::uint32_t b : sets_[i]->blocks) numbers.emplace(b, 0);
         for (auto& [block, number] : numbers) {
@@ -146,19 +146,19 @@ private:
         }
     }
 
-    const Trie& trie_;
+    const TokenTrie& trie_;
     std::vector<std::uint32_t> ids_;
     std::map<Atoms, std::uint32_t> known_;
     std::vector<const Atoms*> sets_;
-    std::vector<Subtrees::Set> numbered_;
+    std::vector<SubtreeAlphabets::Set> numbered_;
     std::vector<std::uint16_t> members_;
-    std::vector<Subtrees::Block> blocks_;
+    std::vector<SubtreeAlphabets::Block> blocks_;
     std::vector<std::uint8_t> characters_;
 };
 
-Subtrees::Subtrees(const Trie& trie) : owned_(SubtreesBuilder(trie).file()) { lay_out(owned_); }
+SubtreeAlphabets::SubtreeAlphabets(const TokenTrie& trie) : owned_(SubtreeAlphabetsBuilder(trie).file()) { lay_out(owned_); }
 
-Subtrees::Subtrees(const Trie& trie, std::span<const std::uint64_t> file) {
+SubtreeAlphabets::SubtreeAlphabets(const TokenTrie& trie, std::span<const std::uint64_t> file) {
     lay_out(file);
     bool good = below_.size() == trie.size() && characters_.size() == trie.tokens.size();
     for (const Set& set : sets_) good = good && std::uint64_t{set.first} + set.count <= members_.size() && set.left <= 3;
@@ -168,7 +168,7 @@ Subtrees::Subtrees(const Trie& trie, std::span<const std::uint64_t> file) {
     if (!good) throw Error(ErrorKind::argument, "subtrees that point out of place");
 }
 
-void Subtrees::lay_out(std::span<const std::uint64_t> file) {
+void SubtreeAlphabets::lay_out(std::span<const std::uint64_t> file) {
     file_ = file;
     FlatReader reader(file);
     below_ = reader.view<std::uint16_t>();
@@ -180,7 +180,7 @@ void Subtrees::lay_out(std::span<const std::uint64_t> file) {
     most_ = static_cast<std::uint8_t>(largest(characters_));
 }
 
-bool Subtrees::has_block(const std::uint8_t* bytes, unsigned size, bool or_longer) const {
+bool SubtreeAlphabets::has_block(const std::uint8_t* bytes, unsigned size, bool or_longer) const {
     auto key = [](const std::uint8_t* from, unsigned count) {
         std::uint32_t made = 0;
         for (unsigned i = 0; i < count; ++i) made |= std::uint32_t{from[i]} << (24 - 8 * i);

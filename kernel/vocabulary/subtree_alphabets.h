@@ -17,7 +17,7 @@
 namespace guideway {
 
 // The self-loop class of a state q: atoms a with δ(q,a) = q; with `grows` also those that lead to a sum that contains q (self_loops.h).
-struct Loops {
+struct SelfLoops {
     bool grows = false;  // there are such sums
     std::uint64_t ascii[2] = {0, 0};
     std::vector<std::uint64_t> blocks;  // as bits; empty where not `any`: not for `loop`
@@ -26,15 +26,15 @@ struct Loops {
     unsigned count() const { return static_cast<unsigned>(std::popcount(ascii[0]) + std::popcount(ascii[1])); }  // ASCII bytes
 };
 
-class Subtrees {
+class SubtreeAlphabets {
 public:
-    explicit Subtrees(const Trie& trie);
+    explicit SubtreeAlphabets(const TokenTrie& trie);
     // What `file()` gave for this trie; it stays where it is. Throws Error(argument) where anything in it points out of
     // place.
-    Subtrees(const Trie& trie, std::span<const std::uint64_t> file);
+    SubtreeAlphabets(const TokenTrie& trie, std::span<const std::uint64_t> file);
     std::span<const std::uint64_t> file() const { return file_; }
-    Subtrees(const Subtrees&) = delete;
-    Subtrees& operator=(const Subtrees&) = delete;
+    SubtreeAlphabets(const SubtreeAlphabets&) = delete;
+    SubtreeAlphabets& operator=(const SubtreeAlphabets&) = delete;
 
     // UTF-8 bytes of a block of characters, without the last byte.
     struct Block {
@@ -48,9 +48,9 @@ public:
     unsigned left(std::uint32_t node) const { return below_[node] == kUnknown ? 0 : sets_[below_[node]].left; }
     // Whether all of the node's subtree, read from the start of a character on, loops, and none of its bytes is in `but`;
     // false inside a character.
-    bool loop(std::uint32_t node, const Loops& loops, const ByteSet& but) const { return left(node) == 0 && loop_behind(node, loops, but); }
+    bool loop(std::uint32_t node, const SelfLoops& loops, const ByteSet& but) const { return left(node) == 0 && loop_behind(node, loops, but); }
     // The same inside a character too, where the loops are of the state after it.
-    bool loop_behind(std::uint32_t node, const Loops& loops, const ByteSet& but) const {
+    bool loop_behind(std::uint32_t node, const SelfLoops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];
         if (id == kUnknown) return false;
         const Set& set = sets_[id];
@@ -82,7 +82,7 @@ private:
         std::uint16_t count;
         std::uint16_t left;
     };
-    friend class SubtreesBuilder;
+    friend class SubtreeAlphabetsBuilder;
 
     void lay_out(std::span<const std::uint64_t> file);
 

@@ -93,9 +93,9 @@ TokenTable::TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
     std::vector<Suffix> suffixes;
     for (std::uint32_t id = 0; id < size(); ++id)
         if (const std::string_view bytes = token(id); !bytes.empty()) suffixes.push_back({bytes, id});
-    trie_ = Trie::of(suffixes);
-    subtrees_ = std::make_unique<Subtrees>(trie_);
-    smooth_ = std::make_unique<SmoothTokens>(*this);
+    trie_ = TokenTrie::of(suffixes);
+    subtrees_ = std::make_unique<SubtreeAlphabets>(trie_);
+    plain_tokens_ = std::make_unique<PlainTokens>(*this);
 }
 
 TokenTable::TokenTable(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special)

@@ -53,9 +53,9 @@ public:
     // Bytes that a machine took, special tokens by their names.
     std::string shown(std::string_view bytes) const;
     const std::vector<std::uint32_t>& eos() const { return eos_; }
-    const Trie& trie() const { return trie_; }
-    const Subtrees& subtrees() const { return *subtrees_; }
-    const SmoothTokens& smooth() const { return *smooth_; }
+    const TokenTrie& trie() const { return trie_; }
+    const SubtreeAlphabets& subtrees() const { return *subtrees_; }
+    const PlainTokens& plain_tokens() const { return *plain_tokens_; }
     std::uint32_t longest() const { return longest_; }  // bytes of the longest token, at least 1
     bool spells_every_byte() const { return spells_every_byte_; }
     // Where the ends of `text` begin with which some token begins, and continues.
@@ -73,9 +73,9 @@ private:
     std::vector<std::pair<std::string, std::uint32_t>> names_;  // of special tokens, sorted
     std::vector<std::uint32_t> eos_;
     std::shared_ptr<const void> owner_;  // of the file that the tries are views of, if they were read
-    Trie trie_;
-    std::unique_ptr<Subtrees> subtrees_;
-    std::unique_ptr<SmoothTokens> smooth_;
+    TokenTrie trie_;
+    std::unique_ptr<SubtreeAlphabets> subtrees_;
+    std::unique_ptr<PlainTokens> plain_tokens_;
     bool spells_every_byte_ = true;
     std::uint32_t longest_ = 1;
 };

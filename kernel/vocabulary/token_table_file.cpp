@@ -10,7 +10,7 @@ std::vector<std::uint64_t> TokenTable::file() const {
     FlatWriter made;
     made.put(trie_.block());
     made.put(subtrees_->file());
-    made.put(smooth_->file());
+    made.put(plain_tokens_->file());
     return made.take();
 }
 
@@ -19,9 +19,9 @@ TokenTable::TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
     : TokenTable(Bare{}, std::move(tokens), std::move(eos), special) {
     owner_ = std::move(owner);
     FlatReader reader(file);
-    trie_ = Trie::over(reader.view<std::uint64_t>(), size());
-    subtrees_ = std::make_unique<Subtrees>(trie_, reader.view<std::uint64_t>());
-    smooth_ = std::make_unique<SmoothTokens>(reader.view<std::uint64_t>(), size());
+    trie_ = TokenTrie::over(reader.view<std::uint64_t>(), size());
+    subtrees_ = std::make_unique<SubtreeAlphabets>(trie_, reader.view<std::uint64_t>());
+    plain_tokens_ = std::make_unique<PlainTokens>(reader.view<std::uint64_t>(), size());
     if (!reader.done()) throw Error(ErrorKind::argument, "a vocabulary with something behind it");
 }
 

@@ -14,7 +14,7 @@ namespace {
 struct Counts {
     std::uint32_t nodes, tokens, wides, children;
 };
-static_assert(sizeof(Counts) == 16 && sizeof(Trie::Wide) == 40);
+static_assert(sizeof(Counts) == 16 && sizeof(TokenTrie::Wide) == 40);
 
 std::size_t words_for(std::size_t bytes) { return (bytes + 7) / 8; }
 
@@ -49,7 +49,7 @@ GUIDEWAY_WIDE bool nests(const std::uint32_t* end, const std::uint16_t* depth, s
 
 }  // namespace
 
-void Trie::lay_out(std::span<const std::uint64_t> block) {
+void TokenTrie::lay_out(std::span<const std::uint64_t> block) {
     block_ = block;
     Counts n;
     std::memcpy(&n, block.data(), sizeof n);
@@ -68,18 +68,18 @@ void Trie::lay_out(std::span<const std::uint64_t> block) {
     take(byte, n.nodes);
 }
 
-Trie Trie::over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_size) {
+TokenTrie TokenTrie::over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_size) {
     Counts n{};
     if (block.size() >= 2) std::memcpy(&n, block.data(), sizeof n);
     if (n.nodes == 0 || words_for(n) != block.size()) throw Error(ErrorKind::argument, "a trie of impossible size");
-    Trie made;
+    TokenTrie made;
     made.lay_out(block);
     if (!made.is_whole(vocabulary_size)) throw Error(ErrorKind::argument, "a trie that points out of place");
     return made;
 }
 
 // Whatever a walk relies on: subtrees nest, indices stay inside, wide nodes know their children.
-bool Trie::is_whole(std::uint32_t vocabulary_size) const {
+bool TokenTrie::is_whole(std::uint32_t vocabulary_size) const {
     const std::size_t n = byte.size();
     if (n > 0x7fffffff || depth[0] != 0 || first_token[0] != 0 || first_token[n] != tokens.size()) return false;
     if (!tokens.empty() && largest(tokens) >= vocabulary_size) return false;
@@ -87,7 +87,7 @@ bool Trie::is_whole(std::uint32_t vocabulary_size) const {
     return nests(end.data(), depth.data(), static_cast<std::int32_t>(n)) && leads_on();
 }
 
-bool Trie::leads_on() const {
+bool TokenTrie::leads_on() const {
     std::size_t known = 0;
     for (const std::uint16_t wide : wide_of) known += wide != 0;
     bool good = known == wides.size();
@@ -106,17 +106,17 @@ bool Trie::leads_on() const {
     return good;
 }
 
-Trie TrieBuilder::build() {
+TokenTrie TokenTrieBuilder::build() {
     close(0);
     const auto n = static_cast<std::uint32_t>(byte_.size());
     std::vector<std::uint16_t> wide_of(n, 0);
     std::vector<std::uint32_t> children;
-    std::vector<Trie::Wide> wides;
+    std::vector<TokenTrie::Wide> wides;
     for (std::uint32_t i = 0; i < n; ++i) {
         std::uint32_t count = 0;
-        for (std::uint32_t c = i + 1; c < end_[i] && count < Trie::kWide; c = end_[c]) ++count;
-        if (count < Trie::kWide || wides.size() == 0xffff) continue;
-        Trie::Wide made{{}, static_cast<std::uint32_t>(children.size()), i};
+        for (std::uint32_t c = i + 1; c < end_[i] && count < TokenTrie::kWide; c = end_[c]) ++count;
+        if (count < TokenTrie::kWide || wides.size() == 0xffff) continue;
+        TokenTrie::Wide made{{}, static_cast<std::uint32_t>(children.size()), i};
         for (std::uint32_t c = i + 1; c < end_[i]; c = end_[c]) {
             made.bytes.insert(byte_[c]);
             children.push_back(c);
@@ -127,7 +127,7 @@ Trie TrieBuilder::build() {
     first_token_.push_back(static_cast<std::uint32_t>(tokens_.size()));
     const Counts counts{n, static_cast<std::uint32_t>(tokens_.size()), static_cast<std::uint32_t>(wides.size()),
                         static_cast<std::uint32_t>(children.size())};
-    Trie made;
+    TokenTrie made;
     made.owned_.assign(words_for(counts), 0);
     std::uint64_t* at = made.owned_.data();
     std::memcpy(at, &counts, sizeof counts);
@@ -149,12 +149,12 @@ Trie TrieBuilder::build() {
     return made;
 }
 
-Trie Trie::of(std::vector<Suffix>& suffixes) {
+TokenTrie TokenTrie::of(std::vector<Suffix>& suffixes) {
     std::sort(suffixes.begin(), suffixes.end(), [](const Suffix& x, const Suffix& y) {
         const int order = x.bytes.compare(y.bytes);
         return order != 0 ? order < 0 : x.token < y.token;
     });
-    TrieBuilder made;
+    TokenTrieBuilder made;
     std::vector<std::uint32_t> path;  // nodes on the way to the current string, the root left out
     auto close_to = [&](std::size_t length) {
         for (; path.size() > length; path.pop_back()) made.close(path.back());

@@ -3,7 +3,7 @@
 // Node 0 is the root (the empty string). Node i's subtree is [i, end[i]); its first child is i + 1, the next child of
 // the same parent is end[child]. A walk that refuses a node jumps to its end; below a wide node (one of many children)
 // it goes straight to the children that it wants. Tokens are in the order of their nodes, so a subtree's tokens are a
-// range. The whole vocabulary is one such trie; a residual trie is what is left of it after a prefix that the current
+// range. The whole vocabulary is one such trie; a suffix trie is what is left of it after a prefix that the current
 // component has taken.
 //
 // For the maintainer: the arrays are views of one block of words, which the trie owns or a mapped file holds.
@@ -23,7 +23,7 @@ struct Suffix {
     std::uint32_t token;
 };
 
-class Trie {
+class TokenTrie {
 public:
     struct Wide {
         ByteSet bytes;        // of its children
@@ -38,14 +38,14 @@ public:
     std::span<const std::uint8_t> byte;
 
     // `suffixes` need not be sorted, and are sorted in place.
-    static Trie of(std::vector<Suffix>& suffixes);
+    static TokenTrie of(std::vector<Suffix>& suffixes);
     // A trie over a block written by another process; the block must outlive it. Throws Error(argument) where anything
     // in it points out of place, or names a token from `vocabulary_size` on.
-    static Trie over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_size);
+    static TokenTrie over(std::span<const std::uint64_t> block, std::uint32_t vocabulary_size);
 
-    Trie() = default;
-    Trie(Trie&&) = default;
-    Trie& operator=(Trie&&) = default;
+    TokenTrie() = default;
+    TokenTrie(TokenTrie&&) = default;
+    TokenTrie& operator=(TokenTrie&&) = default;
 
     std::uint32_t size() const { return static_cast<std::uint32_t>(byte.size()); }
     std::span<const std::uint32_t> tokens_at(std::uint32_t node) const {
@@ -61,12 +61,12 @@ public:
     }
     std::span<const std::uint64_t> block() const { return block_; }
     std::size_t bytes() const { return block_.size_bytes(); }
-    friend bool operator==(const Trie& a, const Trie& b) {
+    friend bool operator==(const TokenTrie& a, const TokenTrie& b) {
         return a.block_.size() == b.block_.size() && std::equal(a.block_.begin(), a.block_.end(), b.block_.begin());
     }
 
 private:
-    friend class TrieBuilder;
+    friend class TokenTrieBuilder;
     void lay_out(std::span<const std::uint64_t> block);
     bool is_whole(std::uint32_t vocabulary_size) const;
     bool leads_on() const;
@@ -76,9 +76,9 @@ private:
 };
 
 // Makes a trie node by node, in depth-first order.
-class TrieBuilder {
+class TokenTrieBuilder {
 public:
-    TrieBuilder() { open(0, 0); }
+    TokenTrieBuilder() { open(0, 0); }
     std::uint32_t open(std::uint8_t byte, std::uint32_t depth) {
         byte_.push_back(byte);
         depth_.push_back(static_cast<std::uint16_t>(depth));
@@ -88,7 +88,7 @@ public:
     }
     void token(std::uint32_t token) { tokens_.push_back(token); }
     void close(std::uint32_t node) { end_[node] = static_cast<std::uint32_t>(byte_.size()); }
-    Trie build();  // closes the root
+    TokenTrie build();  // closes the root
 
 private:
     std::vector<std::uint8_t> byte_;
