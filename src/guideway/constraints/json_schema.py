@@ -241,6 +241,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     @cached_property
     def _unbound(self) -> Grammar:
         grammar, unusual = self._lowered(self._style)
+        if not unusual:
+            self.__dict__["is_verbatim"] = False  # a schema with a format is unusual
         if unusual and self._unknown_keywords != "ignore":
             found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
             if found:
