@@ -39,7 +39,11 @@ def test_pictures_are_up_to_date(name: str) -> None:
 def test_figures_are_those_of_the_records() -> None:
     text = (DOCS / "which-library.md").read_text("utf-8")
     assert text == records.filled(text), "run python tools/site/records.py"
-    assert records.latencies()["guideway"]["p50"] > 0
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert readme == records.filled_readme(readme), "run python tools/site/records.py"
+    assert all(row in readme for row in records.readme_rows())
+    assert records.LLGUIDANCE in readme
+    assert records.XGRAMMAR in readme
 
 
 def rows_of(text: str) -> list[list[str]]:

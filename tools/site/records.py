@@ -10,17 +10,23 @@ LLGUIDANCE = "2026-11-25-maskbench.txt"
 XGRAMMAR = "2026-11-23-xgrammar-noon.txt"
 LATENCY_NOTE = f"Sources: {LLGUIDANCE}; for xgrammar {XGRAMMAR}."
 COVERAGE_NOTE = LATENCY_NOTE
-_ROW = re.compile(r"^\s+step\s+(\w+)\s+\d+\s+([\d.,\s]+)$", re.MULTILINE)
+_ROW = re.compile(r"^\s+(step|TTFM)\s+(\w+)\s+\d+\s+([\d., ]+)$", re.MULTILINE)
 _COLUMNS = ["p50", "mean", "p90", "p99", "p99.9", "max"]
 _COMPILES = re.compile(r"^\s+(\w+)\s+(\d+) of (\d+) \([\d.]+%\)\s+(\d+) of (\d+)\s+(\d+) of (\d+)$", re.MULTILINE)
 
 
-def steps_of(record: str) -> dict[str, dict[str, float]]:
-    """Returns the quantiles of mask and advance in microseconds, for each library of a record."""
+def steps_of(record: str, measured: str = "step") -> dict[str, dict[str, float]]:
+    """Returns quantiles in microseconds for each library of a record.
+
+    Args:
+        record: The file name.
+        measured: "step" (mask and advance), or "TTFM" (time to the first mask).
+    """
     text = (RECORDS / record).read_text("utf-8")
     return {
         engine: dict(zip(_COLUMNS, (float(value.replace(",", "")) for value in values.split()), strict=True))
-        for engine, values in _ROW.findall(text)
+        for kind, engine, values in _ROW.findall(text)
+        if kind == measured
     }
 
 
@@ -64,6 +70,36 @@ def comparison() -> list[str]:
     return [*lines, "", note]
 
 
+def readme_rows() -> list[str]:
+    """Returns the rows of README.md whose figures are measured by bench_maskbench.py."""
+    ours, theirs = verdicts_of(LLGUIDANCE), verdicts_of(XGRAMMAR)["xgrammar"]
+    counts = [ours["guideway"], ours["llguidance"], theirs]
+    steps, first = latencies(), steps_of(LLGUIDANCE, "TTFM")
+    first["xgrammar"] = steps_of(XGRAMMAR, "TTFM")["xgrammar"]
+    rows = [
+        ("schemas accepted, of 1,196 from MaskBench ¹", [f"{one[0]:,}" for one in counts]),
+        (
+            "valid instances accepted, of the accepted schemas ¹",
+            [f"{one[2]:,} of {one[3]:,}" for one in counts],
+        ),
+        ("invalid instances accepted ¹", [f"{one[4]:,} of {one[5]:,}" for one in counts]),
+        (
+            "mask and advance per token, median / p99 ¹ ⁴",
+            [f"{steps[engine]['p50']:.1f} / {steps[engine]['p99']:.0f} µs" for engine in steps],
+        ),
+        ("time to first mask, median ¹ ⁴", [f"{first[engine]['p50'] / 1000:.1f} ms" for engine in steps]),
+    ]
+    return [f"| {label} | **{cells[0]}** | {cells[1]} | {cells[2]} |" for label, cells in rows]
+
+
+def filled_readme(text: str) -> str:
+    """Returns README.md with the measured rows."""
+    for row in readme_rows():
+        label = row.split(" | ")[0]
+        text = re.sub(rf"^{re.escape(label)} \|.*$", lambda _, row=row: row, text, flags=re.MULTILINE)
+    return text
+
+
 def filled(text: str) -> str:
     """Returns a page with the table of figures in its place."""
     block = "\n".join(["", *comparison(), ""])
@@ -74,3 +110,5 @@ def filled(text: str) -> str:
 if __name__ == "__main__":
     page = RECORDS.parents[1] / "docs" / "which-library.md"
     page.write_text(filled(page.read_text("utf-8")), "utf-8")
+    readme = RECORDS.parents[1] / "README.md"
+    readme.write_text(filled_readme(readme.read_text("utf-8")), "utf-8")

@@ -25,7 +25,7 @@ from guideway.server.models import ModelCard, ServedModels, known_name
 from guideway.server.playground import playground
 from guideway.server.pooled import pool_models, unload_model
 from guideway.server.settings import ServerSettings
-from guideway.server.state import ServerState
+from guideway.server.state import LOG, ServerState
 from guideway.server.stepping import TokenEvents, alternatives, prepare_tokens
 
 __all__ = ["create_app"]
@@ -165,8 +165,13 @@ def _own_routes(state: ServerState, stores: list[Any]) -> list[Route]:
 
 
 async def _load(state: ServerState) -> None:
-    await state.models.start()
-    state.ready = True
+    try:
+        await state.models.start()
+    except Exception as error:
+        LOG.exception("a model cannot be loaded")
+        state.failure = f"a model cannot be loaded: {error}"
+    else:
+        state.ready = True
 
 
 _Handler = Callable[[ServerState, Request], Any]
@@ -194,7 +199,10 @@ async def _health(state: ServerState, request: Request) -> Response:
 async def _ready(state: ServerState, request: Request) -> Response:
     ready = state.ready and not state.draining
     names = {card.name: card.state for card in state.models.cards()}
-    return JSONResponse({"status": "ready" if ready else "not ready", "models": names}, 200 if ready else 503)
+    shown = {"status": "ready" if ready else "not ready", "models": names}
+    if state.failure is not None:
+        shown["error"] = state.failure
+    return JSONResponse(shown, 200 if ready else 503)
 
 
 async def _version(state: ServerState, request: Request) -> Response:

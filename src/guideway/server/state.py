@@ -31,12 +31,14 @@ class ServerState:
 
     Attributes:
         ready: Whether the models are loaded.
+        failure: Why they cannot be loaded; None: they are loaded, or being loaded.
         draining: Whether the server stops, and takes no new requests.
     """
 
     def __init__(self, models: ServedModels, settings: ServerSettings) -> None:
         self.models, self.settings = models, settings
         self.ready = self.draining = False
+        self.failure: str | None = None
         self.metrics = Metrics()
         self.metrics.gauge("num_requests_running", "Requests in flight.", lambda: float(self._count))
         self.metrics.gauge("tokens_in_flight", "Tokens that the requests in flight may need.", lambda: self._tokens)
@@ -106,6 +108,8 @@ class ServerState:
                 code="shutting_down",
                 headers={"Retry-After": "5"},
             )
+        if self.failure is not None:
+            raise HttpError(503, self.failure, kind="server_error", code="loading_failed")
         if not self.ready:
             raise HttpError(
                 503, "the models are being loaded", kind="server_error", code="loading", headers={"Retry-After": "2"}

@@ -199,3 +199,18 @@ def test_create_app_is_an_asgi_application(tiny: Model) -> None:
     from guideway.server import FixedModels
 
     assert create_app(FixedModels({"tiny": tiny})).routes
+
+
+def test_a_model_that_cannot_be_loaded_is_named() -> None:
+    from starlette.testclient import TestClient
+
+    from guideway.server import FixedModels, create_app
+
+    def broken() -> Model:
+        raise OSError("weights.gguf is damaged")
+
+    with TestClient(create_app(FixedModels({"broken": broken}))) as client:
+        wait_until(lambda: "error" in client.get("/ready").json())
+        assert "weights.gguf is damaged" in client.get("/ready").json()["error"]
+        answer = client.post(CHAT, json=SAY)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "loading_failed")
