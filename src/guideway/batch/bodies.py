@@ -36,6 +36,9 @@ from guideway.jsontext.decoder import loads
 
 __all__ = ["DEFAULTS", "ENDPOINTS", "read_body", "request_of"]
 
+MAX_TEXTS = 2048
+"""The maximum number of texts of a request: prompts x n."""
+
 _LINE = ("custom_id", "method", "url", "body")
 
 _NO_EFFECT = (
@@ -302,6 +305,8 @@ def _completion(custom_id: str, body: _Body) -> BatchRequest:
     if logprobs is not None:
         options["logprobs"] = logprobs
     n = body.take("n", integer_field(1, 128))
+    if many and len(prompt) * (n or 1) > MAX_TEXTS:
+        raise InvalidRequestError(f"a request may have {MAX_TEXTS:,} texts (prompts x n), got more", "prompt")
     body.refuse("best_of", "the texts are not ranked", 1, n)
     if echo and not body.served:
         raise InvalidRequestError(

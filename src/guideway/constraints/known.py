@@ -118,7 +118,8 @@ def shared(init: Callable[..., None]) -> Callable[..., None]:
             self.__dict__ = state
             return
         self._size = len(key) + sum(one.get("_size", 0) for one in held if type(one) is dict)
-        # The disk is searched for large constraints only. Small ones need a key as parts of others, and a cheap one does.
+        # Only large constraints are searched for on disk. A small one needs a key only as a part of others; without
+        # objects identified by address, a digest of `key` is equal in every process.
         large = held or self._size >= programs.LOOK_BYTES
         self._stable = _stable_key(kind, *named) if large else hashlib.blake2b(key, digest_size=16).digest()
         init(self, *args, **kwargs)

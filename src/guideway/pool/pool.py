@@ -94,7 +94,7 @@ class Lease:
     """The right to use a model of a pool. `Pool.lease` makes one; it is taken by `with`, `async with`, or `acquire`.
 
     While it is held, the model stays loaded. Hold one lease at a time: a program that waits for a second model while
-    it holds the first may wait for ever, if both do not fit.
+    it holds the first can deadlock if both do not fit.
 
     Attributes:
         name: The name of the model.

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -30,6 +31,7 @@ from guideway.server.stepping import TokenEvents, alternatives, prepare_tokens
 
 __all__ = ["create_app"]
 
+_LOCAL_PAGES = ("localhost", "127.0.0.1", "::1", "testserver")
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
 
 
@@ -85,7 +87,9 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         *_batch_routes(state, stores),
         *_own_routes(state, stores),
     ]
-    middleware = [Middleware(_LoopbackOnly)] if not state.settings.api_keys else []
+    middleware = []
+    if not state.settings.api_keys:
+        middleware.append(Middleware(_LoopbackOnly, origins=state.settings.cors_origins))
     if state.settings.cors_origins:
         middleware.append(
             Middleware(
@@ -169,7 +173,7 @@ async def _load(state: ServerState) -> None:
         await state.models.start()
     except Exception as error:
         LOG.exception("a model cannot be loaded")
-        state.failure = f"a model cannot be loaded: {error}"
+        state.failure = f"a model cannot be loaded ({type(error).__name__}); the log of the server has the reason"
     else:
         state.ready = True
 
@@ -235,10 +239,18 @@ async def _http_exception(request: Request, error: HTTPException) -> Response:
 
 
 class _LoopbackOnly:
-    """Refuses requests for other host names, if no key is needed: a web page could have rebound its name to this host."""
+    """Refuses requests for other host names and requests of other web pages, if no key is needed.
 
-    def __init__(self, app: ASGIApp) -> None:
+    A web page could have rebound its name to this host, or send a form to it.
+
+    Args:
+        app: The application.
+        origins: Origins of web pages that may send requests.
+    """
+
+    def __init__(self, app: ASGIApp, origins: tuple[str, ...] = ()) -> None:
         self._app = app
+        self._origins = frozenset(origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -248,4 +260,18 @@ class _LoopbackOnly:
                 message = f"the host name {name!r:.80} is not that of this machine; set API keys to serve other hosts"
                 await error_response(HttpError(403, message, code="forbidden_host"))(scope, receive, send)
                 return
+            origin = Request(scope).headers.get("origin")
+            if origin is not None and not self._is_allowed(origin):
+                message = f"pages of {origin!r:.80} may not use this server; --cors-origin permits them"
+                await error_response(HttpError(403, message, code="forbidden_origin"))(scope, receive, send)
+                return
         await self._app(scope, receive, send)
+
+    def _is_allowed(self, origin: str) -> bool:
+        if origin in self._origins or "*" in self._origins:
+            return True
+        try:
+            host = urlsplit(origin).hostname
+        except ValueError:
+            return False
+        return host in _LOCAL_PAGES

@@ -137,6 +137,10 @@ async def create(state: ServerState, store: BatchStore, request: Request, key: s
         raise InvalidRequestError("'completion_window' must be 24h", "completion_window")
     source = store.files.get(key, body.get("input_file_id"), "input_file_id")
     state.check_capacity(key)
+    if sum(one.key == key for one in store.running()) >= 4:
+        raise HttpError(
+            429, "4 batches of this key run already; create it later", kind="rate_limit_error", code="too_many_batches"
+        )
     if len(store.running()) >= 8:
         raise HttpError(429, "8 batches run already; create it later", kind="rate_limit_error", code="too_many_batches")
     batch = RunningBatch(f"batch_{uuid.uuid4().hex}", key, str(endpoint), source, body.get("metadata"))

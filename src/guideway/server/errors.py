@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from guideway.batch.answers import error_object
@@ -94,6 +95,14 @@ def _param(error: Exception, message: str, request: BatchRequest) -> str:
 
 def error_response(error: BaseException, request: BatchRequest | None = None) -> Response:
     """Return the response of an error."""
+    if isinstance(error, HTTPException):  # raised by Starlette, for example for a malformed form
+        error = HttpError(error.status_code, str(error.detail))
     status, found = status_and_object(error, request)
     headers = error.headers if isinstance(error, HttpError) else {}
-    return JSONResponse({"error": found}, status, headers)
+    shown = {name: _encodable(value) if isinstance(value, str) else value for name, value in found.items()}
+    return JSONResponse({"error": shown}, status, headers)
+
+
+def _encodable(text: str) -> str:
+    """Return a text without lone surrogates, which UTF-8 cannot encode."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

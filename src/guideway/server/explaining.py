@@ -33,7 +33,8 @@ async def explain(state: ServerState, request: Request) -> Response:
     The body has the fields of a chat completion that set the constraint: `response_format`, `structured_outputs`, `tools`.
     """
     body = await read_json(request.scope, request.receive, state.settings)
-    status, found = await background.run(_explained, body)
+    with state.admitted(state.key_of(request.headers.get("authorization"))):
+        status, found = await background.run(_explained, body)
     return JSONResponse(found, status)
 
 

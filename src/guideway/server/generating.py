@@ -56,7 +56,7 @@ class Prepared:
         request: The request.
         family: The notation of its replies.
         echo: Its prompts, if they belong to the texts.
-        complete: Adds to the request what the server knows.
+        complete: Returns the request with data of the server, such as the messages of a stored response.
     """
 
     request: BatchRequest | None = None
@@ -187,9 +187,16 @@ class GenerationEndpoint:
             if not sent:
                 await error_response(error, found.request)(scope, receive, sending)
             if status >= 500:
-                LOG.exception("%s failed", self._url)
+                self._log_failure(error)
         finally:
             self._record(found, status, time.perf_counter() - begun)
+
+    def _log_failure(self, error: Exception) -> None:
+        """Log an error. The text of an `HttpError` is left out, since it may quote an answer."""
+        if isinstance(error, HttpError):
+            LOG.error("%s failed: %s %s", self._url, error.status, error.code)
+        else:
+            LOG.exception("%s failed", self._url)
 
     async def _generate(
         self, model: Any, found: Prepared, job: Job | UpstreamJob, key: str, scope: Scope, receive: Receive, send: Send
@@ -263,7 +270,7 @@ class GenerationEndpoint:
                 raise
             status, found = status_and_object(error, request)
             if status >= 500:
-                LOG.exception("%s failed", self._url)
+                self._log_failure(error)
             yield chunks.failed(found)
             return
         if _is_incomplete(running.job):

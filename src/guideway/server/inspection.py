@@ -83,7 +83,8 @@ def local_model(model: object) -> Model:
 async def check(state: ServerState, request: Request, key: str) -> Response:
     """`POST /guideway/check`: whether a text fits a constraint, and where it stops to fit."""
     body = await read_json(request.scope, request.receive, state.settings)
-    return JSONResponse(await background.run(_checked, body))
+    with state.admitted(key):
+        return JSONResponse(await background.run(_checked, body))
 
 
 def _checked(body: dict[str, Any]) -> dict[str, Any]:
@@ -131,8 +132,9 @@ def _scored(model: Model, body: dict[str, Any]) -> dict[str, Any]:
 async def plan(state: ServerState, request: Request, key: str) -> Response:
     """`POST /guideway/plan`: how a constraint would be held by a model of this server, without generation."""
     body = await read_json(request.scope, request.receive, state.settings)
-    async with state.models.lease(model_name(body)) as model:
-        return JSONResponse(await background.run(_planned, local_model(model), body))
+    with state.admitted(key):
+        async with state.models.lease(model_name(body)) as model:
+            return JSONResponse(await background.run(_planned, local_model(model), body))
 
 
 def _planned(model: Model, body: dict[str, Any]) -> dict[str, Any]:

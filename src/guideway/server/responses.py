@@ -171,9 +171,10 @@ async def cancel(state: ServerState, store: ResponseStore, request: Request, key
 async def count_input(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
     """`POST /v1/responses/input_tokens`: the number of tokens of the prompt."""
     body = await read_json(request.scope, request.receive, state.settings)
-    async with state.models.lease(model_name(body)) as model:
-        endpoint = ResponsesEndpoint(state, store)
-        count = await background.run(_count, local_model(model), body, endpoint, key)
+    with state.admitted(key):
+        async with state.models.lease(model_name(body)) as model:
+            endpoint = ResponsesEndpoint(state, store)
+            count = await background.run(_count, local_model(model), body, endpoint, key)
     return JSONResponse({"object": "response.input_tokens", "input_tokens": count})
 
 

@@ -33,7 +33,10 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _signals_end_quietly() -> Iterator[None]:
-    """Let the process end with status 0: uvicorn raises the signal again when it has ended, for which this is a handler."""
+    """Replace the signal handlers while uvicorn runs.
+
+    uvicorn raises the signal again after its shutdown. The replacement ignores it, so the process ends with status 0.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -6,7 +6,8 @@ import asyncio
 import tempfile
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ class OpenSession:
     key: str
     model: str
     session: Session
+    owner: Model
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     used: float = field(default_factory=time.monotonic)
 
@@ -58,8 +60,8 @@ class SessionStore:
         self._most = most
         self._sessions: dict[str, OpenSession] = {}
 
-    def add(self, key: str, model: str, session: Session) -> OpenSession:
-        """Add a session. Raises `HttpError` (429) if the key has too many."""
+    def add(self, key: str, model: str, session: Session, owner: Model) -> OpenSession:
+        """Add a session of a model. Raises `HttpError` (429) if the key has too many."""
         now = time.monotonic()
         for one in [one for one in self._sessions.values() if now - one.used > IDLE_SECONDS]:
             self.remove(one)
@@ -68,7 +70,7 @@ class SessionStore:
             raise HttpError(
                 429, f"{self._most} sessions are open; close one", kind="rate_limit_error", code="too_many_sessions"
             )
-        found = OpenSession(f"sess_{uuid.uuid4().hex}", key, model, session)
+        found = OpenSession(f"sess_{uuid.uuid4().hex}", key, model, session, owner)
         self._sessions[found.id] = found
         return found
 
@@ -113,7 +115,7 @@ async def create(state: ServerState, store: SessionStore, request: Request, key:
     name = model_name(body)
     async with state.models.lease(name) as model:
         session = await background.run(_opened, local_model(model), body)
-        return JSONResponse(_shown(store.add(key, name or state.models.cards()[0].name, session)))
+        return JSONResponse(_shown(store.add(key, name or state.models.cards()[0].name, session, local_model(model))))
 
 
 def _opened(model: Model, body: dict[str, Any]) -> Session:
@@ -135,6 +137,18 @@ def _opened(model: Model, body: dict[str, Any]) -> Session:
     return session
 
 
+@asynccontextmanager
+async def _leased(state: ServerState, store: SessionStore, found: OpenSession) -> AsyncIterator[None]:
+    """Hold the model of a session. Raises `HttpError` (404) if it was unloaded since: that closed the session."""
+    async with state.models.lease(found.model) as model:
+        if local_model(model) is not found.owner:
+            store.remove(found)
+            raise HttpError(
+                404, f"the session {found.id} was closed: its model was unloaded", code="not_found", param="id"
+            )
+        yield
+
+
 async def retrieve(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
     """`GET /guideway/sessions/{id}`."""
     return JSONResponse(_shown(store.get(key, request.path_params["name"])))
@@ -151,8 +165,9 @@ async def delete(state: ServerState, store: SessionStore, request: Request, key:
 async def save(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
     """`POST /guideway/sessions/{id}/save`: the snapshot of a session, for `Model.load_session`."""
     found = store.get(key, request.path_params["name"])
-    async with found.lock:
-        data = await background.run(_saved, found.session)
+    async with found.lock, _leased(state, store, found):
+        with state.admitted(key):
+            data = await background.run(_saved, found.session)
     return Response(data, media_type="application/octet-stream")
 
 
@@ -175,11 +190,11 @@ async def operate(state: ServerState, store: SessionStore, request: Request, key
     for one in body:
         if one not in fields:
             raise unknown_field(one, one, fields or ("no field",))
-    async with found.lock:
-        if run is None:
-            forked = await background.run(found.session.fork)
-            return JSONResponse(_shown(store.add(key, found.model, forked)))
+    async with found.lock, _leased(state, store, found):
         with state.admitted(key):
+            if run is None:
+                forked = await background.run(found.session.fork)
+                return JSONResponse(_shown(store.add(key, found.model, forked, found.owner)))
             result = await background.run(run, found.session, body)
         return JSONResponse(_shown(found, **result))
 

@@ -32,7 +32,7 @@ class ServerSettings:
         send_seconds: A client that takes no data for this time is disconnected.
         keep_alive_seconds: A stream without data for this time gets a comment.
         drain_seconds: The time that running requests have after a termination signal.
-        log_prompts: Add prompts and texts to the log.
+        log_prompts: Add prompts to the log.
         cors_origins: Origins of web pages that may send requests.
         options: Generation options for requests that do not have them.
     """

@@ -259,6 +259,10 @@ def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
     @pass_context
     def call(context: Context, value: Any = None, /, *arguments: Any, **named: Any) -> Any:
         _charge(1 + (_deep_size(value) // 32 if name in _DEEP else _size(value) // _CHARACTERS))
+        if name == "dictsort":
+            _limit(_deep_size(value) * 8)
+        if name == "round":
+            _check_widths(name, (*arguments, *named.values()))
         if name == "format":
             _check_percent(str(value))
             _limit(_deep_size(value) + _deep_size([arguments, named]) * (1 + str(value).count("%")))

@@ -209,7 +209,11 @@ def test_a_process_that_is_interrupted_continues_and_names_the_row_that_failed(f
     command = [sys.executable, "-m", "guideway", *arguments]
     process = subprocess.Popen([sys.executable, "-c", SLOW, *arguments], cwd=folder, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < until and not (out.exists() and len(read(out)) >= 3):
+    while (
+        process.poll() is None
+        and time.monotonic() < until
+        and not (out.exists() and out.read_bytes().count(b"\n") >= 3)
+    ):
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)

@@ -292,3 +292,14 @@ def test_a_source_does_not_get_the_program_of_another() -> None:
             matcher.fill_mask(mask)
             legal = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
             assert not text or legal.tolist() == [ord(text[0]) + 1]
+
+
+@pytest.mark.parametrize("name", ["default", "enum", "const", "examples", "propertyNames", "properties"])
+def test_properties_with_the_name_of_a_keyword_are_verbatim(name: str) -> None:
+    schema = gw.JsonSchema(
+        {"type": "object", "properties": {name: {"type": "string"}}, "required": [name], "additionalProperties": False}
+    )
+    bound = schema.verbatim("verbatim").quoting("Ada Lovelace")
+    assert bound.parse(f'{{"{name}": "Ada"}}') == {name: "Ada"}
+    with pytest.raises(gw.errors.InvalidTextError):
+        bound.parse(f'{{"{name}": "Alan"}}')

@@ -211,6 +211,33 @@ def test_a_model_that_cannot_be_loaded_is_named() -> None:
 
     with TestClient(create_app(FixedModels({"broken": broken}))) as client:
         wait_until(lambda: "error" in client.get("/ready").json())
-        assert "weights.gguf is damaged" in client.get("/ready").json()["error"]
+        assert client.get("/ready").json()["error"].startswith("a model cannot be loaded (OSError)")
         answer = client.post(CHAT, json=SAY)
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "loading_failed")
+
+
+def test_requests_of_other_web_pages_are_refused(server: LiveServer) -> None:
+    answer = httpx.post(f"{server.url}{CHAT}", json=SAY, headers={"Origin": "https://page.example"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden_origin")
+    own = httpx.post(f"{server.url}{CHAT}", json=SAY, headers={"Origin": server.url})
+    assert own.status_code == 200
+
+
+def test_prompts_and_samples_have_a_limit(server: LiveServer) -> None:
+    body = {"model": "tiny", "prompt": ["a"] * 1025, "n": 2, "max_tokens": 1}
+    answer = httpx.post(f"{server.url}/v1/completions", json=body, timeout=60)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "prompt")
+
+
+def test_names_with_lone_surrogates_are_refused(server: LiveServer) -> None:
+    body = json.dumps({**SAY, "\ud800": 1}).encode()
+    answer = httpx.post(f"{server.url}{CHAT}", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert "ud800" in answer.json()["error"]["param"]
+
+
+def test_malformed_forms_are_refused(server: LiveServer) -> None:
+    answer = httpx.post(
+        f"{server.url}/v1/files", content=b"x", headers={"Content-Type": "multipart/form-data; boundary"}
+    )
+    assert answer.status_code == 400

@@ -123,9 +123,11 @@ def test_streamed_calls(client: openai.OpenAI) -> None:
 
 
 def test_parse_and_stream_helper(client: openai.OpenAI) -> None:
-    found = client.responses.parse(model="tiny", input=ASK, text_format=City, max_output_tokens=300)
+    found = client.responses.parse(model="tiny", input=ASK, text_format=City, max_output_tokens=300, temperature=0)
     assert isinstance(found.output_parsed, City)
-    with client.responses.stream(model="tiny", input=ASK, text_format=City, max_output_tokens=300) as stream:
+    with client.responses.stream(
+        model="tiny", input=ASK, text_format=City, max_output_tokens=300, temperature=0
+    ) as stream:
         kinds = {event.type for event in stream}
         assert "response.output_text.delta" in kinds
         assert isinstance(stream.get_final_response().output_parsed, City)

@@ -49,6 +49,8 @@ OPTIONS = {
 
 _NOT_FREE = ("const", "enum", "format", "pattern")
 _DATA = frozenset({"const", "default", "enum", "examples", "propertyNames"})
+_NAMED = frozenset({"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"})
+"""Keywords whose values are maps from names to schemas."""
 
 
 def is_verbatim(name: object) -> bool:
@@ -78,22 +80,25 @@ def placeholder(name: str) -> Substrings:
 def marked(schema: Any, name: str) -> Any:
     """Return a schema in which every free string has the format: one without `const`, `enum`, `format` and `pattern`."""
     made: list[Any] = [schema]
-    todo: list[tuple[Any, Any]] = [(made, 0)]
+    todo: list[tuple[Any, Any, bool]] = [(made, 0, False)]  # container, key, and whether the value is a map of names
     while todo:
-        container, key = todo.pop()
+        container, key, named = todo.pop()
         value = container[key]
         if isinstance(value, Mapping):
             kept = dict(value)
+            container[key] = kept
+            if named:
+                todo += [(kept, word, False) for word in kept]
+                continue
             kinds = kept.get("type")
             if (kinds == "string" or (isinstance(kinds, list) and "string" in kinds)) and not any(
                 word in kept for word in _NOT_FREE
             ):
                 kept["format"] = name
-            container[key] = kept
-            todo += [(kept, word) for word in kept if word not in _DATA]
+            todo += [(kept, word, word in _NAMED) for word in kept if word not in _DATA]
         elif isinstance(value, list):
             container[key] = items = list(value)
-            todo += [(items, number) for number in range(len(items))]
+            todo += [(items, number, False) for number in range(len(items))]
     return made[0]
 
 
