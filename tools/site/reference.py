@@ -60,10 +60,14 @@ def write_api(folder: Path) -> None:
     ]
     for module, title in MODULES.items():
         found = guideway if module == "guideway" else __import__(module, fromlist=["__all__"])
-        lines = [f"# {title}", "", f"Names of `{module}`.", ""]
+        head = [f"# {title}", "", f"Names of `{module}`.", ""]
+        pages: dict[str, list[str]] = {}
         index += [f"## [{title}]({page_of(module)})", "", "| name | |", "|---|---|"]
         for name in sorted(names_of(module), key=lambda name: (kind_of(getattr(found, name)), name.lower())):
             value = getattr(found, name)
+            # The top level has a second page, so that no page is too large.
+            page = "classes.md" if module == "guideway" and kind_of(value) > 0 else page_of(module)
+            lines = pages.setdefault(page, [*head])
             shared = kind_of(value) < 2  # constants of equal value are not the same name
             path = described.get(id(value)) if shared else None
             if path is None:
@@ -75,7 +79,8 @@ def write_api(folder: Path) -> None:
                 lines += [f"- `{name}`: see [`{path}`][{path}]", ""]
             index.append(f"| [`{name}`][{path}] | {summary_of(value)} |")
         index.append("")
-        (folder / page_of(module)).write_text("\n".join(lines), "utf-8")
+        for page, lines in pages.items():
+            (folder / page).write_text("\n".join(lines), "utf-8")
     (folder / "index.md").write_text("\n".join(index), "utf-8")
 
 
