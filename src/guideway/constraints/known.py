@@ -130,6 +130,10 @@ def shared(init: Callable[..., None]) -> Callable[..., None]:
 
 _MODULES = ("guideway.constraints", "typing", "types", "re")
 
+MAX_REDUCED = 16
+"""The maximum number of parametrized types and patterns of a key. Each can be nested in the one before, and the pickler
+is recursive."""
+
 
 class _Arguments(pickle.Pickler):
     """Writes arguments: plain data by content, constraints and types by identity. Raises `TypeError` for others."""
@@ -137,6 +141,7 @@ class _Arguments(pickle.Pickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, 5)
         self.held: list[object] = []
+        self._reduced = 0
 
     def reducer_override(self, value: Any) -> Any:
         if value is _reference:
@@ -149,6 +154,9 @@ class _Arguments(pickle.Pickler):
             self.held += (value, (marker,))
             return _reference, (id(value), id(marker))
         if type(value) is not types.FunctionType and type(value).__module__.startswith(_MODULES):
+            self._reduced += 1
+            if self._reduced > MAX_REDUCED:
+                raise TypeError(f"more than {MAX_REDUCED} parametrized types")
             return NotImplemented
         raise TypeError(f"{type(value).__name__} is not plain data")
 
