@@ -431,8 +431,8 @@ void MaskEngine::take_closing(Machine& machine, const Task& task, bool spaced, s
     if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
 }
 
-// Punctuation, and the white space around it: what a configuration of an object or array can continue with by itself. False:
-// it is somewhere else, or white space means more than that here.
+// Takes punctuation and the white space around it, where a configuration of an object or array continues with nothing else.
+// Returns false if it is at another place, or if white space has another meaning there.
 bool MaskEngine::take_punctuation(Machine& machine, const Task& task) {
     const Config c = task.config;
     const AnalysedNode& k = machine.component(c.node);

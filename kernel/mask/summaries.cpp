@@ -28,7 +28,7 @@ void make_set(std::vector<std::uint32_t>& list) {
 // The trie is what is left above the frame.
 void MaskEngine::leave(Exploration& trail, std::uint32_t trie, std::uint32_t frame) { trail.ended[{~suffix_tries_.reach(trie), trie}].push_back(frame); }
 
-// Names and punctuation of an object or array, whose runs all grammars share; what comes of them continues in the trail.
+// Names and punctuation of an object or array, whose results all grammars share. Their successors continue in the trail.
 bool MaskEngine::take_parts(Machine& machine, Exploration& trail, const Task& task) {
     if (!shortcuts_.marks || machine.is_leaf(task.config)) return false;
     fuel_.spend(kPartWork);

@@ -325,8 +325,8 @@ std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
     return taken;
 }
 
-// As long as the text cannot end here and one byte alone can come. A quotation ends it: a model that copies a text goes on
-// better from tokens that it chose itself than from longest ones.
+// Appends bytes while exactly one byte is legal and the text cannot end. Stops inside a quotation: a model copies a text
+// better if it chooses the tokens itself than if it gets the longest ones.
 std::string Matcher::forced_of(Configs configs) const {
     std::string forced;
     Configs next, only;

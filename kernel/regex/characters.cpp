@@ -6,9 +6,9 @@ namespace guideway {
 
 namespace {
 
-// How a character is spelled, as far as it came. utf8: so many bytes, which `bits` holds; escape: a backslash; unit: so
-// many digits behind \u; pair: so many bytes of \uXXXX behind a high surrogate, of which `bits` holds ten bits, and
-// below them the digits of the low one.
+// The part of a character that was read. utf8: bytes, which `bits` contains; escape: a backslash; unit: digits after \u;
+// pair: bytes of \uXXXX after a high surrogate. For a pair, `bits` contains ten bits of the high surrogate, and below
+// them the digits of the low one.
 enum class Kind : std::uint32_t { none, utf8, escape, unit, pair };
 constexpr char kShortNames[] = "\"\\/bfnrt";
 constexpr char32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
@@ -106,7 +106,7 @@ CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t 
     return {};
 }
 
-// The bytes by which a part goes on to a character that fits it.
+// The bytes that extend a part to a character that fits it.
 void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made) {
     const std::uint32_t count = count_of(part);
     switch (kind_of(part)) {

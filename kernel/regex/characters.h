@@ -26,7 +26,7 @@ unsigned spans_of(Encoding spelling, DecoderState part, std::pair<char32_t, char
 bool fits(Encoding spelling, DecoderState part, char32_t c);
 // Bytes of the shortest spelling of a character that fits, less those that came.
 std::uint32_t bytes_left(Encoding spelling, DecoderState part, char32_t c);
-// Adds the bytes by which a part goes on to a character that fits it.
+// Adds the bytes that extend a part to a character that fits it.
 void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made);
 
 }  // namespace guideway

@@ -24,8 +24,8 @@ public:
 
     bool is_leftmost(std::size_t i) const { return i > 0 && small_[i] && !small_[i - 1]; }
 
-    // Sorts the substrings between leftmost small suffixes, and names them. Returns how many different ones there are; the
-    // names stand in the second half of the places, in the order of the text.
+    // Sorts the substrings between leftmost small suffixes, and names them. Returns the number of different ones.
+    // The second half of the places contains the names, in the order of the text.
     std::uint32_t name() {
         std::fill(places_.begin(), places_.end(), kNoPlace);
         begin_at_ends();
@@ -51,7 +51,7 @@ public:
 
     std::uint32_t leftmost() const { return count_; }
 
-    // Sorts all suffixes. The order of the leftmost small ones stands at the beginning of the places.
+    // Sorts all suffixes. The first places contain the order of the leftmost small suffixes.
     void finish() {
         std::vector<std::uint32_t> starts;
         starts.reserve(count_);

@@ -21,7 +21,7 @@ struct Character {  // the one that is open at a node
     std::uint8_t have, size;  // 0 of 0: none
 };
 
-// What comes of it by a byte; false: nothing plain.
+// Reads a byte. Returns false if the text is not plain any more.
 bool take(const SubtreeAlphabets& subtrees, Character& open, std::uint8_t b) {
     if (open.size == 0) {
         if (b < 0x80) return !is_structural(b);

@@ -162,7 +162,7 @@ print((time.process_time() - begun) / sum(len(one.tokens) for one in found))
 
 
 def in_process(clients: int, requests: int, most: int) -> float:
-    """Return the CPU seconds per token of `generate` in a process of its own."""
+    """Return the CPU seconds per token of `generate` in a separate process."""
     command = [sys.executable, "-c", _IN_PROCESS, str(clients), str(requests), str(most)]
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 

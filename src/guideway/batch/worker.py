@@ -277,7 +277,7 @@ def _seed(key: Any) -> int:
 
 def _has_arrow() -> bool:
     with suppress(ModuleNotFoundError):
-        import pyarrow  # noqa: F401
+        import pyarrow  # noqa: F401  # only its presence matters
 
         return True
     return False

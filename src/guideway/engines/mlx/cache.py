@@ -39,7 +39,7 @@ def restore(arrays: Arrays, like: RowCache[StoredRow] | StateCache) -> Cache:
 
 
 def _flat(whole: Any) -> list[tuple[str, Any]]:
-    return tree_flatten([one.state for one in whole])  # type: ignore[no-any-return]
+    return tree_flatten([one.state for one in whole])  # type: ignore[no-any-return]  # mlx has no types
 
 
 def _replace(whole: Any, arrays: Mapping[str, Any]) -> None:
