@@ -40,7 +40,7 @@ FORMATS_NOTE = """
 "rejected" counts valid texts that Guideway does not allow, once for each of the four spellings. They are: hostnames
 with A-labels (`xn--…`), zero-width joiners in hostnames that do not follow a virama, and named groups in the format
 `regex`. The formats omit these texts; the validity of an A-label, for example, is not a regular property. "accepted"
-counts invalid texts that Guideway allows. [Formats](constraints.md#formats) lists what each format omits.
+counts invalid texts that Guideway allows. [Formats](formats.md) lists what each format omits.
 """
 
 
