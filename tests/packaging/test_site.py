@@ -12,6 +12,7 @@ from .repository import ROOT
 sys.path.insert(0, str(ROOT / "tools" / "site"))
 
 import check  # the line above makes them importable
+import cited
 import pictures
 import steps
 
@@ -44,6 +45,24 @@ def test_figures_are_those_of_the_records() -> None:
     assert all(row in readme for row in records.readme_rows())
     assert records.LLGUIDANCE in readme
     assert records.XGRAMMAR in readme
+
+
+def test_sentences_with_figures_are_those_of_the_records() -> None:
+    assert cited.missing() == [], "run python tools/site/cited.py"
+
+
+PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md"), *(DOCS / "migration").glob("*.md")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_time_on_a_page_is_from_a_record(page: Path) -> None:
+    assert cited.times_without_record(page) == [], "add the sentence to tools/site/cited.py"
+
+
+def test_times_without_a_record_are_found(monkeypatch: Any) -> None:
+    monkeypatch.setattr(cited, "cited", lambda: {"docs/page.md": ["takes 2 ms (`record`)"]})
+    monkeypatch.setattr(Path, "read_text", lambda *_: "It takes\n2 ms (`record`). Another takes 3.5 µs.")
+    assert cited.times_without_record(DOCS / "page.md") == ["It . Another takes 3.5 µs"]
 
 
 def rows_of(text: str) -> list[list[str]]:

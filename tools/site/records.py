@@ -8,9 +8,10 @@ from pathlib import Path
 RECORDS = Path(__file__).resolve().parents[2] / "benchmarks" / "record"
 LLGUIDANCE = "2026-11-25-maskbench.txt"
 XGRAMMAR = "2026-11-23-xgrammar-noon.txt"
+VLLM = "2026-11-21-vllm.txt"
 LATENCY_NOTE = f"Sources: {LLGUIDANCE}; for xgrammar {XGRAMMAR}."
 COVERAGE_NOTE = LATENCY_NOTE
-_ROW = re.compile(r"^\s+(step|TTFM)\s+(\w+)\s+\d+\s+([\d., ]+)$", re.MULTILINE)
+_ROW = re.compile(r"^\s+(step|TTFM|again)\s+(\w+)\s+\d+\s+([\d., ]+)$", re.MULTILINE)
 _COLUMNS = ["p50", "mean", "p90", "p99", "p99.9", "max"]
 _COMPILES = re.compile(r"^\s+(\w+)\s+(\d+) of (\d+) \([\d.]+%\)\s+(\d+) of (\d+)\s+(\d+) of (\d+)$", re.MULTILINE)
 
@@ -20,7 +21,7 @@ def steps_of(record: str, measured: str = "step") -> dict[str, dict[str, float]]
 
     Args:
         record: The file name.
-        measured: "step" (mask and advance), or "TTFM" (time to the first mask).
+        measured: "step" (mask and advance), "TTFM" (time to the first mask), or "again" (the same steps once more).
     """
     text = (RECORDS / record).read_text("utf-8")
     return {
@@ -70,8 +71,15 @@ def comparison() -> list[str]:
     return [*lines, "", note]
 
 
+def whole_outputs() -> list[str]:
+    """Returns how many outputs of vLLM's backends were complete: ours, guidance (llguidance), xgrammar."""
+    text = (RECORDS / VLLM).read_text("utf-8")
+    found = dict(re.findall(r"^  (\w+) .* us +(\d+ of \d+) ", text, re.MULTILINE))
+    return [found[backend] for backend in ("guideway", "guidance", "xgrammar")]
+
+
 def readme_rows() -> list[str]:
-    """Returns the rows of README.md whose figures are measured by bench_maskbench.py."""
+    """Returns the rows of README.md whose figures are measured by bench_maskbench.py and bench_vllm.py."""
     ours, theirs = verdicts_of(LLGUIDANCE), verdicts_of(XGRAMMAR)["xgrammar"]
     counts = [ours["guideway"], ours["llguidance"], theirs]
     steps, first = latencies(), steps_of(LLGUIDANCE, "TTFM")
@@ -83,11 +91,12 @@ def readme_rows() -> list[str]:
             [f"{one[2]:,} of {one[3]:,}" for one in counts],
         ),
         ("invalid instances accepted ¹", [f"{one[4]:,} of {one[5]:,}" for one in counts]),
+        ("outputs complete within `max_tokens`, vLLM backend ²", whole_outputs()),
         (
-            "mask and advance per token, median / p99 ¹ ⁴",
+            "mask and advance per token, median / p99 ¹ ³",
             [f"{steps[engine]['p50']:.1f} / {steps[engine]['p99']:.0f} µs" for engine in steps],
         ),
-        ("time to first mask, median ¹ ⁴", [f"{first[engine]['p50'] / 1000:.1f} ms" for engine in steps]),
+        ("time to first mask, median ¹ ³", [f"{first[engine]['p50'] / 1000:.1f} ms" for engine in steps]),
     ]
     return [f"| {label} | **{cells[0]}** | {cells[1]} | {cells[2]} |" for label, cells in rows]
 
