@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser site verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -45,6 +45,8 @@ test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft 
 	$(BIN)/python benchmarks/bench_cluster.py
 test-browser: .venv/.browser       ## the playground in headless Chromium (installs Selenium; needs chromium and chromedriver)
 	$(BIN)/python -m pytest tests/browser
+site-look: site .venv/.browser     ## every page of the site in Chromium: contrast, headings and labels (axe), layout, without JavaScript
+	$(BIN)/python tools/site/look.py
 verdicts: .venv/.test              ## official JSON Schema suite and real-world schemas, each instance in four spellings
 	$(BIN)/python -m tests.suites.verdicts
 hard: .venv/.test              ## hard MaskBench files in one process, in two orders: verdicts, CPU time of compiles and steps
@@ -158,6 +160,7 @@ clean:                             ## remove build outputs and environments
 .venv/.site: .venv/.test
 	$(PIP) --group site && touch $@
 .venv/.browser: .venv/.test
-	$(PIP) --group browser && touch $@
+	$(PIP) --group browser
+	$(PIP) --no-deps axe-playwright-python && touch $@ # contains axe; Playwright is not needed
 .venv/.cluster: .venv/.test
 	$(PIP) --group cluster && touch $@

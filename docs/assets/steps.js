@@ -16,6 +16,7 @@ document.addEventListener("DOMContentLoaded", () => {
       button.type = "button";
       button.className = "token" + (cells[2] === "forced" ? " forced" : parseFloat(cells[4]) >= 50 ? " removed" : "");
       button.textContent = JSON.parse(cells[1]);
+      if (!button.textContent.trim()) button.setAttribute("aria-label", "white space " + cells[1]);
       button.setAttribute("aria-pressed", "false");
       button.addEventListener("click", () => show(index));
       button.addEventListener("keydown", (event) => {
