@@ -86,3 +86,22 @@ def test_the_check_of_the_site_finds_defects(tmp_path: Path, monkeypatch: Any) -
     path = tmp_path / "bad.html"
     found = check.defects_of(path, pages[path], pages)
     assert len(found) == 6  # alternative text, two links, language, heading, other host
+
+
+@pytest.mark.parametrize(
+    ("html", "defect"),
+    [
+        ('<html lang="en"><p>no heading</p></html>', "the page has 0 headings of the first level"),
+        ('<html lang="en"><h1>A</h1><h1>B</h1></html>', "the page has 2 headings of the first level"),
+        ('<html lang="en"><h1>A</h1><script src="big.js"></script></html>', "the page weighs"),
+        ('<html lang="en"><h1>A</h1><a href="sub/">x</a></html>', "the link sub/ leads nowhere"),
+    ],
+)
+def test_the_check_of_the_site_names_the_defect(tmp_path: Path, monkeypatch: Any, html: str, defect: str) -> None:
+    monkeypatch.setattr(check, "HTML", tmp_path)
+    (tmp_path / "big.js").write_bytes(b" " * check.MAX_BYTES)
+    path = tmp_path / "page.html"
+    path.write_text(html, "utf-8")
+    pages = check.read_pages()
+    [found] = check.defects_of(path, pages[path], pages)
+    assert found.startswith(defect)
