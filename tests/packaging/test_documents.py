@@ -97,6 +97,40 @@ def test_the_table_of_keywords_is_that_of_the_code() -> None:
     assert re.findall(r"^\| `([^`]+)`", table, re.MULTILINE) == list(KEYWORDS)
 
 
+def test_the_limits_are_those_of_the_code() -> None:
+    from guideway import cache
+    from guideway.compiler import CompileLimits
+    from guideway.constraints import wire
+    from guideway.frontends.cfg import scanner
+    from guideway.frontends.json_schema import dnf, parse
+    from guideway.frontends.regex import parser, syntax
+    from guideway.generation import MAX_TOKENS, options
+    from guideway.remote import dialogue
+    from guideway.tokenizers import huggingface
+
+    table = (ROOT / "docs" / "limits.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|", table, re.MULTILINE))
+    expected = {
+        "automaton states of a constraint": f"{CompileLimits().max_states:,}",
+        "work of one call: compiling, one mask, one token": f"{CompileLimits().max_work:,} units of about 10 ns",
+        "generated tokens": str(MAX_TOKENS),
+        "rows that run together": str(options.BATCH),
+        "automata in memory": f"{cache.budget_bytes >> 20} MiB",
+        "nesting of groups in a pattern": str(parser.MAX_NESTING),
+        "count in a pattern, `a{n}`": f"{syntax.MAX_COUNT:,}",
+        r"assertions (look-around, `\b`, anchors) in a pattern": str(parser.MAX_ASSERTIONS),
+        "nesting of a grammar (GBNF, EBNF, Lark)": f"{scanner.MAX_NESTING:,}",
+        "count in a grammar": f"{scanner.MAX_COUNT:,}",
+        "integers in a schema, such as `maxLength`": f"{parse.MAX_COUNT:,}",
+        "alternatives of a schema after normalisation": f"{dnf.MAX_ALTERNATIVES:,}",
+        "nesting of `const` and `enum` values": str(parse.MAX_VALUE_DEPTH),
+        "document of `to_wire`": f"{wire.MAX_BYTES >> 20} MiB, {wire.MAX_PARTS:,} parts",
+        "answer of a model served by an API": f"{dialogue.MAX_ANSWER >> 20} MiB, {dialogue.MAX_EVENTS:,} events",
+        "tokens of a vocabulary": f"{huggingface.MAX_TOKENS:,}",
+    }
+    assert {name: rows.get(name) for name in expected} == expected
+
+
 @pytest.mark.parametrize(
     ("page", "limit"), [("vllm", "max_tokens"), ("sglang", "max_new_tokens"), ("transformers", "max_new_tokens")]
 )
