@@ -83,19 +83,22 @@ def title_of(page: Path) -> str:
 
 
 def summary_of(page: Path) -> str:
-    """Returns the first paragraph of a page on one line, without code, tables and lists."""
+    """Returns the first sentences of a page on one line, without code, tables and lists."""
     text = re.sub(r"```.*?```|<!--.*?-->", "", page.read_text("utf-8"), flags=re.DOTALL)
-    for block in re.split(r"\n\s*\n", text):
-        block = " ".join(block.split())
+    for block in re.split(r"\n[ \t]*\n", text):
+        block = block.strip("\n")
         if block and block[0] not in "#|-*:!<" and not block.startswith("    "):
-            return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", block)
+            words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(block.split()))
+            sentences = re.split(r"(?<=[.!?]) (?=[A-Z`])", words)
+            return next((found for n in (3, 2) if len(found := " ".join(sentences[:n])) <= 300), sentences[0])
     return ""
 
 
 def write_decisions() -> None:
     """Writes the list of decision records."""
     rows = [f"- [{title_of(page)}]({page.name})" for page in sorted((OUT / "decisions").glob("0*.md"))]
-    text = "# Decision records\n\nOne page for each design decision: context, decision, consequences, alternatives.\n\n"
+    text = "# Decision records\n\nOne page for each design decision: context, decision, consequences, alternatives. Figures were measured "
+    text += "when the decision was made; `benchmarks/record/` has the notes.\n\n"
     (OUT / "decisions" / "index.md").write_text(text + "\n".join(rows) + "\n", "utf-8")
 
 

@@ -55,7 +55,7 @@ def write_api(folder: Path) -> None:
     index = [
         "# Python API",
         "",
-        "Every public name, by module. `guideway.errors` is [a page of its own](errors.md).",
+        "Every public name, by module. `guideway.errors` has [a separate page](errors.md).",
         "",
     ]
     for module, title in MODULES.items():
