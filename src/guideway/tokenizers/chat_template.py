@@ -125,7 +125,7 @@ def _environment() -> Any:
 
     environment = TemplateSandbox(["jinja2.ext.loopcontrols", _generation_extension()])
     environment.add_filter("tojson", _to_json)
-    environment.close_filters()
+    environment.count_work()
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = _now
     return environment
@@ -134,7 +134,9 @@ def _environment() -> Any:
 def _refuse(message: object = "") -> NoReturn:
     from jinja2 import TemplateError
 
-    raise TemplateError(str(message))
+    from guideway.tokenizers.template_sandbox import text_of
+
+    raise TemplateError(text_of(message))
 
 
 def _now(form: str) -> str:

@@ -4,6 +4,10 @@ Jinja's sandbox refuses access to the internals of Python objects. It does not b
 `'x' * 10**10`, nested loops and lists that contain themselves twice are possible. `TemplateSandbox` counts work. One
 unit is one call, one iteration, or one operation, and some hundred characters that it reads or writes. The number of
 units bounds the time, and with `MAX_VALUE` the memory.
+
+A value such as `[[x, x], [x, x]]` is small in memory and large as a text. Filters, tests and methods therefore charge
+the size of their values with all that is inside them. Those of `_SHALLOW_FILTERS` and `_SHALLOW_METHODS` do not look
+inside the items.
 """
 
 from __future__ import annotations
@@ -13,19 +17,18 @@ import string
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import GeneratorType
 from typing import Any
 
 from jinja2 import Template, TemplateError, nodes, pass_context
 from jinja2.ext import Extension
-from jinja2.runtime import Context
+from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 from guideway.errors import LimitExceededError
 
-__all__ = ["MAX_VALUE", "TemplateSandbox", "bounded"]
+__all__ = ["MAX_VALUE", "TemplateSandbox", "bounded", "text_of"]
 
 MAX_VALUE = 1 << 23
 """The maximum size of a value: characters, and items of lists with the items inside them."""
@@ -96,7 +99,41 @@ _TEXT_METHODS = frozenset(
 )
 _NUMBER_METHODS = frozenset({"bit_length", "is_integer"})
 _PADDING = frozenset({"batch", "center", "expandtabs", "indent", "ljust", "rjust", "slice", "wordwrap", "zfill"})
-_DEEP = frozenset({"format", "groupby", "join", "max", "min", "sort", "string", "sum", "tojson", "unique"})
+_SHALLOW_FILTERS = frozenset(
+    {"batch", "count", "default", "first", "items", "last", "length", "list", "reverse", "slice"}
+)
+_EACH_FILTERS = frozenset({"map", "reject", "rejectattr", "select", "selectattr"})  # they call others for each item
+_SHALLOW_METHODS = frozenset({"copy", "fromkeys", "items", "keys", "values"})
+_SHALLOW_TESTS = frozenset(
+    [
+        "boolean",
+        "callable",
+        "defined",
+        "escaped",
+        "false",
+        "filter",
+        "float",
+        "integer",
+        "iterable",
+        "mapping",
+        "none",
+        "number",
+        "sameas",
+        "sequence",
+        "string",
+        "test",
+        "true",
+        "undefined",
+    ]
+)
+_PRODUCTS = frozenset({"lstrip", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "strip", "trim"})
+"""Methods and filters that may compare each character of a text with each one of the argument."""
+
+_NUMBER_TESTS = frozenset({"divisibleby", "even", "odd"})
+_VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()))
+_LISTS: tuple[type[Any], ...] = (list, tuple, set, frozenset, *_VIEWS)
+_CONTAINERS: tuple[type[Any], ...] = (*_LISTS, dict, range)
+_SIZED: tuple[type[Any], ...] = (*_CONTAINERS, str, bytes)
 _REMOVED_FILTERS = ("pprint", "random", "striptags", "urlencode", "urlize", "xmlattr")
 _FORMAT_WIDTH = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(?:\*|\d{5,}|\d*\.(?:\*|\d{5,}))")
 
@@ -143,7 +180,7 @@ def _limit(size: int) -> None:
 
 def _size(value: Any) -> int:
     """Return the number of characters or items, without those inside the items."""
-    return len(value) if isinstance(value, (str, bytes, list, tuple, dict, set, frozenset)) else 1
+    return len(value) if isinstance(value, _SIZED) else 1
 
 
 def _deep_size(value: Any) -> int:
@@ -163,14 +200,25 @@ def _deep_size(value: Any) -> int:
             elif isinstance(one, dict):
                 pending.append((one, depth + 1))
                 pending.append((one.values(), depth + 1))
-            elif isinstance(one, (list, tuple, set, frozenset)):
+            elif isinstance(one, _LISTS):
                 pending.append((one, depth + 1))
+            elif isinstance(one, range):
+                total += len(one)
             elif isinstance(one, Namespace):
                 pending.append((one._Namespace__attrs.values(), depth + 1))
             if total > MAX_VALUE:
                 _limit(total)
         _charge(1 + _size(items) // 16)
     return total
+
+
+def _charge_deep(*values: Any) -> None:
+    """Charge an operation that reads values with all that is inside them."""
+    for value in values:
+        if isinstance(value, (str, bytes)):
+            _charge(len(value) // _CHARACTERS)
+        elif isinstance(value, (*_CONTAINERS, Namespace)):
+            _charge(_deep_size(value) // 32)
 
 
 def _counted(items: Iterable[Any]) -> Iterator[Any]:
@@ -181,7 +229,7 @@ def _counted(items: Iterable[Any]) -> Iterator[Any]:
 
 def _checked(value: Any) -> Any:
     """Return a value that an operation made, after its size was charged."""
-    if isinstance(value, GeneratorType):
+    if isinstance(value, Iterator):
         return _counted(value)
     if isinstance(value, int):
         if value.bit_length() > _BITS:
@@ -222,15 +270,23 @@ def _check_widths(name: str, arguments: Iterable[Any]) -> None:
             raise LimitExceededError(f"the chat template calls {name} with a text of {len(one):,} characters")
 
 
-def _check_replace(text: str, old: Any, new: Any) -> None:
-    if isinstance(old, str) and isinstance(new, str):
-        _limit(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
+def _check_number(name: str, value: Any) -> None:
+    """Check the operand of arithmetic: `%` and `*` of texts and lists have other meanings."""
+    if not isinstance(value, (int, float)):
+        raise TemplateError(f"{name} of a chat template needs a number, got {type(value).__name__}")
+
+
+def _check_replace(text: str, old: str, new: str) -> None:
+    _limit(len(text) + (text.count(old) if old else len(text) + 1) * len(new))
 
 
 def _check_text_call(name: str, text: str, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
     """Check the call of a method of a text, or of the filter of the same name. Returns the arguments."""
     _charge(1 + len(text) // _CHARACTERS)
     values = (*arguments, *named.values())
+    _charge_deep(*values)
+    if name in _PRODUCTS:
+        _charge(len(text) * max((len(one) for one in values if isinstance(one, str)), default=0) // 1024)
     if name in _PADDING:
         _check_widths(name, values)
         most = max(
@@ -239,8 +295,10 @@ def _check_text_call(name: str, text: str, arguments: tuple[Any, ...], named: Ma
         lines = text.count("\n") if name == "indent" else text.count("\t") if name == "expandtabs" else 0
         if name == "wordwrap":
             lines = len(text)
+            width = next((one for one in values if isinstance(one, int)), 79)
+            _charge(len(text) ** 2 // (4096 * max(width, 1)))  # a long word is copied for each line
         _limit(len(text) + (1 + lines) * max(most, 8))
-    elif name == "replace" and len(values) >= 2:
+    elif name == "replace" and len(values) >= 2 and isinstance(values[0], str) and isinstance(values[1], str):
         _check_replace(text, values[0], values[1])
     elif name == "join" and arguments:
         parts = list(_counted(arguments[0]))
@@ -258,11 +316,16 @@ def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
 
     @pass_context
     def call(context: Context, value: Any = None, /, *arguments: Any, **named: Any) -> Any:
-        _charge(1 + (_deep_size(value) // 32 if name in _DEEP else _size(value) // _CHARACTERS))
+        _charge(1 + _size(value) // (4 if name in _EACH_FILTERS else _CHARACTERS))
+        if name not in _SHALLOW_FILTERS and name not in _EACH_FILTERS:
+            _charge_deep(value, *arguments, *named.values())
         if name == "dictsort":
             _limit(_deep_size(value) * 8)
         if name == "round":
+            _check_number(name, value)
             _check_widths(name, (*arguments, *named.values()))
+        if name == "replace":  # makes texts of its arguments
+            arguments = tuple(one if isinstance(one, (str, int)) else str(one) for one in arguments)
         if name == "format":
             _check_percent(str(value))
             _limit(_deep_size(value) + _deep_size([arguments, named]) * (1 + str(value).count("%")))
@@ -292,12 +355,36 @@ def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
     return call
 
 
+def _wrapped_test(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a test that charges its operands."""
+    if name in _SHALLOW_TESTS:
+        return function
+
+    def call(value: Any = None, *arguments: Any, **named: Any) -> Any:
+        if name in _NUMBER_TESTS:
+            for one in (value, *arguments, *named.values()):
+                _check_number(f"the test {name!r}", one)
+        _charge_deep(value, *arguments, *named.values())
+        return function(value, *arguments, **named)
+
+    return call
+
+
+def text_of(value: Any) -> str:
+    """Return the text of a value, if it is not too large."""
+    _limit(_deep_size(value))
+    return str(value)
+
+
 class _Rewriter(NodeTransformer):
     """Adds the counting to a parsed template."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # the interface of Jinja
         self.generic_visit(node)
-        node.body.insert(0, nodes.ExprStmt(_hook("count", line=node.lineno)).set_lineno(node.lineno))
+        if node.test is None:
+            node.body.insert(0, nodes.ExprStmt(_hook("count", line=node.lineno)).set_lineno(node.lineno))
+        else:  # counts the items that the test refuses, too
+            node.test = nodes.And(_hook("count", line=node.lineno), node.test, lineno=node.lineno)
         return node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
@@ -324,13 +411,6 @@ class _Rewriter(NodeTransformer):
         if node.ctx != "load" or all(isinstance(one, nodes.Const) for one in node.items):
             return node
         return _hook("nested", node, line=node.lineno)
-
-    def visit_Test(self, node: nodes.Test) -> nodes.Node:
-        self.generic_visit(node)
-        if node.name in ("in", "eq", "equalto", "==", "ne", "!=") and node.node is not None:
-            node.node = _hook("compared", node.node, line=node.lineno)
-            node.args = [_hook("compared", one, line=node.lineno) for one in node.args]
-        return node
 
 
 def _hook(name: str, *arguments: nodes.Expr, line: int) -> nodes.Call:
@@ -363,7 +443,7 @@ def _check_name(name: object) -> None:
 class TemplateSandbox(ImmutableSandboxedEnvironment):
     """The environment. Compile and render templates within `bounded`."""
 
-    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    intercepted_binops = frozenset({"+", "-", "*", "**", "%"})
 
     def __init__(self, extensions: Iterable[str | type[Extension]] = ()) -> None:
         super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=list(extensions), finalize=self._shown)
@@ -377,10 +457,13 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """Add a filter."""
         self.filters[name] = function
 
-    def close_filters(self) -> None:
-        """Add the counting to all filters."""
+    def count_work(self) -> None:
+        """Add the counting to all filters and tests."""
         for name, function in self.filters.items():
             self.filters[name] = _wrapped_filter("default" if name == "d" else name, function)
+        tests: dict[str, Any] = self.tests
+        for name, function in tests.items():
+            tests[name] = _wrapped_test(name, function)
 
     def _generate(self, source: nodes.Template, *arguments: Any, **named: Any) -> str:
         return super()._generate(_Rewriter().visit(source), *arguments, **named)
@@ -391,8 +474,9 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     # Called by rewritten templates.
 
-    def hook_count(self) -> None:
-        """Count an iteration."""
+    def hook_count(self) -> bool:
+        """Count an iteration: each call is a unit."""
+        return True
 
     def hook_joined(self, *parts: Any) -> str:
         """Return the parts as one text (operator ~)."""
@@ -401,10 +485,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     def hook_compared(self, value: Any) -> Any:
         """Charge an operand of a comparison."""
-        if isinstance(value, (str, bytes)):
-            _charge(len(value) // _CHARACTERS)
-        elif isinstance(value, (list, tuple, dict, set)):
-            _charge(_deep_size(value) // 32)
+        _charge_deep(value)
         return value
 
     def hook_checked(self, value: Any) -> Any:
@@ -434,6 +515,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             found.append(part)
         return "".join(found)
 
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return an item. A missing one is an undefined value, whose error message contains the argument."""
+        _charge_deep(argument)
+        return super().getitem(obj, argument)
+
     def call(__self, __context: Context, __function: Any, *arguments: Any, **named: Any) -> Any:
         """Call a function or a method."""
         _charge(1)
@@ -450,6 +536,10 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
             raise TemplateError(f"a chat template must not call the method {name!r} of bytes")
         elif isinstance(owner, (int, float)) and name not in _NUMBER_METHODS:
             raise TemplateError(f"a chat template must not call the method {name!r} of a number")
+        elif isinstance(owner, LoopContext):
+            _charge_deep(*(arguments if name == "changed" else ()))
+        elif isinstance(owner, _CONTAINERS) and name not in _SHALLOW_METHODS:
+            _charge_deep(*(() if name == "get" else (owner,)), *arguments, *named.values())
         _work.calls += 1
         try:
             if _work.calls > MAX_CALLS:
@@ -463,6 +553,8 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """Apply an operator, if the result is not too large."""
         if operator == "+" and isinstance(left, (str, list, tuple)):
             _limit(_size(left) + _size(right))
+        elif operator == "-":  # of the keys of dicts
+            _charge_deep(left, right)
         elif operator == "*":
             for one, count in ((left, right), (right, left)):
                 if isinstance(one, (str, list, tuple, bytes)) and isinstance(count, int):

@@ -15,6 +15,22 @@ from guideway.tokenizers.chat_template import MAX_TEMPLATE, render_template
 
 MESSAGES = [{"role": "user", "content": "hi"}]
 
+# Two lists that are small in memory and have 2**99 items as texts.
+DOUBLED = (
+    "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(99) %}"
+    "{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}"
+)
+KEYS = "{% set d = {}.fromkeys(range(99999)) %}"
+TUPLES = (
+    "{% set ns = namespace(t=(1,)) %}{% for i in range(20) %}{% set ns.t = (ns.t, ns.t) %}{% endfor %}{% set d = {} %}"
+)
+
+
+def often(expression: str) -> str:
+    """Return a template that evaluates an expression 9,999 times."""
+    return "{% for i in range(9999) %}{% set z = " + expression + " %}{% endfor %}"
+
+
 HOSTILE = {
     "repeated text": "{{ 'x' * 10**10 }}",
     "repeated list": "{{ ([1] * 10**10) | length }}",
@@ -74,6 +90,39 @@ HOSTILE = {
     "{% for i in range(99999) %}{{ x == y }}{% endfor %}",
     "slices of a long text": "{% set x = 'x' * 999999 %}{% for i in range(99999) %}{% set y = x[1:] %}{% endfor %}",
     "methods of a long text": "{% set x = 'x' * 999999 %}{% for i in range(99999) %}{% set y = x.find('y') %}{% endfor %}",
+    "doubled lists, selected": DOUBLED + "{{ [ns.x] | select('eq', ns.y) | list }}",
+    "doubled lists, selected by attribute": DOUBLED + "{{ [{'a': ns.x}] | selectattr('a', 'eq', ns.y) | list }}",
+    "doubled lists, counted": DOUBLED + "{{ [ns.x].count(ns.y) }}",
+    "doubled lists, searched": DOUBLED + "{{ [ns.x].index(ns.y) }}",
+    "doubled lists, upper case": DOUBLED + "{{ ns.x | upper }}",
+    "doubled lists, mapped": DOUBLED + "{{ [ns.x] | map('upper') | list }}",
+    "doubled lists, replaced": DOUBLED + "{{ ns.x | replace('a', 'b') }}",
+    "doubled lists, in a test": DOUBLED + "{{ ns.x is upper }}",
+    "doubled lists, changed": DOUBLED + "{% for i in [ns.x, ns.y] %}{{ loop.changed(i) }}{% endfor %}",
+    "doubled lists, as a key": DOUBLED + "{{ messages[ns.x].y }}",
+    "doubled lists, as an attribute": DOUBLED + "{{ 'a' | attr(ns.x) }}",
+    "doubled lists, raised": DOUBLED + "{{ raise_exception(ns.x) }}",
+    "doubled lists, escaped": DOUBLED + "{{ ns.x | e }}",
+    "doubled lists, largest": DOUBLED + "{{ [ns.x, ns.y] | max }}",
+    "doubled lists, unique": DOUBLED + "{{ [[ns.x], [ns.y]] | unique(attribute=0) | list }}",
+    "doubled lists, values": DOUBLED + "{{ {'a': ns.x}.values() }}",
+    "doubled lists, arguments": DOUBLED + "{% macro f() %}{{ varargs }}{{ kwargs }}{% endmacro %}{{ f(ns.x, a=ns.x) }}",
+    "doubled tuples, as keys": TUPLES + often("d[ns.t]"),
+    "doubled tuples, looked up": TUPLES + often("d.get(ns.t)"),
+    "replaced by a list": "{{ ('x' * 99999) | replace('x', ['y' * 99999]) }}",
+    "odd text": "{{ '%99999999999d' is odd }}",
+    "divisible text": "{{ '%*d' is divisibleby((99999999999, 1)) }}",
+    "rounded text": "{{ ('x' * 10) | round(9, 'ceil') }}",
+    "searches in a range": often("1.5 in range(99999)"),
+    "searches in a reversed range": often("1.5 in (range(99999) | reverse)"),
+    "counts in a range": often("range(99999).count(1.5)"),
+    "differences of keys": KEYS + often("d.keys() - d.keys()"),
+    "comparisons of items": KEYS + often("d.items() == d.items()"),
+    "selections": often("range(99999) | select('gt', 99999) | list"),
+    "refused items of a loop": "{% for i in range(9999) %}{% for j in range(99999) if j is none %}{% endfor %}{% endfor %}",
+    "stripped characters": often("('x' * 999999).strip('y' * 99999 ~ 'x')"),
+    "searches from the end": often("('a' * 999999).rfind('b' ~ 'a' * 499999)"),
+    "a long word, wrapped": often("('x' * 99999) | wordwrap(1)"),
     "sum of lists": "{{ ([[1]] * 99999) | sum(start=[]) }}",
     "generators": "{% for i in range(9999) %}{{ range(99999) | map('string') | select('eq', 'x') | list }}{% endfor %}",
     "indented JSON": "{{ ([[[1] * 999] * 99] * 9) | tojson(indent=9999) }}",
@@ -138,6 +187,11 @@ def test_long_conversations_are_within_the_limit() -> None:
     )
     many = [{"role": "user", "content": "word " * 20}] * 5000
     assert len(render_template(template, many, special_tokens={})) > 5000 * 90
+    selected = (
+        "{% for message in messages %}{% if messages | selectattr('role', 'equalto', 'system') | list | length == 0 %}"
+        "{{ message.content }}{% endif %}{% endfor %}"
+    )
+    assert len(render_template(selected, many[:1000], special_tokens={})) == 100_000
     long = [{"role": "user", "content": "word " * 400_000}] * 3
     assert len(render_template(template, long, special_tokens={})) > 5_000_000
 
