@@ -30,6 +30,7 @@ from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents, simple_dialect
 from guideway.frontends.json_schema.report import (
     MAX_PLACES,
+    MAX_TRIAL_WORK,
     Explanation,
     conflict,
     draw_examples,
@@ -405,14 +406,17 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         """Return the keywords that contradict each other."""
         if len(self._expander.places) > MAX_PLACES:
             return None
-        document, searched = copy_value(self._document), single_bytes(MAX_STATES)
+        document, searched, left = copy_value(self._document), single_bytes(MAX_STATES), MAX_TRIAL_WORK
 
         def is_empty() -> bool:
-            documents = Documents(document, self._dialect, self._supplied, True)
+            nonlocal left
+            expander = Expander(Documents(document, self._dialect, self._supplied, True), left)
             try:
-                return grammar_is_empty(Lowering(Expander(documents), self._style).run(), searched)
+                return grammar_is_empty(Lowering(expander, self._style).run(), searched)
             except (InvalidConstraintError, UnsupportedError):  # the removed keyword was needed by another one
                 return False
+            finally:
+                left -= expander.work
 
         try:
             found = conflict(document, place or "", is_empty)

@@ -21,6 +21,7 @@ from guideway.errors import (
 )
 from guideway.frontends.json_schema.style import Escapes, KeyOrder, Whitespace
 from guideway.frontends.python_types.schema import arguments_model, schema_generator
+from guideway.frontends.python_types.size import check_size
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.substrings import Source
 from guideway.jsontext.decoder import loads
@@ -59,7 +60,7 @@ class PythonType(Constraint[T_co]):
         InvalidConstraintError: `annotation` is not a type.
         UnsupportedError: The texts of the type cannot be described exactly.
         MissingDependencyError: The type needs a package that is not installed.
-        LimitExceededError: The type is nested too deeply.
+        LimitExceededError: The type is nested too deeply, or too large.
     """
 
     def __init__(
@@ -238,6 +239,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
         return annotation
     if annotation is BaseModel:
         raise InvalidConstraintError("BaseModel has no fields; pass a subclass of it")
+    check_size(annotation)
     try:
         return TypeAdapter(annotation)
     except (

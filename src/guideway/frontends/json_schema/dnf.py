@@ -126,9 +126,14 @@ def _other_fork(applicator: Applicator) -> list[Option]:
 
 
 class Expander(SchemaGraph):
-    """Expands conjunctions to alternatives. Results are cached per conjunction."""
+    """Expands conjunctions to alternatives. Results are cached per conjunction.
 
-    def __init__(self, documents: Documents) -> None:
+    Args:
+        documents: The schema and those it refers to.
+        most_work: The maximum number of search steps; None: depends on the document.
+    """
+
+    def __init__(self, documents: Documents, most_work: int | None = None) -> None:
         super().__init__(documents)
         self._known: dict[Conjunction, list[TypeAssertions]] = {}
         self._same: dict[Hashable, list[TypeAssertions]] = {}
@@ -139,6 +144,7 @@ class Expander(SchemaGraph):
         self._limit = MAX_STEPS
         self._ahead = False
         self._work = 0
+        self._most_work = most_work
         self._first_limit = 0  # the work limit of the first, short search; 0: none
         self._at = ""
         self._choices: dict[tuple[Applicator, bool | None], list[Choice] | None] = {}
@@ -367,7 +373,7 @@ class Expander(SchemaGraph):
     def _spend(self, work: int, place: str) -> None:
         """Count the work on the whole document. The work on a single place is counted separately."""
         self._work += work
-        limit = self._first_limit or self._max_work()
+        limit = min(self._first_limit, self._max_work()) if self._first_limit else self._max_work()
         if self._work > limit:
             raise LimitExceededError(
                 f"at {shown(place)}: the schema up to here needs more than {limit:,} steps of expansion; "
@@ -375,8 +381,13 @@ class Expander(SchemaGraph):
                 place,
             )
 
+    @property
+    def work(self) -> int:
+        """The number of search steps so far."""
+        return self._work
+
     def _max_work(self) -> int:
-        return MAX_WORK + 20 * len(self.places)
+        return MAX_WORK + 20 * len(self.places) if self._most_work is None else self._most_work
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
         """Read the waiting literals. Returns False if they contradict each other."""

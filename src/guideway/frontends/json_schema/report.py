@@ -37,6 +37,7 @@ from guideway.jsontext.pointer import pointer, unescape
 __all__ = [
     "MAX_PLACES",
     "MAX_TRIALS",
+    "MAX_TRIAL_WORK",
     "Explanation",
     "conflict",
     "draw_examples",
@@ -48,6 +49,9 @@ __all__ = [
 
 MAX_TRIALS = 60
 """The maximum number of trial deletions."""
+
+MAX_TRIAL_WORK = 5_000
+"""The maximum number of search steps of all trial deletions together."""
 
 MAX_PLACES = 500
 """The maximum number of schemas in a document for which the search is tried."""

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 import guideway as gw
+from guideway.constraints import json_schema
+from guideway.frontends.json_schema.dnf import Expander
+from guideway.frontends.json_schema.report import MAX_TRIAL_WORK
 from tests.helpers.byte_tokens import BYTES
+from tests.helpers.hostile_constraints import SCHEMAS
 
 TWO_LENGTHS = {"type": "string", "minLength": 5, "maxLength": 3, "pattern": "a"}
 
@@ -50,3 +54,19 @@ def test_large_schemas_are_not_searched() -> None:
     with pytest.raises(gw.errors.UnsatisfiableError) as caught:
         gw.compile(gw.JsonSchema({"properties": many, "type": "object", "minProperties": 2, "maxProperties": 1}), BYTES)
     assert str(caught.value) == "no text can fit the constraint (at the whole schema)"
+
+
+def test_the_search_has_a_bound_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    trials: list[Expander] = []
+
+    class Counted(Expander):
+        def __init__(self, documents: Any, most_work: int | None = None) -> None:
+            super().__init__(documents, most_work)
+            if most_work is not None:
+                trials.append(self)
+
+    monkeypatch.setattr(json_schema, "Expander", Counted)
+    with pytest.raises(gw.errors.UnsatisfiableError):
+        gw.compile(gw.JsonSchema(SCHEMAS["definitions that double, oneOf"]), BYTES)
+    assert trials
+    assert sum(one.work for one in trials) < 1.1 * MAX_TRIAL_WORK

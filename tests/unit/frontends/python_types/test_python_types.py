@@ -40,7 +40,13 @@ from typing_extensions import TypedDict
 
 import guideway as gw
 from guideway.constraints import Choice, JsonSchema, PythonType, Regex, of
-from guideway.errors import InvalidConstraintError, InvalidTextError, UnsatisfiableError, UnsupportedError
+from guideway.errors import (
+    InvalidConstraintError,
+    InvalidTextError,
+    LimitExceededError,
+    UnsatisfiableError,
+    UnsupportedError,
+)
 from guideway.frontends.json_schema.report import draw_examples
 from guideway.grammar.recognizer import fits as allows
 from tests.helpers.grammar_sampler import Sampler
@@ -355,3 +361,37 @@ def test_days_beyond_the_calendar() -> None:
     for bound in (Field(lt=date.min), Field(gt=date.max)):
         with pytest.raises(gw.errors.UnsatisfiableError):
             gw.compile(Annotated[date, bound], gw.load("tiny").tokenizer)
+
+
+def doubled(made: Any, count: int) -> Any:
+    """A type that has 2**count types in it and is small in memory."""
+    for _ in range(count):
+        made = tuple[made, made]
+    return made
+
+
+@dataclass
+class WithDoubled:
+    name: str
+    pairs: doubled(int, 60)  # type: ignore[valid-type]  # made at run time
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        doubled(int, 60),
+        list[doubled(int, 60)],  # type: ignore[misc]  # made at run time
+        dict[str, doubled(Person, 60)],  # type: ignore[misc]  # made at run time
+        WithDoubled,
+    ],
+)
+def test_types_that_double_are_refused(annotation: Any) -> None:
+    with pytest.raises(LimitExceededError, match="each occurrence counts"):
+        gw.constraints.of(annotation)
+
+
+def test_types_that_occur_often_are_allowed() -> None:
+    text = "1"
+    for _ in range(7):
+        text = f"[{text}, {text}]"
+    assert json.dumps(of(doubled(Literal[1], 7)).parse(text)) == text
