@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -439,13 +440,19 @@ class Pool:
         """Start loads and unloads, and answer requests. Called without the lock."""
         for action in actions:
             if isinstance(action, Load):
-                threading.Thread(
-                    target=self._load, args=(action.name,), name=f"load {action.name}", daemon=True
-                ).start()
+                try:
+                    threading.Thread(
+                        target=self._load, args=(action.name,), name=f"load {action.name}", daemon=True
+                    ).start()
+                except RuntimeError as error:  # the system refuses threads
+                    self._failed(action.name, EngineError(f"cannot load {action.name!r}: {error}"))
             elif isinstance(action, Unload):
-                threading.Thread(
-                    target=self._unload, args=(action.name,), name=f"unload {action.name}", daemon=True
-                ).start()
+                try:
+                    threading.Thread(
+                        target=self._unload, args=(action.name,), name=f"unload {action.name}", daemon=True
+                    ).start()
+                except RuntimeError:
+                    self._unload(action.name)
             else:
                 self._answer(action)
         with self._changed:
@@ -453,8 +460,9 @@ class Pool:
             if at is None:
                 return
             if self._alarm_at is None:
-                threading.Thread(target=_run_timer, args=(weakref.ref(self),), name="pool", daemon=True).start()
-                self._alarm_at = at
+                with suppress(RuntimeError):  # the next action tries again
+                    threading.Thread(target=_run_timer, args=(weakref.ref(self),), name="pool", daemon=True).start()
+                    self._alarm_at = at
             elif at < self._alarm_at:
                 self._alarm.notify()
 
@@ -475,15 +483,20 @@ class Pool:
             model, measured = _loaded(spec)
         except BaseException as error:
             shown = error if isinstance(error, Exception) else EngineError(f"loading {name} was interrupted: {error!r}")
-            with self._changed:
-                self._errors[name] = f"{type(error).__name__}: {error}"
-                actions = self._rules.failed(name, shown)
-                self._changed.notify_all()
-        else:
-            with self._changed:
-                self._models[name] = model
-                self._errors.pop(name, None)
-                actions = self._rules.loaded(name, measured)
+            self._failed(name, shown)
+            return
+        with self._changed:
+            self._models[name] = model
+            self._errors.pop(name, None)
+            actions = self._rules.loaded(name, measured)
+        self._carry_out(actions)
+
+    def _failed(self, name: str, error: Exception) -> None:
+        """Note that a model was not loaded, and answer its requests."""
+        with self._changed:
+            self._errors[name] = f"{type(error).__name__}: {error}"
+            actions = self._rules.failed(name, error)
+            self._changed.notify_all()
         self._carry_out(actions)
 
     def _unload(self, name: str) -> None:

@@ -27,7 +27,11 @@ def _loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if not _loops:
             loop = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, name="guideway-remote", daemon=True).start()
+            try:
+                threading.Thread(target=loop.run_forever, name="guideway-remote", daemon=True).start()
+            except RuntimeError:  # the system refuses threads
+                loop.close()
+                raise
             _loops.append(loop)
         return _loops[0]
 

@@ -353,3 +353,26 @@ def test_two_real_models_switch_under_load(tmp_path: Path) -> None:
     assert all(pattern.parse(text) is not None for text in texts)
     assert min(loads.values()) >= 2, "the models were switched"
     assert max(loads.values()) <= 13, f"a model was loaded more often than its turns allow: {loads}"
+
+
+@pytest.mark.parametrize("refused", ["load a", "unload a", "pool"])
+def test_threads_that_the_system_refuses(
+    monkeypatch: pytest.MonkeyPatch, loaders: dict[str, Loader], pool: gw.Pool, refused: str
+) -> None:
+    start = threading.Thread.start
+    left = [refused]
+
+    def refusing(thread: threading.Thread) -> None:
+        if left and thread.name == left[0]:
+            left.clear()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refusing)
+    if refused == "load a":
+        with pytest.raises(EngineError, match="cannot load 'a': can't start new thread"), pool.lease("a"):
+            pass
+    for name in ("a", "b", "a"):
+        with pool.lease(name, timeout=20) as model:
+            assert model is loaders[name].made[-1]
+    assert not left
