@@ -11,11 +11,12 @@ import os
 import sys
 import time
 
-from tests.campaigns.hostile_checks import batches, constraints, faults, memory, scanners, stacks
+from tests.campaigns.hostile_checks import batches, constraints, faults, memory, readers, scanners, stacks
 
 CHECKS = {
     **constraints.CHECKS,
     **scanners.CHECKS,
+    **readers.CHECKS,
     "batch, asynchronous": batches.asynchronous,
     "batch, vLLM backend": batches.vllm,
     **faults.CHECKS,

@@ -10,28 +10,38 @@ import asyncio
 import builtins
 import contextlib
 import io
+import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from starlette.testclient import TestClient
 
 import guideway as gw
-from guideway import matcher as matchers
+from guideway import caching, matcher as matchers
+from guideway.batch import run
+from guideway.pool import ModelSpec
+from guideway.server import FixedModels, ServerSettings, create_app
 from guideway.testing import ConstantModel
 from tests.campaigns.hostile_checks import allocations
+from tests.helpers.toy_models import toy_model
 
 __all__ = ["CHECKS"]
 
 TYPED = (gw.GuidewayError, OSError, MemoryError, RuntimeError)
 TABLE = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"</s>"], eos_ids=[256], special_ids=[])
 SCHEMA = {"type": "object", "properties": {f"p{n}": {"type": "integer"} for n in range(60)}, "required": ["p1", "p2"]}
+
+
+LARGE = {"type": "object", "properties": {f"p{n}": {"enum": [n, str(n)]} for n in range(200)}, "required": ["p0"]}
 
 
 class Fault:
@@ -68,6 +78,37 @@ def script(folder: Path) -> list[Any]:
     return found
 
 
+LINES = "".join(
+    json.dumps({"custom_id": f"r{number}", "prompt": "x", "regex": "[ab]{4}", "seed": number}) + "\n"
+    for number in range(4)
+)
+BODY = {"model": "m", "prompt": "x", "max_tokens": 6, "seed": 1, "regex": "[ab]{4}"}
+
+
+def services(folder: Path) -> list[Any]:
+    """Run a batch from file to file, a pool with a lease, and a server with a request; construct known constraints."""
+    found: list[Any] = []
+    requests, results = folder / "requests.jsonl", folder / "results.jsonl"
+    requests.write_text(LINES, "utf-8")
+    model = toy_model(TABLE, 1)
+    run(model, requests, results)
+    found.append(sorted(results.read_text("utf-8").splitlines()))
+    with gw.Pool(10, {"a": ModelSpec(lambda: toy_model(TABLE, 1), bytes=6)}) as pool, pool.lease("a") as leased:
+        found.append(gw.generate(leased, "x", gw.Regex("[ab]{3}"), seed=1))
+    with TestClient(create_app(FixedModels({"m": model}), ServerSettings()), raise_server_exceptions=False) as client:
+        answer = client.post("/v1/completions", json=BODY)
+        if answer.status_code != 200:
+            raise gw.errors.EngineError(answer.json()["error"]["message"])
+        found.append(answer.json()["choices"])
+    caching.clear_all()  # the next constraint is found on disk
+    found.append(gw.compile(gw.JsonSchema(LARGE), TABLE).matcher().completion())
+    return found
+
+
+def _too_long(signum: int, frame: object) -> None:
+    raise TimeoutError("the run does not end")
+
+
 FILE_CALLS: list[tuple[Any, str]] = [
     *(
         (os, name)
@@ -87,15 +128,24 @@ def _replaced(fault: Fault, places: list[tuple[Any, str]]) -> Iterator[None]:
         yield
 
 
-def _injected(places: list[tuple[Any, str]], error: Callable[[], BaseException], runs: int) -> tuple[bool, str]:
+def _injected(
+    script: Callable[[Path], list[Any]],
+    places: list[tuple[Any, str]],
+    error: Callable[[], BaseException],
+    runs: int,
+    files: Sequence[str] = (),
+) -> tuple[bool, str]:
+    """Let each call fail in a run of the script. `files`: those that the script leaves in its folder."""
     failed: list[str] = []
     refused = survived = 0
+    signal.signal(signal.SIGALRM, _too_long)
     with tempfile.TemporaryDirectory() as cache, patch.dict(os.environ, {"GUIDEWAY_CACHE_DIR": cache}):
         with tempfile.TemporaryDirectory() as folder:
             expected = script(Path(folder))
         descriptors = len(os.listdir("/proc/self/fd"))
         for at in range(1, runs + 1):
             fault = Fault(at, error())
+            signal.alarm(60)
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     with _replaced(fault, places):
@@ -103,15 +153,18 @@ def _injected(places: list[tuple[Any, str]], error: Callable[[], BaseException],
                     survived += 1
                     if found != expected:
                         failed.append(f"call {at}: another result")
+                except TimeoutError as other:
+                    failed.append(f"call {at}: {other}")
                 except TYPED:
                     refused += 1
                 except Exception as other:
                     failed.append(f"call {at}: {type(other).__name__}: {other}")
-                left = [name for name in os.listdir(folder) if name != "session.bin"]
+                left = [name for name in os.listdir(folder) if name not in files]
                 if left:
                     failed.append(f"call {at}: left {left}")
                 if script(Path(folder)) != expected:
                     failed.append(f"call {at}: the next run differs")
+            signal.alarm(0)
             if fault.calls < at:
                 break
         if len(os.listdir("/proc/self/fd")) > descriptors + 2:
@@ -163,11 +216,29 @@ def _limited(seed: int) -> tuple[bool, str]:
     return not failed, f"address space left and constraints served: {', '.join(served)}{verdict}"
 
 
+def _full() -> OSError:
+    return OSError(28, "No space left on device")
+
+
+def _no_thread() -> RuntimeError:
+    return RuntimeError("can't start new thread")
+
+
+def _no_memory() -> MemoryError:
+    return MemoryError()
+
+
+THREADS = [(threading.Thread, "start")]
+ARRAYS = [(np, "zeros"), (np, "empty"), (np, "full"), (np, "asarray")]
+SESSION, RESULTS = ("session.bin",), ("requests.jsonl", "results.jsonl")
+
 CHECKS = {
-    "faults, files": lambda seed: _injected(FILE_CALLS, lambda: OSError(28, "No space left on device"), 60),
-    "faults, threads": lambda seed: _injected(
-        [(threading.Thread, "start")], lambda: RuntimeError("can't start new thread"), 10
-    ),
+    "faults, files": lambda seed: _injected(script, FILE_CALLS, _full, 60, SESSION),
+    "faults, threads": lambda seed: _injected(script, THREADS, _no_thread, 10, SESSION),
+    "faults, arrays": lambda seed: _injected(script, ARRAYS, _no_memory, 60, SESSION),
+    "faults, files of services": lambda seed: _injected(services, FILE_CALLS, _full, 120, RESULTS),
+    "faults, threads of services": lambda seed: _injected(services, THREADS, _no_thread, 20, RESULTS),
+    "faults, arrays of services": lambda seed: _injected(services, ARRAYS, _no_memory, 60, RESULTS),
     "faults, memory": _limited,
     "faults, allocations in the kernel": lambda seed: allocations.run(seed, step=3),
 }

@@ -12,7 +12,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from guideway.jsontext.decoder import decode_prefix, loads, read_json
 from guideway.tokenizers import Tokenizer
 from guideway.tokenizers.chat_template import render_template
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "FRAGMENTS", "REPLIES", "check_scanner"]
 
 SHORT, LONG = 1_500, 6_000  # numbers of repeated fragments
 MOST_GROWTH = 1.5  # of the steps per fragment, between short and long inputs
@@ -217,30 +217,40 @@ def steps_of(scan: Callable[[str], object], text: str) -> tuple[int, float]:
     return count, seconds
 
 
-def _check(name: str, scan: Callable[[str], object], seed: int) -> tuple[bool, str]:
+def check_scanner(
+    name: str,
+    scan: Callable[[str], object],
+    fragments: list[str],
+    seed: int,
+    starts: Sequence[str] = ("",),
+    lengths: tuple[int, int] = (SHORT, LONG),
+) -> tuple[bool, str]:
+    """Compare the steps for short and long inputs: fragments and random sequences of them, repeated after a start."""
+    few_times, many_times = lengths
     rng = random.Random(f"{name} {seed}")
-    fragments = FRAGMENTS[name]
     shapes = [[one] for one in fragments] + [
         [rng.choice(fragments) for _ in range(rng.randrange(2, 5))] for _ in range(12)
     ]
-    starts = {"GBNF": "root ::= ", "EBNF": "a = ", "Lark": "start: ", "JSON text": "["}
     failed, most = [], 0.0
     for shape in shapes:
-        for start in ("", starts.get(name, "")):
+        for start in starts:
             part = "".join(shape)
-            few, short = steps_of(scan, start + part * SHORT)
-            many, long = steps_of(scan, start + part * LONG)
-            each = many / LONG
+            few, short = steps_of(scan, start + part * few_times)
+            many, long = steps_of(scan, start + part * many_times)
+            each = many / many_times
             most = max(most, each)
-            growth = each / max(few / SHORT, 1.0)
+            growth = each / max(few / few_times, 1.0)
             if (
                 each > MOST_STEPS
                 or growth > MOST_GROWTH
-                or (long > 0.5 and long > 3 * (LONG / SHORT) * max(short, 0.01))
+                or (long > 0.5 and long > 3 * (many_times / few_times) * max(short, 0.01))
             ):
                 failed.append(f"{start + part!r} ({few} -> {many} steps, {short:.2f} -> {long:.2f} s)")
     verdict = f"; FAILED: {'; '.join(failed[:4])}" if failed else ""
-    return not failed, f"{2 * len(shapes)} inputs, at most {most:.1f} steps per fragment{verdict}"
+    return not failed, f"{len(starts) * len(shapes)} inputs, at most {most:.1f} steps per fragment{verdict}"
+
+
+STARTS = {"GBNF": ("", "root ::= "), "EBNF": ("", "a = "), "Lark": ("", "start: "), "JSON text": ("", "[")}
 
 
 def _files(make: Callable[[int], bytes], name: str) -> tuple[bool, str]:
@@ -261,7 +271,12 @@ def _gguf(length: int) -> bytes:
 
 
 CHECKS = {
-    **{f"scanner, {name}": (lambda seed, name=name: _check(name, SCANNERS[name], seed)) for name in SCANNERS},
+    **{
+        f"scanner, {name}": (
+            lambda seed, name=name: check_scanner(name, SCANNERS[name], FRAGMENTS[name], seed, STARTS.get(name, ("",)))
+        )
+        for name in SCANNERS
+    },
     "scanner, tokenizer.json": lambda seed: _files(lambda length: b'{"a":[' * length, "tokenizer.json"),
     "scanner, GGUF": lambda seed: _files(_gguf, "a.gguf"),
 }
