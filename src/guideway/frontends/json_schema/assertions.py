@@ -218,7 +218,7 @@ def join(left: Conjunction, right: Conjunction) -> Conjunction:
     if not right:
         return left
     both = left | right
-    if 1 in both or any(one ^ 1 in left for one in right):
+    if 1 in both or not left.isdisjoint([one ^ 1 for one in right]):
         return NOTHING
     return both
 

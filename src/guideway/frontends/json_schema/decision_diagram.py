@@ -98,6 +98,13 @@ _CANDIDATES = 6
 _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 
 
+# A conjunction; the variables by which to split it, with the classes that it distinguishes; by variable and its allowed
+# classes, the classes that leave different conjunctions, and these.
+_Prepared = tuple[
+    tuple[Formula, ...], dict[int, set[int]], dict[tuple[int, int], list[tuple[int, tuple[Formula, ...]]]]
+]
+
+
 class _Key:
     """A key: the literals that some schema asserts of its value, and the classes that these literals distinguish."""
 
@@ -146,6 +153,7 @@ class _DecisionDiagram(Formulas):
         self._countable: dict[
             int, tuple[Formula, bool]
         ] = {}  # by identity of disjunctions, whether they can be counted disjunctions
+        self._split_by: dict[tuple[Any, ...], _Prepared] = {}  # by the structure of a conjunction
 
     def run(self, conjunction: Conjunction) -> tuple[list[ObjectAssertions], int, list[int]]:
         order = self._collect(conjunction)
@@ -726,16 +734,15 @@ class _DecisionDiagram(Formulas):
             return best
         best = None
         least = float("inf")
-        counts: dict[int, int] = {}
-        masks: dict[int, set[int]] = {}
-        for part in one.rest:
-            self._count_vars(part, counts, masks)
-        order = sorted(counts, key=lambda var: -counts[var] * len(masks[var]))[:_CANDIDATES]
-        for var in order:
-            made = self._by_variable(one, var, masks[var])
-            weight = sum(map(self._parts_weight, made))
-            if weight < least:
-                best, least = made, weight
+        rest, masks, cells = self._prepared(one.rest)
+        for var, groups in masks.items():
+            allowed = one.cube.get(var, self._full[var])
+            split = cells.get((var, allowed))
+            if split is None:
+                split = cells[var, allowed] = self._by_cells(rest, var, allowed, groups)
+            found = self._by_variable(one, var, split, least)
+            if found is not None:
+                best, least = found
         # an estimate of what a split by branches gives
         if best is not None and least <= product(map(self._weight, one.rest)):
             return best
@@ -746,25 +753,66 @@ class _DecisionDiagram(Formulas):
         """An estimate of the number of alternatives that the division of a formula makes."""
         return 1.0 if isinstance(one, (AllOf, ExactlyOne, AnyOf)) and self._is_countable(one) else self._weight(one)
 
-    def _by_variable(self, one: AllOf, var: int, masks: set[int]) -> list[Formula]:
-        allowed = one.cube.get(var, self._full[var])
+    def _prepared(self, rest: tuple[Formula, ...]) -> _Prepared:
+        """The variables by which to split a conjunction, with the classes that it distinguishes, and known splits.
+
+        Equal conjunctions occur with different cubes.
+        """
+        shape = tuple(map(structural_key, rest))
+        known = self._split_by.get(shape)
+        if known is None:
+            counts: dict[int, int] = {}
+            masks: dict[int, set[int]] = {}
+            for part in rest:
+                self._count_vars(part, counts, masks)
+            order = sorted(counts, key=lambda var: -counts[var] * len(masks[var]))[:_CANDIDATES]
+            known = self._split_by[shape] = rest, {var: masks[var] for var in order}, {}
+        return known
+
+    def _by_variable(
+        self, one: AllOf, var: int, split: list[tuple[int, tuple[Formula, ...]]], most: float
+    ) -> tuple[list[Formula], float] | None:
+        """Split by the classes of a variable.
+
+        Returns:
+            The parts and the sum of their weights. None if that sum is at least `most`.
+        """
+        made: list[Formula] = []
+        weight = 0.0
+        for cell, rest in split:
+            part = self._restricted(one, var, cell, rest)
+            if part is False:
+                continue
+            weight += self._parts_weight(part)
+            if weight >= most:
+                return None
+            made.append(part)
+        return made, weight
+
+    def _by_cells(
+        self, rest: tuple[Formula, ...], var: int, allowed: int, masks: set[int]
+    ) -> list[tuple[int, tuple[Formula, ...]]]:
+        """The classes of a variable that leave different formulas, each with what it leaves of the formulas."""
         cells = [allowed]
         for mask in masks:  # do not separate classes that no part of the formula distinguishes
             cells = [cell for whole in cells for cell in (whole & mask, whole & ~mask) if cell]
         same: dict[Any, int] = {}
-        left: dict[Any, tuple[Formula, ...] | None] = {}
+        left: dict[Any, list[Formula]] = {}
         for cell in cells:
-            parts = tuple(self._assumed(part, {var: cell}) for part in one.rest)
-            if any(part is False for part in parts):
-                continue
-            shape = tuple(part if part is True else structural_key(part) for part in parts)
-            same[shape] = same.get(shape, 0) | cell
-            left[shape] = parts
-        return [
-            made
-            for shape, cell in same.items()
-            if (made := self._all([AllOf({**one.cube, var: cell}), *(left[shape] or ())])) is not False
-        ]
+            parts: list[Formula] = []
+            shape: list[Any] = []
+            for part in rest:
+                made = self._assumed(part, {var: cell})
+                if made is False:
+                    break
+                if made is not True:
+                    parts.append(made)
+                    shape.append(structural_key(made))
+            else:
+                key = tuple(shape)
+                same[key] = same.get(key, 0) | cell
+                left[key] = parts
+        return [(cell, tuple(left[key])) for key, cell in same.items()]
 
     def _by_cubes(self, one: AllOf) -> list[Formula] | None:
         """Split "exactly one" by its parts, if these are cubes of the same variables. None if they are not.

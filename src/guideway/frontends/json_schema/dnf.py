@@ -160,8 +160,35 @@ class Expander(SchemaGraph):
         """
         found = self._known.get(conjunction)
         if found is None:
-            found = self._known[conjunction] = self._alternatives(conjunction)
+            inner = self._inner(conjunction)
+            found = self._alternatives(conjunction) if inner is conjunction else self.alternatives(inner)
+            self._known[conjunction] = found
         return found
+
+    def _inner(self, conjunction: Conjunction) -> Conjunction:
+        """The conjunction of the only schema that schemas without assertions wrap, as `allOf` does with a `$ref`."""
+        seen: set[Conjunction] = set()
+        found = conjunction
+        while len(found) == 1:
+            (literal,) = found
+            if literal < 2 or literal & 1 or found in seen:  # a cycle is reported by the expansion
+                break
+            seen.add(found)
+            analysis = self._analysis_of(literal)
+            if not analysis.conjuncts or not _asserts_conjuncts_only(analysis):
+                break
+            asserting = {one for one in analysis.conjuncts if one & 1 or not self._asserts_nothing(one)}
+            if len(asserting) != 1:
+                break
+            found = frozenset(asserting)
+        return found
+
+    def _asserts_nothing(self, literal: int) -> bool:
+        """Whether a positive literal refers to a schema of annotations."""
+        if not literal:
+            return True
+        analysis = self._analysis_of(literal)
+        return not analysis.conjuncts and _asserts_conjuncts_only(analysis)
 
     def _alternatives(self, conjunction: Conjunction) -> list[TypeAssertions]:
         if not conjunction:
@@ -339,7 +366,7 @@ class Expander(SchemaGraph):
             )
         waiting = [~one if tracked is not None else one for one in sorted(conjunction)]
         found: list[tuple[TypeAssertions, Evaluated]] = []
-        stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], set())]
+        stack: list[_State] = [_State(start, NOTHING_EVALUATED, waiting, [], {0})]
         while stack:
             checkpoint()
             state = stack.pop()
@@ -489,38 +516,29 @@ class Expander(SchemaGraph):
         """
         live: list[Choice] = []
         self._spend(len(choices), self._at)
-        listed = _only_keys(state.assertions)
+        current, done = state.assertions, state.done
+        listed = _only_keys(current)
         for assertions, conjuncts, evaluated in choices:
-            if (
-                listed is not None
-                and assertions is not None
-                and assertions.types == OBJECT
-                and assertions.object is not None
-            ):
-                required = assertions.object.required
-                if required and not required.keys() <= listed:
-                    continue
-            if conjuncts and any(
-                conjunct == 1 or (conjunct >= 0 and conjunct ^ 1 in state.done) for conjunct in conjuncts
-            ):
+            if listed is not None and assertions is not None and _requires_other_key(assertions, listed):
                 continue
-            held = assertions is None or implies(state.assertions, assertions)
+            if conjuncts and not done.isdisjoint([one ^ 1 for one in conjuncts]):
+                continue
+            held = assertions is None or implies(current, assertions)
             if (
                 held
                 and evaluated is None
-                and (not conjuncts or all(one == 0 or one in state.done for one in conjuncts))
+                and (not conjuncts or done.issuperset(conjuncts))
+                and not any(one < 0 for _, others, _ in choices for one in others)  # no choice is tracked
             ):
-                evaluating = any(conjunct < 0 for _, others, _ in choices for conjunct in others)
-                if not evaluating:
-                    return None
+                return None
             if len(live) > maximum:
                 continue
-            merged = state.assertions if held or assertions is None else merge(state.assertions, assertions)
-            if merged is None or (conjuncts and not all(self._agrees(merged, conjunct) for conjunct in conjuncts)):
+            merged = current if held or assertions is None else merge(current, assertions)
+            if merged is None or (conjuncts and not self._agree(merged, conjuncts)):
                 continue
             if (
-                assertions is not None
-                and not held
+                not held
+                and assertions is not None
                 and assertions.object is not None
                 and self._has_unsatisfiable_key(merged, assertions.object)
             ):
@@ -528,13 +546,18 @@ class Expander(SchemaGraph):
             live.append((merged, conjuncts, evaluated))
         return live
 
-    def _agrees(self, assertions: TypeAssertions, conjunct: int) -> bool:
-        """Whether the own assertions of a positive literal leave any type."""
-        literal = ~conjunct if conjunct < 0 else conjunct
-        if literal & 1 or not literal:
-            return True
-        analysis = self.analysis(self.places[literal >> 1])
-        return analysis.unevaluated is not None or analysis.own is UNCONSTRAINED or can_merge(assertions, analysis.own)
+    def _agree(self, assertions: TypeAssertions, conjuncts: Conjuncts) -> bool:
+        """Whether the own assertions of each positive literal leave any type."""
+        for conjunct in conjuncts:
+            literal = ~conjunct if conjunct < 0 else conjunct
+            if literal & 1 or not literal:
+                continue
+            place = self.places[literal >> 1]
+            analysis = place.analysis or self.analysis(place)
+            own = analysis.own
+            if own is not UNCONSTRAINED and analysis.unevaluated is None and not can_merge(assertions, own):
+                return False
+        return True
 
     def _has_unsatisfiable_key(self, assertions: TypeAssertions, added: ObjectAssertions) -> bool:
         """Whether a newly required key can have no value."""
@@ -852,6 +875,11 @@ class Expander(SchemaGraph):
         return made
 
 
+def _asserts_conjuncts_only(analysis: SchemaAnalysis) -> bool:
+    """Whether a value meets a schema if it meets the conjuncts."""
+    return analysis.own is UNCONSTRAINED and not analysis.applicators and analysis.unevaluated is None
+
+
 def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
     """The keys that a closed object may have, by one of its property rules. None if the object is not closed."""
     if assertions.object is not None:
@@ -859,6 +887,13 @@ def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
             if rules.additional is not None and 1 in rules.additional and not rules.patterns:
                 return rules.names.keys()
     return None
+
+
+def _requires_other_key(assertions: TypeAssertions, listed: Set[str]) -> bool:
+    """Whether assertions require an object with a key that is not among those listed."""
+    return (
+        assertions.types == OBJECT and assertions.object is not None and not assertions.object.required.keys() <= listed
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -873,7 +908,7 @@ class _State:
         evaluated: What was evaluated so far.
         waiting: The literals that were not read yet.
         disjunctions: The disjunctions to branch on, each as a list of choices.
-        done: The literals that were read.
+        done: The literals that were read, and 0, which always holds.
     """
 
     assertions: TypeAssertions

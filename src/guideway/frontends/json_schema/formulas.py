@@ -107,8 +107,6 @@ class Formulas:
     def _all(self, parts: Iterable[Formula]) -> Formula:
         """The conjunction. Formulas in the rest are simplified by what the cube decides."""
         self._spend(1)
-        cube: Cube = {}
-        rest: list[Formula] = []
         todo: list[Formula] = []
         for part in parts:
             empty = isinstance(part, AllOf) and not part.cube and not part.rest
@@ -116,9 +114,30 @@ class Formulas:
                 todo.append(part)
         if len(todo) == 1 and isinstance(todo[0], (AllOf, bool)) and not self._values_at:
             return todo[0]
-        while todo:
+        return self._extended({}, [], {}, todo)
+
+    def _restricted(self, one: AllOf, var: int, bits: int, rest: Iterable[Formula]) -> Formula:
+        """The conjunction of a formula with a condition on a variable. `rest`: its rest, simplified by the condition."""
+        cube, news = {**one.cube, var: bits}, Cube()
+        if not self._implied(var, bits, cube, news):
+            return False
+        kept: list[Formula] = []
+        todo: list[Formula] = []
+        for part in rest:
+            (todo if isinstance(part, (AllOf, bool)) else kept).append(part)
+        return self._extended(cube, kept, news, todo)
+
+    def _extended(self, cube: Cube, rest: list[Formula], news: Cube, todo: list[Formula]) -> Formula:
+        """The conjunction of a cube and other formulas.
+
+        Args:
+            cube: The cube. It is modified.
+            rest: Formulas that are simplified by the cube, except by `news`.
+            news: The part of the cube by which they are not simplified yet.
+            todo: Formulas that were not compared with the cube yet.
+        """
+        while todo or news:
             checkpoint()
-            news: Cube = {}
             for part in todo:
                 if part is False:
                     return False
@@ -150,6 +169,7 @@ class Formulas:
                     else:
                         todo.append(made)
                 rest = kept
+            news = {}
         if len(rest) > 1:
             rest = list({structural_key(one): one for one in rest}.values())
         if not cube and not rest:

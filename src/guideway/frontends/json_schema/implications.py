@@ -124,7 +124,7 @@ class Implications:
         return found
 
     def _all(self, conjunction: Conjunction, required: Conjunction) -> bool:
-        return all(self.implies(conjunction, one) for one in required)
+        return required <= conjunction or all(self.implies(conjunction, one) for one in required)
 
     def _arrays(self, assumed: ArrayAssertions, required: ArrayAssertions) -> bool:
         if (
@@ -157,19 +157,21 @@ class Implications:
     def _property_rules(self, assumed: ObjectAssertions, required: PropertyRules) -> bool:
         if required.patterns:
             return False
+        others = required.additional or ANYTHING
         names = dict.fromkeys(required.names)
-        for rules in assumed.rule_sets:
-            names.update(dict.fromkeys(rules.names))
+        if others:  # else nothing is required of other keys
+            for rules in assumed.rule_sets:
+                names.update(dict.fromkeys(rules.names))
         self._compared += 1 + len(names)
         if self._compared > MAX_COMPARED:
             return False
+        if others and not self._all(_conditions_of(assumed, None), others):
+            return False
         for name in names:
-            conjunction = _conditions_of(assumed, name)
-            if name not in assumed.forbidden and not self._all(
-                conjunction, required.names.get(name, required.additional or ANYTHING)
-            ):
+            condition = required.names.get(name, others)
+            if condition and name not in assumed.forbidden and not self._all(_conditions_of(assumed, name), condition):
                 return False
-        return self._all(_conditions_of(assumed, None), required.additional or ANYTHING)
+        return True
 
 
 def _conditions_of(part: ObjectAssertions, name: str | None) -> Conjunction:

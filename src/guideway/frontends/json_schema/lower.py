@@ -5,7 +5,7 @@ Schemas are not traversed recursively. An object has entries by name, and the ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Set
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -78,6 +78,7 @@ _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 Readings = list[
     tuple[int, Conjunction]
 ]  # the marks of demands or counters, and the condition on a value that is read so
+Applied = tuple[tuple[int, Conjunction], ...]  # the marks of demands on a key, each with the value that meets it
 Holds = Callable[[Test], bool]  # whether a key, or a key class, passes a test
 Tests = dict[tuple[str, object], Test]
 DemandTests = list[
@@ -114,8 +115,13 @@ class ObjectLowering:
         self._style = style
         self._node_of = node_of
         self._met: dict[tuple[Hashable, str], bool] = {}  # by test and key
-        self._properties: dict[tuple[str, int, bool, int], Property] = {}
-        self._values: dict[Hashable, Value] = {}  # by the level, the condition and the demands
+        self._properties: dict[tuple[str, int | tuple[int], bool, int], Property] = {}
+        self._values: dict[tuple[int, Applied], dict[Conjunction, Value]] = {}  # by the level and the demands
+        # by property rules: the rules, and the conditions on the keys that they name
+        self._known_conditions: dict[Hashable, tuple[tuple[PropertyRules, ...], dict[str, Conjunction]]] = {}
+        # by the assertions of an object, an object with these and its node
+        self._nodes: dict[Hashable, tuple[ObjectAssertions, Object | None]] = {}
+        self._open_entries: dict[Hashable, tuple[Property, ...]] = {}  # by the named keys and the classes of others
         self._marks = 0  # identifies the punctuation of the current level
         self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
 
@@ -125,6 +131,24 @@ class ObjectLowering:
             rules = part.rule_sets[0] if part.rule_sets else _NO_RULES
             if not rules.patterns:
                 return self._plain(part, rules, marks)
+        key = (
+            id(marks),
+            tuple(map(id, part.rule_sets)),
+            tuple(part.required),
+            part.forbidden,
+            part.minimum,
+            part.maximum,
+            part.keys,
+            part.demands,
+            part.counted_disjunctions,
+        )
+        if key in self._nodes:
+            return self._nodes[key][1]
+        made = self._new_node(part, place, marks)
+        self._nodes[key] = part, made
+        return made
+
+    def _new_node(self, part: ObjectAssertions, place: str, marks: Punctuation) -> Object | None:
         self._marks = id(marks)
         counted_disjunction = self._only_counted_disjunction(part, place)
         demand_tests = self._demand_tests(part)
@@ -132,21 +156,23 @@ class ObjectLowering:
         names = self._names(part, tests)
         keys = tests.get(("keys", part.keys)) if part.keys else None
         entries = []
-        simple = not demand_tests and not part.counted_disjunctions
+        excepted, applied = _applied_to_all(part, names, demand_tests)
+        known, required = self._read_by_all(applied), part.required
+        missed = counted_disjunction.missing if counted_disjunction else {}
         for name, conjunction in self._conditions(part, names, tests).items():
-            missing = counted_disjunction.missing.get(name, 0) if counted_disjunction else 0
+            missing = missed.get(name, 0) if missed else 0
             if 1 in conjunction or (keys is not None and not self._passes(name, keys)):
-                if name in part.required:
+                if name in required:
                     return None
                 if missing:  # the key is always absent
                     entries.append(self._property(name, self._node_of(NOTHING), False, missing))
                 continue
-            value: Value
-            if simple:
-                value = self._node_of(conjunction)
-            else:
+            value: Value | None
+            if name in excepted:
                 value = self._entry(part, conjunction, name, partial(self._passes, name), tests, demand_tests, place)
-            entries.append(self._property(name, value, name in part.required, missing))
+            elif (value := known.get(conjunction)) is None:
+                value = self._read_by(conjunction, applied, place)
+            entries.append(self._property(name, value, name in required, missing))
         others = self._open(part, names, tests, demand_tests, place)
         ordered = self._style.key_order == "schema"
         limits = part.minimum, part.maximum
@@ -167,9 +193,7 @@ class ObjectLowering:
 
     def _property(self, name: str, value: Value, required: bool, missing: int) -> Property:
         """The entry of a key. Entries with equal fields are one object."""
-        if isinstance(value, tuple):
-            return Property(self._style.strings((name,)), value, required, missing)
-        key = name, value, required, missing
+        key = name, (id(value),) if isinstance(value, tuple) else value, required, missing  # the entry keeps the value
         found = self._properties.get(key)
         if found is None:
             found = self._properties[key] = Property(self._style.strings((name,)), value, required, missing)
@@ -234,7 +258,8 @@ class ObjectLowering:
         for counted_disjunction in part.counted_disjunctions:
             names.update(dict.fromkeys(counted_disjunction.readings))
         for demand in part.demands:
-            names.update(dict.fromkeys(sorted(demand.names)))
+            if not demand.names <= names.keys():
+                names.update(dict.fromkeys(sorted(demand.names)))
             names.update(dict.fromkeys(name for name, _ in demand.named))
         for key, (_, language) in tests.items():
             listed = finite_texts(language)
@@ -253,25 +278,37 @@ class ObjectLowering:
 
     def _conditions(self, part: ObjectAssertions, names: dict[str, None], tests: Tests) -> dict[str, Conjunction]:
         """The conditions of all groups on the keys that are handled individually."""
+        key = tuple(map(id, part.rule_sets))
+        known = self._known_conditions.get(key)
+        if known is None:
+            own = dict.fromkeys(name for rules in part.rule_sets for name in rules.names)
+            known = self._known_conditions[key] = part.rule_sets, self._new_conditions(part.rule_sets, own, tests)
+        made = known[1]
+        if len(names) > len(made):
+            others = {name: None for name in names if name not in made}
+            made = {**made, **self._new_conditions(part.rule_sets, others, tests)}
+        return {**made, **dict.fromkeys(part.forbidden, NOTHING)} if part.forbidden else made
+
+    def _new_conditions(
+        self, rule_sets: tuple[PropertyRules, ...], names: dict[str, None], tests: Tests
+    ) -> dict[str, Conjunction]:
         conjunctions = dict.fromkeys(names, ANYTHING)
-        for rules in part.rule_sets:
+        for rules in rule_sets:
             inside, additional = rules.names, rules.additional
             if rules.patterns:
                 for name in names:
                     inner = self._by_pattern(rules, inside.get(name), partial(self._passes, name), tests)
                     conjunctions[name] = join(conjunctions[name], inner)
                 continue
-            for name, inner in inside.items():
-                if inner:
-                    conjunctions[name] = join(conjunctions[name], inner)
             if additional:
                 for name in names:
-                    if name not in inside:
-                        conjunctions[name] = (
-                            join(conjunctions[name], additional) if conjunctions[name] is not NOTHING else NOTHING
-                        )
-        for name in part.forbidden:
-            conjunctions[name] = NOTHING
+                    inner = inside.get(name, additional)
+                    if inner:
+                        conjunctions[name] = join(conjunctions[name], inner)
+                continue
+            for name, inner in inside.items():
+                if inner and name in names:
+                    conjunctions[name] = join(conjunctions[name], inner)
         return conjunctions
 
     def _entry(
@@ -299,18 +336,28 @@ class ObjectLowering:
             counted_disjunction = next(
                 (one.readings[name] for one in part.counted_disjunctions if name in one.readings), None
             )
-        if not applied and counted_disjunction is None:
-            return self._node_of(conjunction)
         if counted_disjunction is not None:
             met_ways = ((marks, join(conjunction, one)) for marks, one in counted_disjunction)
             return value_of([way for way in met_ways if 1 not in way[1]], self._node_of)
-        key = self._marks, conjunction, tuple(applied)
-        found = self._values.get(key)
+        return self._read_by(conjunction, tuple(applied), place)
+
+    def _read_by(self, conjunction: Conjunction, applied: Applied, place: str) -> Value:
+        """The ways to read a value, by the demands that apply to its key."""
+        known = self._read_by_all(applied)
+        found = known.get(conjunction)
         if found is None:
-            found = self._values[key] = value_of(self._readings(conjunction, applied, place), self._node_of)
+            if applied:
+                found = value_of(self._readings(conjunction, applied, place), self._node_of)
+            else:
+                found = self._node_of(conjunction)
+            known[conjunction] = found
         return found
 
-    def _readings(self, conjunction: Conjunction, applied: list[tuple[int, Conjunction]], place: str) -> Readings:
+    def _read_by_all(self, applied: Applied) -> dict[Conjunction, Value]:
+        """The known ways to read values to which some demands apply, by the condition on the value."""
+        return self._values.setdefault((self._marks, applied), {})
+
+    def _readings(self, conjunction: Conjunction, applied: Applied, place: str) -> Readings:
         """The readings of a value: which of the demands on its key it meets, and its conditions then.
 
         A reading with fewer marks is left out if all its values also meet the demands of another reading.
@@ -331,7 +378,7 @@ class ObjectLowering:
             check_readings(len(readings), place)
         return readings
 
-    def _marks_of(self, conjunction: Conjunction, marks: int, applied: list[tuple[int, Conjunction]]) -> int:
+    def _marks_of(self, conjunction: Conjunction, marks: int, applied: Applied) -> int:
         """The marks of more demands that all values of a conjunction meet."""
         found = 0
         for mark, value in applied:
@@ -369,6 +416,8 @@ class ObjectLowering:
             and any(rules.has_properties for rules in part.rule_sets)
             and all(rules.additional is None for rules in part.rule_sets)
         )
+        if not tests and (closed or any(rules.additional and 1 in rules.additional for rules in part.rule_sets)):
+            return ()
         # The keys of a finite list are among the names.
         infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
@@ -393,7 +442,13 @@ class ObjectLowering:
             if 1 in conjunction:
                 continue
             found.append((self._entry(part, conjunction, None, holds, tests, demand_tests, place), language))
-        return open_entries(found, names, self._style.quoted)
+        if not found:
+            return ()
+        key = tuple(names), tuple(found)
+        made = self._open_entries.get(key)
+        if made is None:
+            made = self._open_entries[key] = open_entries(found, names, self._style.quoted)
+        return made
 
 
 class Lowering:
@@ -572,6 +627,7 @@ class Lowering:
         for assertions in alternatives:
             if assertions.composites:
                 parts += self._composites(assertions.composites, texts, place)
+        nodes = list({id(node): node for node in nodes}.values())  # equal objects are one
         if texts:
             nodes.insert(0, Leaf(either(texts)))
         if len(nodes) == 1 and not parts:
@@ -776,6 +832,24 @@ class _Constant(NamedTuple):
 
 
 _Part = TypeVar("_Part")
+
+
+def _applied_to_all(
+    part: ObjectAssertions, names: dict[str, None], demand_tests: DemandTests
+) -> tuple[Set[str], Applied]:
+    """The keys with other conditions than most, and the demands that apply to all other keys."""
+    excepted: set[str] = set()
+    applied = []
+    for mark, value, excluded, named, conditions in demand_tests:
+        excepted.update(named)
+        if 1 not in value:
+            if conditions:
+                return names.keys(), ()
+            excepted |= excluded
+            applied.append((mark, value))
+    for counted_disjunction in part.counted_disjunctions:
+        excepted.update(counted_disjunction.readings)
+    return excepted, tuple(applied)
 
 
 def _widest(parts: Iterable[_Part | None]) -> list[_Part | None]:

@@ -15,6 +15,7 @@ from typing import Any
 from guideway._kernel import nests_deeper
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
 from guideway.frontends.json_schema.assertions import (
+    ALL,
     ANYTHING,
     ARRAY,
     NUMBER,
@@ -216,6 +217,8 @@ def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str
         assertions = _with_values(parser, assertions, "enum", found)
     if "const" in found:
         assertions = _with_values(parser, assertions, "const", found)
+    if assertions.types == ALL and assertions.unconstrained:
+        assertions = UNCONSTRAINED
     in_place = tuple(parser.conjuncts)
     for applicator in parser.applicators:
         applicator.beside = assertions

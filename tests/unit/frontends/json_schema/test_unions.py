@@ -273,3 +273,37 @@ def test_negations_that_follow_from_others_are_not_combined() -> None:
     options = [{"type": "object", "properties": one, "additionalProperties": False} for one in entries]
     grammar = gw.JsonSchema(nested(options), profile="exact").grammar()
     assert sum(isinstance(node, Object) for node in grammar.nodes) < 300  # 2,521 without implications
+
+
+def test_wrapped_schema_is_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`allOf` of a `$ref` and a description has the alternatives of the target."""
+    searched: list[int] = []
+    search = dnf.Expander._search_or_divide
+
+    def counted(self: dnf.Expander, conjunction: Any) -> Any:
+        searched.append(min(conjunction))
+        return search(self, conjunction)
+
+    monkeypatch.setattr(dnf.Expander, "_search_or_divide", counted)
+    target = union(3, 2, closed=True)
+    keys = {f"k{i}": {"allOf": [{"$ref": "#/$defs/t"}, {"description": f"key {i}"}]} for i in range(9)}
+    schema = {"type": "object", "properties": keys, "$defs": {"t": target}, "additionalProperties": False}
+    with gw.cache.disabled():
+        gw.JsonSchema(schema, profile="exact").grammar()
+        all_targets = len(searched)
+        searched.clear()
+        gw.JsonSchema({**schema, "properties": {"k0": keys["k0"]}}, profile="exact").grammar()
+    assert all_targets == len(searched)
+
+
+def test_equal_objects_are_one_node() -> None:
+    """Alternatives that come from branches with equal assertions do not repeat the object."""
+    schema = {
+        "type": "object",
+        "allOf": [{"properties": {name: {"type": "string"}}} for name in "ab"],
+        "anyOf": [{"required": ["a"]}, {"required": ["a"], "title": "the same"}, {"required": ["b"]}],
+        "not": {"required": ["c"]},
+    }
+    with gw.cache.disabled():
+        grammar = gw.JsonSchema(schema, profile="exact").grammar()
+    assert sum(isinstance(node, Object) and len(node.properties) == 2 for node in grammar.nodes) == 2
