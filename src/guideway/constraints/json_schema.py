@@ -50,7 +50,7 @@ from guideway.frontends.json_schema.style import (
     make_style,
 )
 from guideway.frontends.json_schema.validate import Validator
-from guideway.frontends.json_schema.verbatim import bound, has_format, marked, sources
+from guideway.frontends.json_schema.verbatim import bound, has_format, is_verbatim, marked, sources
 from guideway.grammar.nodes import Grammar, Origin
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
 from guideway.grammar.substrings import Source
@@ -130,9 +130,13 @@ _WRAPPERS = {
 """The key of the schema in an object of an API -> what the object is, and its other keys. None of them but "description"
 and "type" is a keyword."""
 
+_WRAPPER_KEYS = {"json_schema", "function", *_WRAPPERS}
+
 
 def refuse_wrapper(document: Mapping[str, Any]) -> None:
     """Raise `InvalidConstraintError` for the objects in which APIs wrap a schema."""
+    if _WRAPPER_KEYS.isdisjoint(document):
+        return
     kind = document.get("type")
     for outer, key in (("json_schema", "schema"), ("function", "parameters")):
         if kind == outer and isinstance(document.get(outer), Mapping):
@@ -242,8 +246,10 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     @cached_property
     def _unbound(self) -> Grammar:
         grammar, unusual = self._lowered(self._style)
-        if not unusual:
-            self.__dict__["is_verbatim"] = False  # a schema with a format is unusual
+        # A schema with a format is unusual, so the document is not searched.
+        self.__dict__["is_verbatim"] = self._style.formats != "annotate" and any(
+            is_verbatim(schema.get("format")) for schema, _, _ in unusual
+        )
         if unusual and self._unknown_keywords != "ignore":
             found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
             if found:
