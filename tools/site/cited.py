@@ -16,6 +16,7 @@ from records import LLGUIDANCE, RECORDS, XGRAMMAR, steps_of
 ROOT = RECORDS.parents[1]
 COMPILE = "2026-11-21-compile.txt"
 SAMPLER = "2026-11-21-sampler.txt"
+CHOICES = "2026-11-25-choices.txt"
 VLLM = "2026-11-21-vllm.txt"
 _TIME = re.compile(r"\d[\d.,]* (?:µs|ms)\b")
 
@@ -49,6 +50,8 @@ def cited() -> dict[str, list[str]]:
     pickled, listed = cells(COMPILE, "guideway, warm, pickle"), cells(COMPILE, "guideway, warm, list")
     cold, loaded = cells(COMPILE, "guideway, cold"), cells(COMPILE, "guideway, disk (all stored)")
     compiled = cells(COMPILE, "guideway, first")
+    spans = [cells(CHOICES, row)[-1] for row in ("pattern, one way", "pattern, three `.*`", "JSON as a grammar")]
+    quoted = cells(CHOICES, "quotations of 100,000 characters  guideway")
     xgrammar, start = steps_of(XGRAMMAR)["guideway"], steps_of(XGRAMMAR, "TTFM")["guideway"]
     return {
         "docs/sampling.md": [
@@ -71,6 +74,14 @@ def cited() -> dict[str, list[str]]:
             f"{cold[0]:.0f} ms of CPU time for 131,072 tokens",
             f"Half of {compiled[0]:.0f} new schemas compiled within {compiled[1] / 1000:.1f} ms, the slowest in "
             f"{compiled[4] / 1000:.0f} ms ({source(COMPILE, 'bench_compile.py')})",
+        ],
+        "docs/captures.md": [
+            f"{min(spans):.0f} to {max(spans):.0f} µs per character for two patterns and a grammar, and "
+            f"{cells(CHOICES, 'JSON by pointer')[-1]:.0f} µs for JSON ({source(CHOICES, 'bench_choices.py')})"
+        ],
+        "docs/extraction.md": [
+            f"For a text of 100,000 characters this takes {quoted[1]:.0f} ms of CPU time, and half of the following steps "
+            f"at most {quoted[3]:.0f} µs ({source(CHOICES, 'bench_choices.py')})"
         ],
         "README.md": [
             f"there Guideway takes {xgrammar['p50']:.1f} / {xgrammar['p99']:.0f} µs and {start['p50'] / 1000:.1f} ms",
