@@ -102,7 +102,7 @@ soak: .venv/.bench                 ## check that resident memory stays constant 
 	$(BIN)/python benchmarks/bench_soak.py --requests 1000000 --record
 site: .venv/.site                  ## build the documentation site in build/site/html and check it
 	$(BIN)/python tools/site/assemble.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict # with --quiet, warnings would not count
 	$(BIN)/python tools/site/check.py
 	$(BIN)/python -m pytest -q -m slow tests/examples/test_notebooks.py
 	$(BIN)/codespell --ignore-words-list ore,ond,hart docs README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md mkdocs.yml examples

@@ -11,7 +11,8 @@ from .repository import ROOT
 
 sys.path.insert(0, str(ROOT / "tools" / "site"))
 
-import check  # the line above makes them importable
+import assemble  # the line above makes them importable
+import check
 import cited
 import pictures
 import steps
@@ -105,3 +106,10 @@ def test_the_check_of_the_site_names_the_defect(tmp_path: Path, monkeypatch: Any
     pages = check.read_pages()
     [found] = check.defects_of(path, pages[path], pages)
     assert found.startswith(defect)
+
+
+def test_markdown_is_converted_for_the_site() -> None:
+    source = "Names\n- a\n  b\n- c\n\n| `a \\| b` | `<x>` |\n```\nx\n- y\n```"
+    assert assemble.converted(source) == (
+        "Names\n\n- a\n  b\n- c\n\n| <code>a &#124; b</code> | `<x>` |\n```\nx\n- y\n```"
+    )

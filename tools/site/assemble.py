@@ -8,6 +8,7 @@ generated pages: the Python API, the errors, the command line, the list of decis
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import sys
@@ -61,6 +62,27 @@ def adapted(text: str, source: Path, target: Path) -> str:
     return LINK.sub(replaced, text)
 
 
+def converted(text: str) -> str:
+    """Returns GitHub's Markdown in the form of Python-Markdown.
+
+    A list that follows a line of text needs an empty line before it. In a cell of a table, `\\|` within code would be shown
+    with its backslash.
+    """
+    lines: list[str] = []
+    in_code = False
+    for line in text.split("\n"):
+        in_code ^= line.startswith("```")
+        before = lines[-1] if lines else ""
+        if not in_code and line.startswith("- ") and before.strip() and not re.match(r"- |\s|#|\|", before):
+            lines.append("")
+        lines.append(re.sub(r"`([^`]*\\\|[^`]*)`", _code_cell, line) if not in_code and line.startswith("|") else line)
+    return "\n".join(lines)
+
+
+def _code_cell(match: re.Match[str]) -> str:
+    return "<code>" + html.escape(match[1].replace("\\|", "|"), quote=False).replace("|", "&#124;") + "</code>"
+
+
 def copy_pages() -> None:
     """Copies all pages, with adapted links, and all other files of `docs/`."""
     for file in sorted(DOCS.rglob("*")):
@@ -69,11 +91,11 @@ def copy_pages() -> None:
             continue
         (OUT / target).parent.mkdir(parents=True, exist_ok=True)
         if file.suffix == ".md":
-            (OUT / target).write_text(adapted(file.read_text("utf-8"), file, target), "utf-8")
+            (OUT / target).write_text(converted(adapted(file.read_text("utf-8"), file, target)), "utf-8")
         else:
             shutil.copyfile(file, OUT / target)
     for name, page in ROOT_PAGES.items():
-        (OUT / page).write_text(adapted((ROOT / name).read_text("utf-8"), ROOT / name, Path(page)), "utf-8")
+        (OUT / page).write_text(converted(adapted((ROOT / name).read_text("utf-8"), ROOT / name, Path(page))), "utf-8")
 
 
 def title_of(page: Path) -> str:
