@@ -45,7 +45,7 @@ class EarlierResults:
         if outcome is None:
             raise InvalidFileError(
                 f'{self._path} has a line that is no result of a batch: expected "custom_id", a string or null, and'
-                ' "text", "samples", "response" or "error"'
+                ' "text", "samples", "response" or "error"; give another file'
             )
         if outcome == "error" or not self._ids.add(entry["custom_id"]):
             return False

@@ -151,9 +151,13 @@ def _entry(path: Path, line: Line) -> dict[str, Any]:
     try:
         entry = decoded(line)
     except GuidewayError as error:
-        raise InvalidFileError(f"{path}, line {line.number} is no result: {error}") from error
+        raise InvalidFileError(
+            f"{path}, line {line.number} is no result: {error}; remove the line, or give another file"
+        ) from error
     if not isinstance(entry, dict):
-        raise InvalidFileError(f"{path}, line {line.number}: expected the object of a result")
+        raise InvalidFileError(
+            f"{path}, line {line.number} is no result: expected an object; remove the line, or give another file"
+        )
     return entry
 
 

@@ -88,7 +88,7 @@ def test_blank_lines_of_an_output_do_not_shift_it(tiny: gw.Model, write: Write, 
     ("text", "message"),
     [
         ("not JSON\n", "line 1 is no result"),
-        ("3\n", "expected the object of a result"),
+        ("3\n", "expected an object"),
         ('{"id": 3, "text": "of another command"}\n', "no result of a batch"),
         ('{"custom_id": 3, "text": "a number as the identifier"}\n', "no result of a batch"),
         ('{"custom_id": "r1", "prompt": "a request"}\n', "no result of a batch"),
