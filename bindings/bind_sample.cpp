@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
@@ -18,6 +19,17 @@ std::span<const std::uint32_t> view(const std::optional<Mask>& words) {
     if (!words) return {};
     if (words->size() == 0) throw Error(ErrorKind::argument, "a mask without words; None allows every token");
     return view(*words);
+}
+
+std::optional<Drawn> drawn(const Sampling& how, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,
+                           const std::optional<Mask>& seen, const std::optional<Mask>& counts) {
+    Seen before;
+    if (seen && counts) before = {view(*seen), view(*counts)};
+    if (seen.has_value() != counts.has_value() || before.ids.size() != before.counts.size())
+        throw Error(ErrorKind::argument, "each token that was there needs one count");
+    const auto words = view(mask);
+    const nb::gil_scoped_release release;
+    return sample(view(logits), words, how, before, number, exclude_top);
 }
 
 }  // namespace
@@ -40,14 +52,9 @@ void bind_sample(nb::module_& m) {
         .def(
             "draw",
             [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,
-               const std::optional<Mask>& seen, const std::optional<Mask>& counts) {
-                Seen before;
-                if (seen && counts) before = {view(*seen), view(*counts)};
-                if (seen.has_value() != counts.has_value() || before.ids.size() != before.counts.size())
-                    throw Error(ErrorKind::argument, "each token that was there needs one count");
-                const auto words = view(mask);
-                const nb::gil_scoped_release release;
-                return sample(view(logits), words, self, before, number, exclude_top);
+               const std::optional<Mask>& seen, const std::optional<Mask>& counts) -> std::optional<std::uint32_t> {
+                const auto found = drawn(self, logits, mask, number, exclude_top, seen, counts);
+                return found ? std::optional(found->token) : std::nullopt;
             },
             nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("number") = 0.0, nb::arg("exclude_top") = false,
             nb::arg("seen").none().noconvert() = nb::none(), nb::arg("counts").none().noconvert() = nb::none(),
@@ -55,7 +62,21 @@ void bind_sample(nb::module_& m) {
                     "exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, "
                     "counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None"),
             "The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens "
-            "that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.");
+            "that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.")
+        .def(
+            "draw_with_gap",
+            [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,
+               const std::optional<Mask>& seen, const std::optional<Mask>& counts) -> std::optional<std::pair<std::uint32_t, double>> {
+                const auto found = drawn(self, logits, mask, number, exclude_top, seen, counts);
+                return found ? std::optional(std::pair(found->token, found->gap)) : std::nullopt;
+            },
+            nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("number"), nb::arg("exclude_top"),
+            nb::arg("seen").none().noconvert(), nb::arg("counts").none().noconvert(),
+            nb::sig("def draw_with_gap(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, "
+                    "number: float, exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32] | None, "
+                    "counts: numpy.typing.NDArray[numpy.uint32] | None) -> tuple[int, float] | None"),
+            "As `draw`, and how much the difference of two logits must change before another token is drawn. Edges of stages that cut are not "
+            "considered.");
     m.def(
         "shares",
         [](const Logits& logits, const std::optional<Mask>& mask, std::uint32_t token) {

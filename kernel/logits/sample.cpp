@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr std::size_t kSlices = 4096;
+constexpr double kNear = 1;    // a greedy draw with changed logits looks for the next token in this distance
 constexpr double kReach = 100;  // what is further below the largest is one slice: it weighs nothing
 
 // e^x for x <= 0, within two units of the last place; 0 below -708. Written so that a compiler makes several at once.
@@ -127,14 +128,16 @@ GUIDEWAY_WIDE float stretch_top(const float* logits, const std::uint32_t* words,
     return top_of(lanes, strange);
 }
 
-// The most probable token, the lowest id of equals; nothing where `Pool::survey` says false. One look at the row.
-std::optional<std::uint32_t> best_of(std::span<const float> logits, std::span<const std::uint32_t> mask) {
+// The most probable token, the lowest id of equals, and how far the next one is below it; nothing where `Pool::survey`
+// says false. One look at the row.
+std::optional<Drawn> best_of(std::span<const float> logits, std::span<const std::uint32_t> mask) {
     constexpr std::size_t kStretch = 16;
     const std::size_t reach = mask.empty() ? logits.size() : std::min(logits.size(), mask.size() * kChunk), whole = reach / kChunk;
     const auto allowed = [&](std::size_t i) { return mask.empty() || (mask[i / kChunk] >> (i % kChunk) & 1); };
-    float top = kLowest;
+    float top = kLowest, second = kLowest;  // of stretches
     std::size_t where = 0;
     const auto note = [&](float found, std::size_t word) {
+        second = std::max(second, std::min(found, top));
         if (!(found > top)) return;
         top = found;
         where = word * kChunk;
@@ -149,8 +152,14 @@ std::optional<std::uint32_t> best_of(std::span<const float> logits, std::span<co
     for (std::size_t i = whole * kChunk; i < reach; ++i)
         if (allowed(i)) note(logits[i] < kHighest ? logits[i] : kHighest, whole);
     if (!(top > kLowest && top < kHighest)) return std::nullopt;
-    while (!(allowed(where) && logits[where] == top)) ++where;
-    return static_cast<std::uint32_t>(where);
+    const std::size_t end = std::min(reach, where + kStretch * kChunk);
+    std::size_t first = end;
+    for (std::size_t i = where; i < end; ++i) {
+        if (!allowed(i)) continue;
+        if (first == end && logits[i] == top) first = i;
+        else second = std::max(second, logits[i]);
+    }
+    return Drawn{static_cast<std::uint32_t>(first), static_cast<double>(top) - static_cast<double>(second)};
 }
 
 GUIDEWAY_WIDE void widen(const float* from, double* to, std::uint32_t* ids, std::uint32_t first) {
@@ -168,9 +177,9 @@ public:
     void gather(float floor);
     void choose(const Sampling& how, Seen seen);
     bool cut(const Sampling& how, bool exclude_top);
-    std::uint32_t best() const;
+    Drawn best() const;
     double largest() const { return largest_of(logits_.data(), size_); }
-    std::uint32_t draw(double number);
+    Drawn draw(double number, double temperature);
 
 private:
     float floor_for(std::size_t count);
@@ -300,7 +309,7 @@ void Pool::choose(const Sampling& how, Seen seen) {
     const bool by_share = first && how.top_k == 0 && how.min_p > 0 && how.tail_free == 1 && how.typical_p == 1 && how.top_a == 0 && how.top_p == 1;
     float floor = kLowest;
     const auto below = [&](double top) { return static_cast<float>(top + how.temperature * std::log(how.min_p) - 1e-3 * (1 + std::abs(top))); };
-    if (!heated) floor = top_;
+    if (!heated) floor = top_ - static_cast<float>(kNear);
     else if (by_share) floor = below(static_cast<double>(top_));
     else if (first && how.top_k > 0) floor = floor_for(how.top_k);
     gather(floor);
@@ -528,13 +537,24 @@ bool Pool::cut(const Sampling& how, bool exclude_top) {
     return size_ > 0;
 }
 
-std::uint32_t Pool::best() const {
-    const auto end = logits_.begin() + static_cast<std::ptrdiff_t>(size_);
-    return ids_[static_cast<std::size_t>(std::max_element(logits_.begin(), end) - logits_.begin())];
+Drawn Pool::best() const {
+    std::size_t best = 0;
+    double second = logits_[0] - kNear;  // what is not in the pool is no nearer
+    for (std::size_t i = 1; i < size_; ++i) {
+        second = std::max(second, std::min(logits_[i], logits_[best]));
+        if (logits_[i] > logits_[best]) best = i;
+    }
+    return {ids_[best], std::min(kNear, logits_[best] - second)};
+}
+
+// How much the log-odds of the tokens before an edge, against those after it, must change for the edge to reach `wanted`.
+double odds_gap(double edge, double wanted, double sum) {
+    const double before = edge / sum, after = 1 - before;
+    return before > 0 && after > 0 ? std::abs(wanted - edge) / (sum * before * after) : std::numeric_limits<double>::infinity();
 }
 
 // By cumulated weights in the order of ids, a stretch at a time.
-std::uint32_t Pool::draw(double number) {
+Drawn Pool::draw(double number, double temperature) {
     constexpr std::size_t kStretch = 512;
     weigh();
     auto& sums = edge_.slice;
@@ -550,12 +570,13 @@ std::uint32_t Pool::draw(double number) {
     while (at > 0 && sums[at].first > wanted) --at;
     double reached = sums[at].first;
     for (std::size_t i = sums[at].second; i < size_; ++i) {
+        const double before = reached;
         reached += weights_[i];
-        if (reached > wanted) return ids_[i];
+        if (reached > wanted) return {ids_[i], temperature * std::min(odds_gap(before, wanted, sum), odds_gap(reached, wanted, sum))};
     }
     std::size_t last = size_ - 1;  // rounding put the draw after all of them
     while (last > 0 && weights_[last] == 0) --last;
-    return ids_[last];
+    return {ids_[last], 0};
 }
 
 // What is allowed and what is not, each summed against the largest of the same kind, so that little that is allowed is
@@ -583,8 +604,8 @@ GUIDEWAY_WIDE Sums sum_kinds(const float* logits, const std::uint32_t* words, st
 
 }  // namespace
 
-std::optional<std::uint32_t> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen,
-                                    double number, bool exclude_top) {
+std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen, double number,
+                            bool exclude_top) {
     if (how.temperature == 0 && how.bias_ids.empty() && seen.ids.empty()) return best_of(logits, mask);
     thread_local Pool pool;  // its arrays are as wide as the vocabulary, and would be new pages each time
     if (!pool.survey(logits, mask)) return std::nullopt;
@@ -592,7 +613,7 @@ std::optional<std::uint32_t> sample(std::span<const float> logits, std::span<con
     if (pool.size() == 0) return std::nullopt;
     if (how.temperature == 0) return pool.best();
     if (!pool.cut(how, exclude_top)) return std::nullopt;
-    return pool.draw(number);
+    return pool.draw(number, how.temperature);
 }
 
 Shares shares(std::span<const float> logits, std::span<const std::uint32_t> mask, std::uint32_t token) {

@@ -33,11 +33,19 @@ struct Shares {
     double removed;       // the probability of all that is not allowed
 };
 
+struct Drawn {
+    std::uint32_t token;
+    // How much the difference of two logits (or of the logits before and after an edge of the draw) must change, to first
+    // order, before another token is drawn from the tokens that the stages keep. Greedy draws with biases or penalties
+    // report at most 1.
+    double gap;
+};
+
 // An empty mask allows all; one that is too short allows nothing beyond it. `number` in [0, 1) decides the draw;
 // `exclude_top`: whether this draw leaves out the top choices (XTC). Nothing where no token is left, or a logit is NaN
 // or +inf: the caller looks for the reason.
-std::optional<std::uint32_t> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen,
-                                    double number, bool exclude_top);
+std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen, double number,
+                            bool exclude_top);
 
 // Throws Error(argument) for a token that is out of range.
 Shares shares(std::span<const float> logits, std::span<const std::uint32_t> mask, std::uint32_t token);

@@ -87,7 +87,7 @@ void draws() {
         if (expected == kNone) CHECK(!found);
         else if (near > 1e-9) {
             ++compared;
-            CHECK(found == expected);
+            CHECK(found && found->token == expected);
         }
     }
     CHECK(compared > 2000);
@@ -100,18 +100,60 @@ void changes() {
     how.temperature = 0;
     how.repetition_penalty = 10;
     const std::vector<std::uint32_t> ids{40, 7, 500}, counts{1, 2, 1};
-    CHECK(sample(logits, {}, how, {ids, counts}, 0, false) == 40u);  // 0.5 is still the most
+    CHECK(sample(logits, {}, how, {ids, counts}, 0, false)->token == 40u);  // 0.5 is still the most
     how.presence_penalty = 1;
-    CHECK(sample(logits, {}, how, {ids, counts}, 0, false) == 0u);
+    CHECK(sample(logits, {}, how, {ids, counts}, 0, false)->token == 0u);
     how.bias_ids = {0, 1, 99, 100};
     how.biases = {-1.0 / 0.0, -1, 2, 9};
-    CHECK(sample(logits, {}, how, {ids, counts}, 0, false) == 99u);
+    CHECK(sample(logits, {}, how, {ids, counts}, 0, false)->token == 99u);
     const Words none(4, 0), one{0, 0, 0, 1};
     CHECK(!sample(logits, none, how, {ids, counts}, 0, false));
-    CHECK(sample(logits, one, how, {ids, counts}, 0, false) == 96u);
+    CHECK(sample(logits, one, how, {ids, counts}, 0, false)->token == 96u);
     logits[3] = std::nanf("");
     CHECK(!sample(logits, {}, how, {ids, counts}, 0, false));
     CHECK(!sample({}, {}, how, {}, 0, false));
+}
+
+// Logits that change by less than the gap give the same token; by more, there is a change that gives another one.
+void gaps() {
+    std::mt19937 random(6);
+    std::uniform_real_distribution<double> unit(0, 1);
+    int close = 0;
+    for (int round = 0; round < 4000; ++round) {
+        const std::size_t size = 2 + random() % 1200;
+        std::normal_distribution<float> normal(0, 2);
+        Floats logits(size);
+        for (float& logit : logits) logit = normal(random);
+        Words mask;
+        if (round % 2) {
+            mask.resize((size + 31) / 32);
+            for (auto& word : mask) word = static_cast<std::uint32_t>(random());
+            mask[0] |= 3;
+        }
+        Sampling how;
+        how.temperature = round % 3 ? 0.3 + unit(random) : 0;
+        if (round % 6 == 3) {
+            how.bias_ids = {1};
+            how.biases = {2};
+        }
+        const double number = unit(random);
+        const auto found = sample(logits, mask, how, {}, number, false);
+        CHECK(found && found->gap >= 0);
+        if (!found || found->gap > 0.05 || found->gap < 1e-5) continue;
+        ++close;
+        const auto changed = [&](double by, std::size_t from) {  // the logits from an id on, or of the drawn token alone
+            Floats other = logits;
+            if (how.temperature == 0) other[found->token] -= static_cast<float>(by);
+            else
+                for (std::size_t i = from; i < size; ++i) other[i] += static_cast<float>(by);
+            return sample(other, mask, how, {}, number, false)->token != found->token;
+        };
+        const double gap = found->gap;
+        const std::size_t at = found->token;
+        CHECK(!changed(0.9 * gap, at) && !changed(-0.9 * gap, at) && !changed(0.9 * gap, at + 1) && !changed(-0.9 * gap, at + 1));
+        CHECK(changed(1.1 * gap, at) || changed(-1.1 * gap, at) || changed(1.1 * gap, at + 1) || changed(-1.1 * gap, at + 1));
+    }
+    CHECK(close > 500);
 }
 
 void parts() {
@@ -131,6 +173,7 @@ int main(int argc, char** argv) {
     check::begin(argc, argv);
     RUN(draws());
     RUN(changes());
+    RUN(gaps());
     RUN(parts());
     return check::report();
 }

@@ -23,8 +23,8 @@ std::int64_t picked(std::span<const float> logits, std::span<const std::uint32_t
     how.typical_p = given.typical_p;
     how.top_a = given.top_a;
     how.top_k = given.top_k;
-    const auto token = guideway::sample(logits, mask, how, {}, number, false);
-    return token ? std::int64_t{*token} : -1;
+    const auto drawn = guideway::sample(logits, mask, how, {}, number, false);
+    return drawn ? std::int64_t{drawn->token} : -1;
 }
 
 void picked_logprobs(std::span<const float> logits, std::span<const std::uint32_t> mask, std::uint32_t token, double (&out)[3]) {

@@ -3,9 +3,9 @@
     python -m tests.campaigns.batch_kills [--lines 10000] [--kills 5] [--seed 0]
 
 Every `custom_id` must be in the output exactly once, every line must be whole, and the texts must be those of the
-uninterrupted run. Requests of one call of the engine change the last digits of logits, so a text may differ if two tokens
-are that close; such texts are counted, and at most one in 10,000 is allowed. Each text that differs is generated again
-alone, to show which of the two runs it agrees with.
+uninterrupted run. The interruptions change which requests run together, and this changes the last digits of logits. Draws
+that these digits could decide are repeated (`guideway.sessions.batch_invariance`). A text that still differs is generated
+again alone, to show which of the two runs it agrees with; at most one in 10,000 is allowed.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 import guideway as gw
+from guideway.engines.base import batch_tolerance
 from guideway.generation import Model, complete
-from guideway.sampling import Sampler
+from guideway.sampling import Sampler, draw_with_gap
 
 TOLERANCE = 1e-3
 """The difference of logits of equal rows in different batches is below this number."""
@@ -72,8 +73,9 @@ def _outcome(found: Any) -> tuple[object, ...]:
 def _is_near_tie(model: Model, prompt: str, output: object, options: dict[str, Any], single: Any, mixed: Any) -> bool:
     """Return whether a change of the logits by less than the tolerance explains the first different token.
 
-    Greedy: the logits of the two tokens are nearly equal. Sampled: with the same random number, nearly equal logits give
-    the other token.
+    Greedy: the logits of the two tokens are nearly equal. Sampled: the random number is close to the edge of a drawn token,
+    or nearly equal logits give the other token with the same random number. (If both tokens have tiny probabilities, random
+    changes of the logits do not find both.)
     """
     if isinstance(single, Exception) or isinstance(mixed, Exception):
         return False
@@ -93,7 +95,11 @@ def _is_near_tie(model: Model, prompt: str, output: object, options: dict[str, A
     noise = np.random.default_rng(at)
     drawn = set[int]()
     for attempt in range(4 if "bad_words" in options else 1):  # a row that was rewound draws with another number
-        for _ in range(400):
+        place = session.seed, session.row, len(session)
+        found = draw_with_gap(session.sampler, logits, session.mask, session.tokens, place, attempt)
+        if found is not None and found[0] in both and found[1] < (batch_tolerance(model.engine) or TOLERANCE):
+            return True
+        for _ in range(400):  # the gap does not consider the edges of top_k and top_p
             near = logits + noise.uniform(-TOLERANCE / 2, TOLERANCE / 2, logits.size).astype(np.float32)
             drawn.add(session.draw_masked(near, attempt))
     return both <= drawn

@@ -15,8 +15,8 @@ std::int64_t drawn(std::span<const float> logits, std::span<const std::uint32_t>
     how.typical_p = given.typical_p;
     how.top_a = given.top_a;
     how.top_k = given.top_k;
-    const auto token = sample(logits, mask, how, {}, number, false);
-    return token ? std::int64_t{*token} : -1;
+    const auto found = sample(logits, mask, how, {}, number, false);
+    return found ? std::int64_t{found->token} : -1;
 }
 
 void logprobs(std::span<const float> logits, std::span<const std::uint32_t> mask, std::uint32_t token, double (&out)[3]) {

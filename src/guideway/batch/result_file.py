@@ -48,10 +48,13 @@ class ResultFile:
         try:
             self._descriptor = _opened(self.path)
             _lock(self._descriptor, path)
+            if not os.path.samestat(os.fstat(self._descriptor), os.stat(self.path)):
+                raise _in_use(path)  # that process has replaced the file since it was opened
             self._end = self._continued(accept)
         except OSError as error:
             self.close()
-            raise InvalidFileError(f"cannot continue {path}: {error.strerror or error}") from error
+            other = "" if error.filename in (None, str(self.path)) else f" ({error.filename})"
+            raise InvalidFileError(f"cannot continue {path}: {error.strerror or error}{other}") from error
         except BaseException:
             self.close()
             raise
@@ -110,8 +113,9 @@ class ResultFile:
                     else:
                         self.removed += 1
                         if part < 0:
-                            part = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+                            part = _opened(other, os.O_NOFOLLOW)
                             _lock(part, other)
+                            os.ftruncate(part, 0)
                             _copy(self.path, part, end)
                     end = line.end
             if part < 0:
@@ -169,8 +173,8 @@ def json_line(entry: dict[str, Any]) -> str:
     return text
 
 
-def _opened(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o666)
+def _opened(path: Path, flags: int = 0) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | flags, 0o666)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise InvalidFileError(f"{path} is not a regular file, so a later run cannot continue it")
@@ -181,9 +185,13 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InvalidFileError(f"another process writes {path}; wait for its end, or give another file") from None
+        raise _in_use(path) from None
     except OSError:
         pass  # a file system without locks
+
+
+def _in_use(path: Path) -> InvalidFileError:
+    return InvalidFileError(f"another process writes {path}; wait for its end, or give another file")
 
 
 def _copy(path: Path, target: int, count: int) -> None:

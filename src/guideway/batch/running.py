@@ -19,6 +19,7 @@ from guideway.batch.ordering import BatchItem, grouped
 from guideway.batch.progress import BatchProgress
 from guideway.batch.requests import BatchRequest, custom_id_of
 from guideway.constraints import of
+from guideway.engines.base import batch_tolerance
 from guideway.errors import EngineError, InvalidRequestError
 from guideway.generation import Generation
 from guideway.generation.options import BATCH, check_model
@@ -107,7 +108,8 @@ def batch(
     """Run many requests, and yield each result when it is complete. `requests` is read as results are taken.
 
     The text of a request depends only on the request and on the options, not on the other requests: its random numbers
-    depend on its `custom_id` (or its "seed"). Requests of one call of the engine can change the last digits of logits.
+    depend on its `custom_id` (or its "seed"). Requests of one call of the engine change the last digits of logits: if the
+    engine has a `batch_tolerance` (ONNX Runtime in float32), draws that these digits could decide are repeated alone.
 
     Args:
         model: A model of `guideway.load`, local or served by an API.
@@ -235,11 +237,14 @@ class RunningRequest:
         self.job, self.output, self.options = made.job, made.output, made.options
         self.waiting = self.job.rows()
         self.rows = 0
+        self._tolerance = batch_tolerance(model.engine)
 
     def take(self) -> Row | None:
         """Return the next row; None: there is no other."""
         row = next(self.waiting, None)
-        self.rows += row is not None
+        if row is not None:
+            self.rows += 1
+            row.session.tolerance = self._tolerance
         return row
 
     def finish(self, row: Row) -> None:

@@ -20,7 +20,7 @@ from guideway.batch.result_file import entries_of
 from guideway.batch.running import NOTHING, WINDOW, BatchResult, RunningRequest, read_requests
 from guideway.caching import cached
 from guideway.constraints import Constraint, of, to_wire
-from guideway.errors import InvalidRequestError
+from guideway.errors import InvalidRequestError, UnsupportedError
 from guideway.generation.options import MAX_TOKENS
 from guideway.generation.protocol import AnyModel, GeneratingModel
 from guideway.sessions.prefix_cache import SHORTEST, common_length
@@ -158,7 +158,8 @@ def _add(
         error = next((one for group in running.job.results for one in group if isinstance(one, Exception)), None)
         if error is not None:
             raise error
-        settings, output = running.options, running.output
+        settings = running.options
+        output = running.output if output is None else output  # tools have only the constraint of the reply
         ids = [session.tokens for session in running.job.sessions]
     for one in ids:
         shared = common_length(one, before) if one and before else 0
@@ -177,7 +178,10 @@ def _add(
 
 @cached(1024)
 def _digest(constraint: Constraint[Any]) -> str:
-    digest: str = to_wire(constraint)["digest"]
+    try:
+        digest: str = to_wire(constraint)["digest"]
+    except UnsupportedError:  # a constraint of another library
+        return type(constraint).__qualname__
     return digest
 
 

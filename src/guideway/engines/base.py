@@ -25,6 +25,7 @@ __all__ = [
     "MultiStepEngine",
     "StepEngine",
     "VerifyingEngine",
+    "batch_tolerance",
     "check_rows",
     "check_truncation",
     "decode_steps",
@@ -89,7 +90,10 @@ class Cache(Protocol):
 
 
 class StepEngine(Protocol):
-    """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations."""
+    """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations.
+
+    An engine may have an attribute `batch_tolerance`, see the function of this name.
+    """
 
     @property
     def vocab_size(self) -> int:
@@ -191,6 +195,15 @@ class VerifyingEngine(StepEngine, Protocol):
             EngineError: As in `forward`.
         """
         ...
+
+
+def batch_tolerance(engine: StepEngine) -> float:
+    """Return the attribute `batch_tolerance` of an engine; 0.0: it has none.
+
+    The difference of two logits of a row changes by less than this number if other rows run in the same call, or if the
+    tokens run in several calls.
+    """
+    return float(getattr(engine, "batch_tolerance", 0.0))
 
 
 def decode_steps(

@@ -270,7 +270,7 @@ class Row:
         """The `taker` of a row of which only the end is checked. `settle` does the rest."""
         session, ends, most = self.session, self._ends, len(self.session) + self.left
         tokens = session._tokens  # a local name: this runs for every token of free text
-        bare = session.sampler.quick
+        bare = None if session.tolerance else session.sampler.quick
 
         def take(logits: Any) -> list[int] | None:
             nonlocal bare

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from guideway.sampling.chain import Drawn, draw, draw_at
 from guideway.sampling.mirostat import Mirostat
-from guideway.sampling.native import draw_bare
+from guideway.sampling.native import draw_bare, draw_with_gap
 from guideway.sampling.random import uniform
 from guideway.sampling.repeats import Dry
 from guideway.sampling.report import TokenAlternative, TokenLogprobs, log_softmax, report
@@ -35,6 +35,7 @@ __all__ = [
     "draw",
     "draw_at",
     "draw_bare",
+    "draw_with_gap",
     "log_softmax",
     "probabilities",
     "report",

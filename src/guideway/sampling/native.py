@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import Sampler
 
-__all__ = ["draw_bare", "draw_native", "shares_native"]
+__all__ = ["draw_bare", "draw_native", "draw_with_gap", "shares_native"]
 
 _FLOAT, _WORD = np.dtype(np.float32), np.dtype(np.uint32)
 
@@ -34,10 +34,25 @@ def draw_native(
         return None
     if sampler.quick is not None:
         return sampler.quick(logits, mask)
-    seen, counts = _seen(tokens[-sampler.penalty_window :]) if "penalty" in sampler.kinds else (None, None)
-    number = number_of(*place, attempt) if sampler.temperature else 0.0
-    exclude_top = bool(sampler.xtc_probability) and uniform(*place, XTC_STREAM) < sampler.xtc_probability
-    return settings.draw(logits, mask, number, exclude_top, seen, counts)
+    return settings.draw(logits, mask, *_arguments(sampler, tokens, place, attempt))
+
+
+def draw_with_gap(
+    sampler: Sampler,
+    logits: Any,
+    mask: NDArray[np.uint32] | None,
+    tokens: Sequence[int],
+    place: tuple[int, int, int],
+    attempt: int,
+) -> tuple[int, float] | None:
+    """As `draw_native`, with how much the difference of two logits must change before another token is drawn.
+
+    Edges of the stages that cut (`top_k`, `top_p`, …) are not considered: near one, a smaller change can have an effect.
+    """
+    settings = sampler.kernel
+    if settings is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask):
+        return None
+    return settings.draw_with_gap(logits, mask, *_arguments(sampler, tokens, place, attempt))
 
 
 def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) -> int | None:
@@ -55,6 +70,16 @@ def shares_native(
     from guideway._kernel import shares
 
     return shares(logits, mask, token_id) if _fits(logits, mask) else None
+
+
+def _arguments(
+    sampler: Sampler, tokens: Sequence[int], place: tuple[int, int, int], attempt: int
+) -> tuple[float, bool, NDArray[np.uint32] | None, NDArray[np.uint32] | None]:
+    """Return the arguments of the kernel's draw after the mask: number, exclude_top, seen, counts."""
+    seen, counts = _seen(tokens[-sampler.penalty_window :]) if "penalty" in sampler.kinds else (None, None)
+    number = number_of(*place, attempt) if sampler.temperature else 0.0
+    exclude_top = bool(sampler.xtc_probability) and uniform(*place, XTC_STREAM) < sampler.xtc_probability
+    return number, exclude_top, seen, counts
 
 
 def _fits(logits: NDArray[Any], mask: NDArray[np.uint32] | None) -> bool:

@@ -30,6 +30,7 @@ from guideway.errors import (
 from guideway.matcher import Fit, Matcher
 from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
 from guideway.sessions import snapshot
+from guideway.sessions.batch_invariance import settled_draw
 from guideway.sessions.batch_step import catch_up, feed_all, infer_all
 from guideway.sessions.divergence import Divergence
 from guideway.sessions.history import Checkpoints, LogitsRing
@@ -102,6 +103,8 @@ class Session:
         seed: The seed of the random numbers.
         row: The stream of the random numbers.
         sampler: How tokens are drawn.
+        tolerance: A draw that a change of the difference of two logits by less than this number could change is repeated
+            with the logits of the session alone (`sessions.batch_invariance`). 0: none is.
         divergence: The first position at which a token budget (`tokens_left`, `max_tokens`) changed the token; None:
             there is none. `rewind` to a position before it removes it.
         model_seconds: The time spent in the model.
@@ -158,6 +161,8 @@ class Session:
         self.row = integer("row", row)
         self.sampler = sampler or Sampler()
         self._memory: list[_Memory] = []  # the sampler's state after each draw
+        self.tolerance = 0.0
+        self._repeated = 0  # the tokens that ran for `logits_alone`
         self._counted = [0, 0, 0]  # as in `Counts`
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
         self.kv_hook: KVHook | None = None
@@ -465,6 +470,8 @@ class Session:
 
     def draw_from(self, logits: Any, mask: masks.Row | None, attempt: int = 0) -> int:
         """As `draw`, for these logits."""
+        if self.tolerance and (settled := settled_draw(self, logits, mask, attempt)) is not None:
+            return settled
         if (token_id := draw_bare(self.sampler, logits, mask)) is not None:
             return token_id
         tokens, remembered = self._tokens, self._memory
@@ -491,6 +498,23 @@ class Session:
     def shared_logits(self) -> Logits:
         """As `logits`, but shared. Must not be modified."""
         return on_cpu(self._here())
+
+    def logits_alone(self) -> Logits | None:
+        """The logits of all tokens in one call without other rows and kept states, for `settled_draw`.
+
+        They depend on the tokens only. None if that was done for more tokens than the session has, so that the cost of
+        long sessions stays bounded.
+        """
+        count = len(self._tokens)
+        if self._repeated > count or self.kv_hook is not None:
+            return None
+        start = perf_counter()
+        logits, _ = self.model.run(self.model.engine.forward, [self._tokens], [self._prefix])
+        self._repeated += count
+        self._counted[0] += count
+        self._counted[1] += count
+        self.model_seconds += perf_counter() - start
+        return on_cpu(logits[0])[: self._width]
 
     def _here(self) -> Any:
         """The logits in the engine's own form."""
@@ -574,6 +598,7 @@ class Session:
         other._prefix, other._shift = self._prefix, self._shift
         other.kv_hook, other._hooked_at = self.kv_hook, self._hooked_at
         other._shareable = self._shareable
+        other.tolerance = self.tolerance
         other.model_seconds = self.model_seconds
         other.mask_seconds = self.mask_seconds
         other.sample_seconds = self.sample_seconds

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.batch import run, survey
+from guideway.batch import result_file, run, survey
 from guideway.batch.reading import Line, split_lines
 from guideway.batch.result_file import ResultFile
 from guideway.errors import InvalidFileError
@@ -181,6 +181,38 @@ def test_a_result_that_is_not_json_is_an_error(tiny: gw.Model, write: Write, tmp
     assert run(tiny, source, target, Odd).skipped == 1
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_the_copy_is_written_to_no_other_file(kind: str, tiny: gw.Model, write: Write, tmp_path: Path) -> None:
+    source, target = (
+        write("in.jsonl", [own(1), {"custom_id": "bad", "prompt": "a", "regex": "("}]),
+        tmp_path / "out.jsonl",
+    )
+    run(tiny, source, target)
+    before, other, part = target.read_bytes(), tmp_path / "other", tmp_path / "out.jsonl.part"
+    other.write_text("mine")
+    if kind == "link":
+        part.symlink_to(other)
+    else:
+        os.mkfifo(part)
+    with pytest.raises(InvalidFileError, match=r"out\.jsonl"):
+        run(tiny, source, target)
+    assert (target.read_bytes(), other.read_text()) == (before, "mine")
+
+
+def test_a_file_that_was_replaced_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process opened it, replaced it by its copy and released it between the opening and the lock here."""
+    target, lock = tmp_path / "out.jsonl", result_file._lock
+
+    def late(descriptor: int, path: Path) -> None:
+        (tmp_path / "new").write_text("")
+        os.replace(tmp_path / "new", target)
+        lock(descriptor, path)
+
+    monkeypatch.setattr(result_file, "_lock", late)
+    with pytest.raises(InvalidFileError, match="another process writes"):
+        ResultFile(target, lambda entry: True)
+
+
 def test_two_processes_cannot_write_one_file(tiny: gw.Model, write: Write, tmp_path: Path) -> None:
     source, target = write("in.jsonl", [own(1)]), tmp_path / "out.jsonl"
     with ResultFile(target, lambda entry: True), pytest.raises(InvalidFileError, match="another process"):
@@ -313,6 +345,27 @@ def test_a_survey(tiny: gw.Model, write: Write, tmp_path: Path) -> None:
     assert not target.exists()
     run(tiny, source, target, max_tokens=50)
     assert survey(tiny, source, target).answered == 5
+
+
+def test_a_survey_of_all_formats(tiny: gw.Model, write: Write) -> None:
+    """Constraints count once, also if the reply around the answer has another constraint."""
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+    form = {"type": "json_schema", "json_schema": {"name": "r", "schema": schema}}
+    tool = {"type": "function", "function": {"name": "weather", "parameters": schema}}
+    said = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 30}
+    bodies = [
+        ("/v1/chat/completions", said | {"response_format": form}),
+        ("/v1/responses", {"input": "Hi", "text": {"format": {"type": "json_schema", "name": "r", "schema": schema}}}),
+        ("/v1/completions", {"prompt": "Hi", "response_format": form}),
+        ("/v1/chat/completions", said | {"tools": [tool], "tool_choice": "required"}),
+    ]
+    rows: list[dict[str, Any]] = [
+        {"custom_id": str(number), "method": "POST", "url": url, "body": body}
+        for number, (url, body) in enumerate(bodies)
+    ]
+    found = survey(tiny, write("in.jsonl", [*rows, {"custom_id": "own", "prompt": "Hi", "schema": schema}]))
+    assert found.shown_errors == []
+    assert (found.requests, found.errors, found.constraints, found.unconstrained) == (5, 0, 2, 0)
 
 
 def test_without_a_terminal_there_is_no_bar(

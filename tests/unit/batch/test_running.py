@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import guideway as gw
@@ -40,6 +41,31 @@ def test_texts_do_not_depend_on_the_other_requests(tiny: gw.Model) -> None:
         assert texts(gw.batch(tiny, [one])) == {one["custom_id"]: whole[one["custom_id"]]}
     assert len({tuple(one) for one in whole.values()}) > 12
     assert len(whole["id-3"]) == 2
+
+
+def test_rounding_of_batches_does_not_change_texts(tiny: gw.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call with several rows or with a cache gets other noise, as padding and chunks cause it, but more of it."""
+    noise = np.random.default_rng(0)
+    forward, size = tiny.engine.forward, 1e-3
+
+    def noisy(rows: Any, caches: Any) -> Any:
+        logits, made = forward(rows, caches)
+        if len(rows) > 1 or caches[0] is not None:
+            logits = logits + noise.uniform(-size, size, logits.shape).astype(np.float32)
+        return logits, made
+
+    given = [one | {"prompt": f"Note {number}: the weather is"} for number, one in enumerate(lines(48))]
+    given += [
+        {"custom_id": f"free-{number}", "prompt": "The", "temperature": 0.8, "max_tokens": 12} for number in range(8)
+    ]
+    alone = {key: value for one in given for key, value in texts(gw.batch(tiny, [one])).items()}
+    monkeypatch.setattr(tiny.engine, "forward", noisy)
+    monkeypatch.setattr(tiny.engine, "batch_tolerance", 0.0)
+    without = texts(gw.batch(tiny, given))
+    monkeypatch.setattr(tiny.engine, "batch_tolerance", 4 * size)
+    tiny.prefixes.clear()
+    assert texts(gw.batch(tiny, given)) == alone
+    assert without != alone, "the noise is too small to test anything"
 
 
 def test_requests_are_read_as_results_are_taken(tiny: gw.Model) -> None:

@@ -205,3 +205,31 @@ def test_numbers_are_those_of_the_chain() -> None:
             more = {"position": position, "attempt": attempt, "seed": 1 << 70}
             assert natively(sampler, logits, None, **more) == by_arrays(sampler, logits, None, **more)
     assert 0 <= uniform(1 << 70, 0, 0) < 1
+
+
+@pytest.mark.parametrize("sampler", [Sampler(), Sampler(0.7), Sampler(1.3), Sampler(presence_penalty=0.4)], ids=repr)
+def test_gaps_bound_the_changes_without_effect(sampler: Sampler) -> None:
+    random = np.random.default_rng(3)
+    close = 0
+    for position in range(400):
+        logits = random.normal(0, 3, 600).astype(np.float32)
+        place, tokens = (1, 0, position), [5, 5, 9]
+        mask = packed(random.random(600) < 0.5) if position % 2 else None
+        found = native.draw_with_gap(sampler, logits, mask, tokens, place, 0)
+        assert found is not None
+        token_id, gap = found
+        assert token_id == native.draw_native(sampler, logits, mask, tokens, place, 0)
+        size = gap / 2  # the difference of two logits changes by less than the gap
+        if size < 1e-2:
+            close += 1
+            for _ in range(20):
+                other = (logits + random.uniform(-0.9 * size, 0.9 * size, 600)).astype(np.float32)
+                assert native.draw_native(sampler, other, mask, tokens, place, 0) == token_id
+    assert close > 3
+
+
+def test_gaps_of_stages_that_the_kernel_does_not_have() -> None:
+    logits = np.zeros(32, dtype=np.float32)
+    assert native.draw_with_gap(Sampler(1.0, mirostat=Mirostat()), logits, None, [], (0, 0, 0), 0) is None
+    assert native.draw_with_gap(Sampler(), logits.astype(np.float64), None, [], (0, 0, 0), 0) is None
+    assert native.draw_with_gap(Sampler(), logits, None, [], (0, 0, 0), 0) == (0, 0.0)

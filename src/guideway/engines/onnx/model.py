@@ -125,8 +125,20 @@ class OnnxEngine:
         They do if the graph has the inputs `attention_mask` and `position_ids`, and padded rows have the logits of
         single rows. Some exports accept both inputs, but only support padding at the end of rows.
         """
+        return self._rounding is not None
+
+    @cached_property
+    def batch_tolerance(self) -> float:
+        """See `engines.base.batch_tolerance`. 0.0 if it is unknown: rows are not padded, or float16 rounds too much."""
+        if self._rounding is None or self._graph.cache_type != np.float32:
+            return 0.0
+        return 4 * self._rounding
+
+    @cached_property
+    def _rounding(self) -> float | None:
+        """The largest difference of logits that padding made in a few short rows; None: rows cannot be padded."""
         if not self._graph.takes_padding or self.context_size < 8:
-            return False
+            return None
         ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]
         rows = [ids[:6], ids[6:7], ids[2:5]]
         try:
@@ -135,10 +147,11 @@ class OnnxEngine:
             found, caches = self._batch([rows[0][2:5], rows[1], rows[2][2:]], [caches[0], None, caches[1]])
             found[:1], _ = self._batch([rows[0][5:]], [caches[0]])
         except EngineError:
-            return False
+            return None
         scale = max(1.0, float(np.abs(expected).max()))
         tolerance = 1e-3 if self._graph.cache_type == np.float32 else 5e-2
-        return bool(np.abs(found - expected).max() <= scale * tolerance)
+        rounding = float(np.abs(found - expected).max())
+        return max(rounding, scale * 2**-20) if rounding <= scale * tolerance else None
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
         """Run rows as one batch. New tokens are at the end of each row, after the padding."""

@@ -1,0 +1,39 @@
+"""Draws that do not depend on the rows that ran in the same calls of the engine (batch invariance).
+
+Padding and the division of a sequence into calls change the last digits of logits. Where two tokens are that close, or a
+random number is that close to the edge between two tokens, the digits would decide. Such a draw is repeated with the logits
+of the whole sequence in one call of the engine, which depend on the tokens only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from guideway import masks
+from guideway.sampling import draw_with_gap
+
+if TYPE_CHECKING:
+    from guideway.sessions.session import Session
+
+__all__ = ["settled_draw"]
+
+
+def settled_draw(session: Session, logits: Any, mask: masks.Row | None, attempt: int) -> int | None:
+    """Draw a token such that a change of the logits by less than `session.tolerance` has no effect.
+
+    Args:
+        session: The session. `session.tolerance` must be above 0.
+        logits: The logits at its end.
+        mask: The allowed tokens; None: all.
+        attempt: As in `Session.draw`.
+
+    Returns:
+        The token. None if the kernel does not draw for this sampler or these logits.
+    """
+    place = session.seed, session.row, len(session)
+    found = draw_with_gap(session.sampler, logits, mask, session._tokens, place, attempt)
+    if found is None or found[1] >= session.tolerance:
+        return None if found is None else found[0]
+    alone = session.logits_alone()
+    again = None if alone is None else draw_with_gap(session.sampler, alone, mask, session._tokens, place, attempt)
+    return found[0] if again is None else again[0]
