@@ -303,6 +303,11 @@ class Sampling:
         The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.
         """
 
+    def draw_with_gap(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float, exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32] | None, counts: numpy.typing.NDArray[numpy.uint32] | None) -> tuple[int, float] | None:
+        """
+        As `draw`, and how much the difference of two logits must change before another token is drawn. Edges of stages that cut are not considered.
+        """
+
 def shares(logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, token_id: int) -> tuple[float, float, float]:
     """
     Log-probability of a token under the model, and under the mask; the probability of all that the mask does not allow.

@@ -15,7 +15,7 @@ from guideway.batch.answers import error_line
 from guideway.batch.earlier import EarlierResults, digest_of_settings
 from guideway.batch.ordering import BatchItem
 from guideway.batch.progress import BatchProgress, duration
-from guideway.batch.reading import decoded, split_lines
+from guideway.batch.reading import MAX_LINE_BYTES, decoded, split_lines
 from guideway.batch.result_file import ResultFile, json_line
 from guideway.batch.running import WINDOW, BatchResult, results
 from guideway.errors import GuidewayError, InvalidFileError, InvalidRequestError
@@ -117,9 +117,18 @@ def run(
 
 
 def _line_of(one: BatchResult) -> tuple[str, bool]:
-    """Return the line of a result, and whether it is an error. A result that is not JSON is an error."""
+    """Return the line of a result, and whether it is an error.
+
+    A result that is not JSON, or that a later run could not read, is an error.
+    """
     try:
-        return json_line(one.line()), one.error is not None
+        text = json_line(one.line())
+        if len(text) * 4 > MAX_LINE_BYTES and (size := len(text.encode())) >= MAX_LINE_BYTES:
+            raise InvalidRequestError(
+                f"the result has {size:,} bytes, and a line may have {MAX_LINE_BYTES:,}: lower n or max_tokens",
+                code="result_too_long",
+            )
+        return text, one.error is not None
     except (GuidewayError, TypeError, ValueError, OverflowError, RecursionError) as error:
         request = one.request
         found = error_line(error, None, one.custom_id, one.place, "" if request is None else request.endpoint)

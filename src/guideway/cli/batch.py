@@ -64,7 +64,7 @@ def batch(
     dtype: DtypeOption = None,
     context_size: ContextOption = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="At most so many tokens, for requests that do not say it.")
+        int | None, typer.Option(min=1, help="The maximum number of tokens, for requests that have none.")
     ] = None,
     temperature: Annotated[
         float | None,

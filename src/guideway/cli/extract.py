@@ -60,7 +60,7 @@ def extract(
     device: DeviceOption = None,
     dtype: DtypeOption = None,
     context_size: ContextOption = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens for a record.")] = MAX_TOKENS,
+    max_tokens: Annotated[int, typer.Option(min=1, help="The maximum number of tokens of a record.")] = MAX_TOKENS,
     temperature: TemperatureOption = None,
     top_k: TopKOption = 0,
     top_p: TopPOption = 1.0,

@@ -67,8 +67,10 @@ def generate(
     dtype: DtypeOption = None,
     context_size: ContextOption = None,
     n: Annotated[int | None, typer.Option(min=1, help="So many texts per prompt, as JSON lines.")] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="At most so many tokens.")] = MAX_TOKENS,
-    min_tokens: Annotated[int, typer.Option(min=0, help="No end before so many tokens.")] = 0,
+    max_tokens: Annotated[int, typer.Option(min=1, help="The maximum number of tokens.")] = MAX_TOKENS,
+    min_tokens: Annotated[
+        int, typer.Option(min=0, help="The minimum number of tokens, unless the constraint ends before.")
+    ] = 0,
     temperature: TemperatureOption = None,
     top_k: TopKOption = 0,
     top_p: TopPOption = 1.0,
@@ -83,7 +85,9 @@ def generate(
     token_healing: Annotated[
         bool, typer.Option("--token-healing", help="Let the model write the prompt's last token again.")
     ] = False,
-    logprobs: Annotated[int | None, typer.Option(min=0, help="Probabilities, with so many alternatives.")] = None,
+    logprobs: Annotated[
+        int | None, typer.Option(min=0, help="Return probabilities, with this number of alternatives.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON instead of the text.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the tokens' probabilities, too.")] = None,
     resume: ResumeOption = None,

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from guideway.batch import result_file, run, survey
+from guideway.batch import files, result_file, run, survey
 from guideway.batch.reading import Line, split_lines
 from guideway.batch.result_file import ResultFile
 from guideway.errors import InvalidFileError
@@ -179,6 +179,18 @@ def test_a_result_that_is_not_json_is_an_error(tiny: gw.Model, write: Write, tmp
     summary = run(tiny, source, target, Odd)
     assert (summary.answered, summary.errors) == (1, 1)
     assert run(tiny, source, target, Odd).skipped == 1
+
+
+def test_a_result_that_is_too_long_is_an_error(
+    tiny: gw.Model, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 400)
+    source, target = write("in.jsonl", [own(1), own(2, n=9)]), tmp_path / "out.jsonl"
+    summary = run(tiny, source, target)
+    assert (summary.answered, summary.errors) == (1, 1)
+    (error,) = [one["error"] for one in read(target) if "error" in one]
+    assert error["code"] == "result_too_long"
+    assert run(tiny, source, target).skipped == 1
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
