@@ -502,11 +502,11 @@ class Session:
     def logits_alone(self) -> Logits | None:
         """The logits of all tokens in one call without other rows and kept states, for `settled_draw`.
 
-        They depend on the tokens only. None if that was done for more tokens than the session has, so that the cost of
-        long sessions stays bounded.
+        They depend on the tokens only. None if they would not, or if that was done for more tokens than the session has,
+        so that the cost of long sessions stays bounded.
         """
         count = len(self._tokens)
-        if self._repeated > count or self.kv_hook is not None:
+        if self._repeated > count or not self._shareable or self.kv_hook is not None:
             return None
         start = perf_counter()
         logits, _ = self.model.run(self.model.engine.forward, [self._tokens], [self._prefix])
