@@ -1,10 +1,11 @@
 """Measures the bundled model: fields and records right, and what parses, on words and templates never trained on.
 
-Usage: python tools/eval_tiny.py [--count 500] [--model src/guideway/tiny] [--out figures.json] [--examples]
+Usage: python tools/eval_tiny.py [--count 500] [--model src/guideway/tiny] [--out figures.json] [--examples | --verbatim]
 
 Two runs over the same samples: greedy without any constraint (plain onnxruntime), and through ``guideway`` with the
 JSON Schema as the constraint, if the library can be imported.  ``--examples`` prints the records of
-examples/sentences.jsonl.
+examples/sentences.jsonl.  ``--verbatim`` compares the constrained answers with those whose free strings must occur in
+the text.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-from tiny_score import evaluation_set, fields_right, parsed, score
+from tiny_score import EVAL_SEED, evaluation_set, fields_right, parsed, score
+from tiny_verbatim import closed, compare
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "examples")]
@@ -81,25 +83,11 @@ def constrained() -> Answer | None:
         return None
 
     def answer(text: str, schema: dict[str, object]) -> str:
-        closed = close(schema)
-        record = gw.generate(model, extraction_prompt(text, schema), gw.JsonSchema(closed, formats="annotate"))
+        source = gw.JsonSchema(closed(schema), formats="annotate")
+        record = gw.generate(model, extraction_prompt(text, schema), source)
         return record if isinstance(record, str) else json.dumps(record, ensure_ascii=False)
 
     return answer
-
-
-def close(schema: dict[str, object]) -> dict[str, object]:
-    """Every property required and no other allowed, as a typed record has it."""
-    closed = dict(schema)
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        closed["properties"] = {name: close(field) for name, field in properties.items()}
-        closed |= {"required": list(properties), "additionalProperties": False}
-    if isinstance(items := schema.get("items"), dict):
-        closed["items"] = close(items)
-    if isinstance(branches := schema.get("anyOf"), list):
-        closed["anyOf"] = [close(branch) for branch in branches]
-    return closed
 
 
 def run(answer: Answer, samples: list[Sample], title: str, show: int) -> dict[str, float]:
@@ -137,13 +125,21 @@ def main() -> None:
     parser.add_argument("--show", type=int, default=0, help="print so many wrong records")
     parser.add_argument("--words", default="eval", choices=["train", "eval"])
     parser.add_argument("--templates", default="eval", choices=["train", "eval"])
+    parser.add_argument("--seed", default=EVAL_SEED, help="of the samples")
     parser.add_argument("--examples", action="store_true")
+    parser.add_argument("--verbatim", action="store_true")
     arguments = parser.parse_args()
+    samples = evaluation_set(arguments.count, arguments.words, arguments.templates, arguments.seed)
+    if arguments.verbatim:
+        counts = compare(samples, arguments.show)
+        print(f"{len(samples)} texts: {counts}")
+        if arguments.out:
+            arguments.out.write_text(json.dumps(counts, indent=2) + "\n")
+        return
     free = Onnx(arguments.model)
     if arguments.examples:
         show_examples(free)
         return
-    samples = evaluation_set(arguments.count, arguments.words, arguments.templates)
     figures = {"samples": arguments.count, "free": run(free, samples, "free", arguments.show)}
     figures["free"]["milliseconds_per_token"] = round(1000 * free.seconds / max(1, free.steps), 3)
     if guided := constrained():

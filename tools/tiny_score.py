@@ -21,9 +21,9 @@ from tiny_data.samples import Sample, make  # noqa: E402  # after the path is se
 EVAL_SEED = "evaluation"
 
 
-def evaluation_set(count: int, words: str = "eval", forms: str = "eval") -> list[Sample]:
+def evaluation_set(count: int, words: str = "eval", forms: str = "eval", seed: str = EVAL_SEED) -> list[Sample]:
     """Samples of words and templates that training never saw; "train" for those it might have seen."""
-    rng = random.Random(EVAL_SEED)
+    rng = random.Random(seed)
     return [make(rng, words, forms) for _ in range(count)]
 
 

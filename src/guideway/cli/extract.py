@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from guideway.cli.inputs import CARRIED, load_output, read_examples, read_resources, read_texts
+from guideway.cli.inputs import CARRIED, check_page, load_output, read_examples, read_resources, read_texts
 from guideway.cli.lines import ResultLines, described
 from guideway.cli.options import (
     BatchOption,
@@ -80,6 +80,7 @@ def extract(
 ) -> None:
     """Extract typed records from texts. Each record is guaranteed to fit its type."""
     output = load_output(type_name, schema, **({"resources": read_resources(resource)} if resource else {}))
+    check_page(html)
     given = read_texts(text)
     as_json = as_json or resume is not None
     options: dict[str, Any] = {

@@ -10,7 +10,7 @@ import typer
 from pydantic_core import to_jsonable_python
 
 from guideway.batch.requests import CONSTRAINTS, OPTIONS_OF_LINES, constraint_of_line
-from guideway.cli.inputs import CARRIED, MESSAGES, UsageError, is_lines_file, prompt_of, read_requests
+from guideway.cli.inputs import CARRIED, MESSAGES, UsageError, check_page, is_lines_file, prompt_of, read_requests
 from guideway.cli.lines import ResultLines, described
 from guideway.cli.options import (
     BatchOption,
@@ -131,8 +131,7 @@ def generate(
         profile=profile,
     )
     lines = read_requests(prompt, (*CONSTRAINTS, *OPTIONS_OF_LINES)) if many else [{"prompt": prompt}]
-    if html is not None and not html.parent.is_dir():  # checked before anything runs
-        raise UsageError(f"--html {html}: the folder {html.parent} does not exist")
+    check_page(html)
     with load_model(model, device, dtype, context_size) as loaded:
         if not as_lines and html is None:
             for piece in stream(loaded, prompt, output, **options):

@@ -22,6 +22,7 @@ __all__ = [
     "MESSAGES",
     "InputTexts",
     "UsageError",
+    "check_page",
     "is_lines_file",
     "load_output",
     "load_type",
@@ -37,6 +38,13 @@ __all__ = [
 
 class UsageError(ValueError):
     """A command was called with invalid arguments."""
+
+
+def check_page(html: Path | None) -> None:
+    """Raise `UsageError` if a page cannot be written to a file, before any work is done."""
+    if html is not None and (html.is_dir() or not html.parent.is_dir()):
+        problem = f"{html} is a folder" if html.is_dir() else f"the folder {html.parent} does not exist"
+        raise UsageError(f"--html {html}: {problem}")
 
 
 CARRIED = ("id", "meta")
@@ -146,6 +154,8 @@ def read_texts(given: str) -> InputTexts:
 
     A file is read as JSON lines if its name ends in .jsonl; standard input ("-") if its first line is a JSON object.
     """
+    if not given.strip():
+        raise UsageError("the text is empty")
     path = Path(given)
     if given != "-" and _is(path.is_dir):
         raise UsageError(f"{given} is a folder; to pass a text that looks like its name, use stdin (-)")

@@ -194,8 +194,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             one line) or "any".
         escapes: "canonical" or "any".
         numbers: "plain" or "any".
-        formats: "known" (unknown format names have no effect), "annotate" (`format` has no effect) or "strict"
-            (unknown format names are refused).
+        formats: "known" (unknown format names have no effect), "annotate" (`format` has no effect, except "verbatim"
+            with a source) or "strict" (unknown format names are refused).
         dialect: "draft-04" to "2020-12", for documents without `$schema`.
         resources: Documents by URI, for `$ref`. Nothing is fetched from the network.
         max_integer_digits: The maximum number of digits before the point in plain numbers, unless a bound has more.
@@ -247,9 +247,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     def _unbound(self) -> Grammar:
         grammar, unusual = self._lowered(self._style)
         # A schema with a format is unusual, so the document is not searched.
-        self.__dict__["is_verbatim"] = self._style.formats != "annotate" and any(
-            is_verbatim(schema.get("format")) for schema, _, _ in unusual
-        )
+        self.__dict__["is_verbatim"] = any(is_verbatim(schema.get("format")) for schema, _, _ in unusual)
         if unusual and self._unknown_keywords != "ignore":
             found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
             if found:
@@ -301,14 +299,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     @cached_property
     def is_verbatim(self) -> bool:
         """Whether a string has the format "verbatim"."""
-        return self._style.formats != "annotate" and has_format([self._document, self._supplied])
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        if self.quoted is None:
-            return super().__reduce_ex__(protocol)
-        plain = self._copied_without_grammar()
-        plain.quoted, plain._sources = None, {}
-        return _requoted, (plain, self.quoted)
+        return has_format([self._document, self._supplied])
 
     @property
     def quotations(self) -> tuple[Source, ...]:
@@ -428,12 +419,14 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             found = conflict(document, place or "", is_empty)
         except LimitExceededError:
             return None
-        shown = [self._with_pattern(one) for one in found]
+        shown = [self._with_value(one) for one in found]
         return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part) or None
 
-    def _with_pattern(self, place: str) -> str:
-        """Return the JSON Pointer of a keyword. The pattern itself follows that of `pattern`."""
+    def _with_value(self, place: str) -> str:
+        """Return the JSON Pointer of a keyword, with what helps to understand it: a pattern, or a source without words."""
         name = place.rpartition("/")[2]
+        if name == "format" and self.quoted is not None and is_verbatim(value_at(self._document, place)):
+            return f"{place} (no such string occurs in the source text; allow null, or an empty string)"
         value = value_at(self._document, place) if name == "pattern" else None
         return f"{place} ({value!r})" if isinstance(value, str) else place
 
@@ -513,8 +506,3 @@ def _without(place: str, value: Any, record: Any) -> dict[str, Any]:
         else:
             made = {"properties": {name: made}, "additionalProperties": True}
     return made
-
-
-def _requoted(plain: JsonSchema, text: str) -> JsonSchema:
-    """Return a constraint from its pickled parts."""
-    return plain.quoting(text)

@@ -82,7 +82,6 @@ class PythonType(Constraint[T_co]):
             formats="strict",
             unknown_keywords="ignore",  # extra keys of a type's schema are metadata
         )
-        self._plain = self._json
         self._format: str | None = None
         self.schema: Any = self._json.schema
 
@@ -109,13 +108,6 @@ class PythonType(Constraint[T_co]):
         made._json, made._format = self._json.verbatim(format), format
         made.schema = made._json.schema
         return made
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        if self.quoted is None and self._format is None:
-            return super().__reduce_ex__(protocol)
-        plain = self._copied()
-        plain.__dict__ |= {"_json": self._plain, "schema": self._plain.schema, "_format": None}
-        return _requoted, (plain, self._format, self.quoted)
 
     def excluding(self, values: Sequence[tuple[str, Any]], record: Any) -> PythonType[T_co]:
         """Return this constraint without some values at some places.
@@ -203,12 +195,6 @@ class PythonType(Constraint[T_co]):
     def __repr__(self) -> str:
         name = self._annotation.__name__ if isinstance(self._annotation, type) else repr(self._annotation)
         return f"PythonType({name})"
-
-
-def _requoted(plain: PythonType[Any], format: str | None, text: str | None) -> PythonType[Any]:
-    """Return a constraint from its pickled parts."""
-    made = plain if format is None else plain.verbatim(format)
-    return made if text is None else made.quoting(text)
 
 
 def _place(problem: ErrorDetails, text: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from guideway.errors import UnsupportedError
+from guideway.errors import InvalidConstraintError, UnsupportedError
 from guideway.frontends.json_schema.verbatim import NAME, has_format, marked
 
 if TYPE_CHECKING:
@@ -46,8 +46,12 @@ class Verbatim:
         chosen = ",".join(name for name, is_set in options.items() if is_set)
         return f"{NAME}:{chosen}" if chosen else NAME
 
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, core_schema: Any, handler: GetJsonSchemaHandler | None = None
+    ) -> dict[str, Any]:
         """Mark the strings of the annotated type. Pydantic calls this."""
+        if handler is None:  # called on the class
+            raise InvalidConstraintError("write Annotated[str, Verbatim()], with parentheses after Verbatim")
         made: dict[str, Any] = marked(handler(core_schema), self.format)
         if not has_format(made):
             raise UnsupportedError(

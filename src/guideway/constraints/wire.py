@@ -220,7 +220,7 @@ def _written(
         case SpecialToken():
             return "special", one.name, {}
         case JsonSchema():
-            return "json", one._text, one._options()
+            return "json", one._text, {**one._options(), **_source(one)}
         case PythonType():
             return "type", type_spec(one), {}
         case Gbnf() | Lark() | Ebnf():
@@ -268,7 +268,13 @@ def _type_spec(one: PythonType[Any]) -> dict[str, Any]:
 
 def _type_style(one: PythonType[Any]) -> dict[str, Any]:
     options = one._json._options()
-    return {name: options[name] for name in ("key_order", "whitespace", "escapes")}
+    style = {name: options[name] for name in ("key_order", "whitespace", "escapes")}
+    return {**style, **({} if one._format is None else {"verbatim": one._format}), **_source(one)}
+
+
+def _source(one: JsonSchema | PythonType[Any]) -> dict[str, str]:
+    """Return the source of verbatim strings as an option, if there is one."""
+    return {} if one.quoted is None else {"source": one.quoted}
 
 
 # -- from nodes to a constraint
@@ -382,11 +388,13 @@ def _grammar(kind: Any, **kinds: Any) -> Callable[[_Parts, Any, dict[str, Any]],
 def _json(_: _Parts, spec: Any, options: dict[str, Any]) -> JsonSchema:
     names = ("profile", "key_order", "whitespace", "escapes", "numbers", "formats")
     digits = {"max_integer_digits": int, "max_fraction_digits": int}
-    _known(options, **dict.fromkeys(names, str), dialect=_NAME, resources=dict, **digits)
+    _known(options, **dict.fromkeys(names, str), dialect=_NAME, resources=dict, source=str, **digits)
+    source = options.pop("source", None)
     resources = {uri: read_json(text) for uri, text in options.pop("resources", {}).items()}
     if not isinstance(spec, (str, Mapping, bool)):
         raise InvalidConstraintError(f"a schema must be JSON text or an object, got {type(spec).__name__}", "")
-    return JsonSchema(spec, **options, resources=resources, unknown_keywords="ignore")  # the sender was warned
+    made = JsonSchema(spec, **options, resources=resources, unknown_keywords="ignore")  # the sender was warned
+    return made if source is None else made.quoting(source)
 
 
 def _tags(parts: _Parts, spec: Any, options: dict[str, Any]) -> Tags:
@@ -466,19 +474,35 @@ _READERS: dict[str, Callable[[_Parts, Any, dict[str, Any]], Constraint[Any]]] = 
 }
 
 
+_STYLE = ("key_order", "whitespace", "escapes")
+
+
 def _type_of(spec: Any, consent: Consent) -> Constraint[Any]:
-    if not isinstance(spec, Mapping) or spec.keys() != {"schema", "type", "key_order", "whitespace", "escapes"}:
-        raise InvalidConstraintError("a type must be an object with schema, type, key_order, whitespace and escapes")
-    style = {name: spec[name] for name in ("key_order", "whitespace", "escapes")}
-    if not isinstance(spec["schema"], str):
-        raise InvalidConstraintError("the schema of a type must be JSON text", "")
+    needed = {"schema", "type", *_STYLE}
+    if not isinstance(spec, Mapping) or not needed <= spec.keys() <= needed | {"verbatim", "source"}:
+        raise InvalidConstraintError(
+            "a type must be an object with schema, type, key_order, whitespace and escapes, and perhaps verbatim and source"
+        )
+    if not all(isinstance(spec[name], str) for name in ("schema", "verbatim", "source") if name in spec):
+        raise InvalidConstraintError("the schema of a type must be JSON text, and verbatim and source a str", "")
+    style = {name: spec[name] for name in _STYLE}
     plain = JsonSchema(spec["schema"], formats="strict", **style, unknown_keywords="ignore")
     if spec["type"] is None or not may_import(spec["type"], consent):
-        return plain
-    made: PythonType[Any] = PythonType(rebuilt(spec["type"], consent), **style)
+        return plain.quoting(spec["source"]) if "source" in spec else plain
+    made = _typed(
+        rebuilt(spec["type"], consent), {name: one for name, one in spec.items() if name in (*_STYLE, "verbatim")}
+    )
     if made._json != plain:
         raise InvalidConstraintError(f"{made!r} has another schema here than in the document; the type has changed")
-    return made
+    return made.quoting(spec["source"]) if "source" in spec else made
+
+
+def _typed(annotation: Any, options: Mapping[str, str]) -> PythonType[Any]:
+    """Return the constraint of a type with the options of `_type_style`."""
+    made: PythonType[Any] = PythonType(annotation, **{name: options[name] for name in _STYLE})  # type: ignore[arg-type]  # the constructor checks them
+    if "verbatim" in options:
+        made = made.verbatim(options["verbatim"])
+    return made.quoting(options["source"]) if "source" in options else made
 
 
 # -- pickles
@@ -502,8 +526,7 @@ def unpickled(nodes: str, kinds: list[Any]) -> Constraint[Any]:
     """Return a constraint from its pickled parts."""
 
     def type_of(spec: Any) -> Constraint[Any]:
-        annotation, style = kinds[spec]
-        return PythonType(annotation, **style)
+        return _typed(*kinds[spec])
 
     given: Any = json.loads(nodes)
     return _built(given, type_of)

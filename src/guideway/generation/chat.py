@@ -266,7 +266,10 @@ class Chat:
         Raises:
             IndexError: There is no such message.
         """
-        at = self._starts()[turn]
+        starts = self._starts()
+        if not -len(starts) <= turn < len(starts):
+            raise IndexError(f"the chat has {len(starts)} messages of the user, and none of them is number {turn}")
+        at = starts[turn]
         with self._changing() as state:
             del state.messages[at:]
             return drive(self._asked(state, text, output, options))

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from guideway import background
 from guideway.constraints import ToolCalls
@@ -246,82 +246,70 @@ def _as_json(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
-# Running the steps of a turn.
+class _Turn(Generic[T]):
+    """The steps of a turn while they run. Leaving its context closes them.
+
+    Attributes:
+        sent: The result of the last step.
+        value: The value of the turn, after the last step.
+    """
+
+    value: T
+
+    def __init__(self, steps: Steps[T]) -> None:
+        self._steps = steps
+        self.sent: Any = None
+
+    def __enter__(self) -> _Turn[T]:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._steps.close()
+
+    def next(self) -> Step | None:
+        """Return the next step; None: there is none."""
+        try:
+            return self._steps.send(self.sent)
+        except StopIteration as end:
+            self.value = end.value
+            return None
 
 
 def drive(steps: Steps[T]) -> T:
     """Run the steps. Returns the value of the turn."""
-    sent: Any = None
-    while True:
-        try:
-            step = steps.send(sent)
-        except StopIteration as end:
-            value: T = end.value
-            return value
-        sent = _caught(steps, step.run)
-
-
-def _caught(steps: Steps[Any], work: Callable[[], Any]) -> Any:
-    try:
-        return work()
-    except BaseException:
-        steps.close()
-        raise
+    with _Turn(steps) as turn:
+        while step := turn.next():
+            turn.sent = step.run()
+    return turn.value
 
 
 async def adrive(steps: Steps[T]) -> T:
     """The async variant of `drive`."""
-    sent: Any = None
-    while True:
-        try:
-            step = steps.send(sent)
-        except StopIteration as end:
-            value: T = end.value
-            return value
-        try:
-            sent = await step.arun()
-        except BaseException:
-            steps.close()
-            raise
+    with _Turn(steps) as turn:
+        while step := turn.next():
+            turn.sent = await step.arun()
+    return turn.value
 
 
 def pieces(steps: Steps[T], *, values: bool = False) -> Generator[Any, None, T]:
     """Run the steps, and yield the text of their replies, or their growing values. Returns the value of the turn."""
-    sent: Any = None
-    try:
-        while True:
-            try:
-                step = steps.send(sent)
-            except StopIteration as end:
-                value: T = end.value
-                return value
+    with _Turn(steps) as turn:
+        while step := turn.next():
             if step.shown:
                 yield from step.stream(values)
-                sent = step.result
+                turn.sent = step.result
             else:
-                sent = step.run()
-    finally:
-        steps.close()
+                turn.sent = step.run()
+    return turn.value
 
 
-async def apieces(
-    steps: Steps[T], *, values: bool = False, ended: Callable[[T], None] | None = None
-) -> AsyncIterator[Any]:
-    """The async variant of `pieces`. `ended` gets the value of the turn."""
-    sent: Any = None
-    try:
-        while True:
-            try:
-                step = steps.send(sent)
-            except StopIteration as end:
-                if ended is not None:
-                    ended(end.value)
-                return
+async def apieces(steps: Steps[T], *, values: bool = False) -> AsyncIterator[Any]:
+    """The async variant of `pieces`, without the value."""
+    with _Turn(steps) as turn:
+        while step := turn.next():
             if step.shown:
                 async for item in step.astream(values):
                     yield item
-                sent = step.result
+                turn.sent = step.result
             else:
-                sent = await step.arun()
-    finally:
-        steps.close()
+                turn.sent = await step.arun()

@@ -92,7 +92,7 @@ class Extraction:
                 raise ValueError(f"prompt= and {given[0]}= exclude each other: set {given[0]} in the ExtractionPrompt")
             if isinstance(prompt, ExtractionPrompt):
                 return replace(prompt, examples=self._examples(prompt.examples))
-            if not callable(prompt):
+            if not callable(prompt) or isinstance(prompt, type):
                 raise TypeError(
                     f"prompt must be an ExtractionPrompt or a function of a text and a schema, got {prompt!r}"
                 )

@@ -13,6 +13,7 @@ from guideway.constraints.base import Constraint
 from guideway.constraints.python_types import PythonType, field_adapters
 from guideway.constraints.tools.families import NAME_KEY
 from guideway.errors import InvalidConstraintError
+from guideway.generation.stop_checker import begun
 from guideway.jsontext.partial import PartialReader
 
 __all__ = ["CallsProgress", "GrowingValue", "Progress", "ReasoningProgress", "progress_of"]
@@ -132,7 +133,7 @@ class _Thoughts:
         if at >= 0:
             self.text += self._held[:at]
             return self._over(self._held[at + len(self._end) :])
-        at = _held_back(self._held, self._end)
+        at = len(self._held) - begun(self._held, self._end)
         self.text, self._held = self.text + self._held[:at], self._held[at:]
         return ""
 
@@ -140,14 +141,6 @@ class _Thoughts:
         self.is_over, self._held = True, ""
         self._gap = self._gap and self._is_inside
         return self.push(text)
-
-
-def _held_back(text: str, marker: str) -> int:
-    """Return the place at the end of a text from which it may become the marker."""
-    for size in range(min(len(marker) - 1, len(text)), 0, -1):
-        if text.endswith(marker[:size]):
-            return len(text) - size
-    return len(text)
 
 
 class ReasoningProgress:
@@ -232,7 +225,7 @@ class CallsProgress:
         else:
             found = self._held.find(family.trigger)
             self._in_calls = found >= 0
-            at = found if found >= 0 else _held_back(self._held, family.trigger)
+            at = found if found >= 0 else len(self._held) - begun(self._held, family.trigger)
         self._text, self._held = self._text + self._held[:at], self._held[at:]
         self.changes += bool(at)
 

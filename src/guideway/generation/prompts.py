@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guideway.frontends.json_schema.schema_copy import copied
 from guideway.jsontext.pointer import MISSING, child, unescape
 
 __all__ = ["ExtractionPrompt", "PromptFunction", "extraction_prompt", "shape"]
@@ -43,9 +44,6 @@ _TASK = (
     "Extract one record from the text, as JSON that fits the JSON Schema. Use only what the text says. If the text does"
     " not say a value, write null if the schema allows null."
 )
-_DATA = frozenset({"const", "default", "enum", "examples"})
-"""Keywords whose values are data, not schemas."""
-
 _NAMED_FORMATS = {"date": "date", "date-time": "datetime", "time": "time", "email": "email"}
 
 
@@ -99,7 +97,7 @@ class ExtractionPrompt:
 def _described(schema: Mapping[str, object]) -> str:
     """Return the schema as JSON. Names that only repeat a key ("title") are omitted."""
     try:
-        written = json.dumps(_without_titles(schema), ensure_ascii=False, default=str)
+        written = json.dumps(copied(schema, _without_title), ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         written = ""
     if written and len(written) <= MAX_SCHEMA:
@@ -107,21 +105,10 @@ def _described(schema: Mapping[str, object]) -> str:
     return f"Shape of the record:\n{shape(schema)}"
 
 
-def _without_titles(schema: Mapping[str, object]) -> object:
-    """Return a copy of a schema without titles. A property named "title" remains: its value is no string."""
-    made: list[Any] = [schema]
-    todo: list[tuple[Any, Any]] = [(made, 0)]
-    while todo:
-        container, key = todo.pop()
-        value = container[key]
-        if isinstance(value, Mapping):
-            kept = {name: part for name, part in value.items() if not (name == "title" and isinstance(part, str))}
-            container[key] = kept
-            todo += [(kept, name) for name in kept if name not in _DATA]
-        elif isinstance(value, list):
-            container[key] = items = list(value)
-            todo += [(items, number) for number in range(len(items))]
-    return made[0]
+def _without_title(schema: dict[str, object]) -> None:
+    """Remove the title. A property named "title" remains: its value is no string."""
+    if isinstance(schema.get("title"), str):
+        del schema["title"]
 
 
 def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate, islice
+from typing import Any, overload
 
 from guideway.tokenizers import TextStream, Vocabulary
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "begun"]
 
 
 class Watch:
@@ -131,7 +132,20 @@ def _safe(data: bytearray, strings: Sequence[bytes]) -> int:
     """Return the number of bytes that cannot become part of one of these strings."""
     safe = len(data)
     for text in strings:
-        longest = min(len(text) - 1, len(data))
-        begun = next((n for n in range(longest, 0, -1) if data.endswith(text[:n])), 0)
-        safe = min(safe, len(data) - begun)
+        safe = min(safe, len(data) - begun(data, text))
     return safe
+
+
+@overload
+def begun(text: str, marker: str) -> int: ...
+@overload
+def begun(text: bytes | bytearray, marker: bytes) -> int: ...
+def begun(text: Any, marker: Any) -> int:
+    """Return the length of the longest end of a text with which a marker begins, but not all of the marker.
+
+    Args:
+        text: The text.
+        marker: The string that the text may continue to.
+    """
+    longest = min(len(marker) - 1, len(text))
+    return next((size for size in range(longest, 0, -1) if text.endswith(marker[:size])), 0)

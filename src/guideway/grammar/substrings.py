@@ -28,11 +28,32 @@ MAX_GRAPH = 2_000
 """The maximum number of characters of a text whose substrings are written as a finite automaton."""
 
 _SPACE, _WORD, _ALONE, _MARK, _JOINER, _EXTENDER = range(6)
-_NO_SPACES = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u2e80-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    r"\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+_OF_CATEGORY = {
+    **dict.fromkeys(("Cc", "Zl", "Zp", "Zs"), _SPACE),
+    **dict.fromkeys(("Mc", "Me", "Mn"), _MARK),
+    **dict.fromkeys(("Ll", "Lm", "Lo", "Lt", "Lu", "Nd", "Nl", "No", "Pc"), _WORD),
+    **dict.fromkeys(("Cf", "Cn", "Co", "Cs", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Sc", "Sk", "Sm", "So"), _ALONE),
+}
+
+
+def _ranges(*bounds: tuple[int, int]) -> npt.NDArray[np.uint32]:
+    """Return the first code of each range, and the code after it, in one ascending array."""
+    return np.array([(first, last + 1) for first, last in bounds], np.uint32).ravel()
+
+
+_NO_SPACES = _ranges(
+    *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x1950, 0x19DF), (0x1A20, 0x1AAF), (0x2E80, 0x31FF)),
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xAA60, 0xAA7F), (0xF900, 0xFAFF), (0xFF66, 0xFF9D), (0x1B000, 0x1B16F)),
+    (0x20000, 0x3FFFF),
 )
 """Characters of scripts that are written without spaces between words."""
+
+_JOINERS = _ranges((0x200C, 0x200D))
+_EXTENDERS = _ranges((0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF), (0xE0100, 0xE01EF))
+"""Variation selectors, and skin tones."""
+
+_REGIONS = _ranges((0x1F1E6, 0x1F1FF))
+"""Two of these letters are a flag."""
 
 
 @dataclass(frozen=True)
@@ -150,21 +171,28 @@ def _variants() -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _class_of(char: str) -> int:
-    kind = unicodedata.category(char)
-    if char.isspace() or kind in ("Cc", "Zs", "Zl", "Zp"):
-        return _SPACE
-    if char in "\u200c\u200d":
-        return _JOINER
-    if "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef" or "\U0001f3fb" <= char <= "\U0001f3ff":
-        return _EXTENDER
-    if kind.startswith("M"):
-        return _MARK
-    if _NO_SPACES.match(char):
-        return _ALONE
-    if kind[0] in "LN" or kind == "Pc" or "\U0001f1e6" <= char <= "\U0001f1ff":
-        return _WORD
-    return _ALONE
+def _codes(text: str) -> npt.NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le"), "<u4")
+
+
+def _classes(text: str) -> npt.NDArray[np.uint8]:
+    """Return the class of each character."""
+    every = _codes(text)
+    table = np.zeros(int(every.max(initial=0)) + 1, np.uint8)
+    table[every] = 1
+    codes = np.flatnonzero(table).astype("<u4")
+    categories = map(unicodedata.category, codes.tobytes().decode("utf-32-le"))
+    kinds = np.fromiter(map(_OF_CATEGORY.__getitem__, categories), np.uint8, len(codes))
+
+    def within(ranges: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_] = np.searchsorted(ranges, codes, side="right") % 2 == 1
+        return found
+
+    kinds[(kinds == _WORD) & within(_NO_SPACES)] = _ALONE
+    for ranges, kind in ((_REGIONS, _WORD), (_EXTENDERS, _EXTENDER), (_JOINERS, _JOINER)):
+        kinds[within(ranges)] = kind
+    table[codes] = kinds
+    return table[every]
 
 
 def _are_apart(before: int, after: int) -> bool:
@@ -179,8 +207,7 @@ _APART = np.array([[_are_apart(before, after) for after in range(6)] for before 
 
 def _boundaries(text: str) -> tuple[bytes, bytes]:
     """Return where words and other substrings may begin, and where they may end: flags of characters, and of the end."""
-    classes = {ord(char): chr(_class_of(char)) for char in set(text)}
-    kinds: npt.NDArray[np.uint8] = np.frombuffer(text.translate(classes).encode("latin-1"), np.uint8)
+    kinds = _classes(text)
     apart = np.ones(len(text) + 1, bool)
     if len(text) > 1:
         apart[1:-1] = _APART[kinds[:-1], kinds[1:]]

@@ -184,7 +184,7 @@ def _exact(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | N
     options = {} if like is None else like._options()
     try:
         resources = None if like is None else like._supplied
-        return JsonSchema(
+        made = JsonSchema(
             document,
             profile="exact",
             formats=options.get("formats", "annotate"),
@@ -192,6 +192,7 @@ def _exact(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | N
             resources=resources,
             unknown_keywords="ignore",
         )
+        return made if like is None or like.quoted is None else made.quoting(like.quoted)
     except ConstraintError:
         return None
 

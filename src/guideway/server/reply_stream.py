@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from guideway.constraints.tools import Family
+from guideway.generation.stop_checker import begun
 
 __all__ = ["ReplyPart", "ReplyStream"]
 
@@ -94,7 +95,7 @@ class ReplyStream:
         end = thoughts[1] if thoughts is not None else ""
         at = self._pending.find(end)
         if at < 0:
-            at = len(self._pending) - _overlap(self._pending, end)
+            at = len(self._pending) - begun(self._pending, end)
             yield ReplyPart("reasoning", self._pending[:at])
             self._pending = self._pending[at:]
             return
@@ -124,7 +125,7 @@ class ReplyStream:
                 self._state = self._text_only
             return
         at = self._pending.find(trigger)
-        end = at if at >= 0 else len(self._pending) - _overlap(self._pending, trigger)
+        end = at if at >= 0 else len(self._pending) - begun(self._pending, trigger)
         text, self._pending = self._pending[:end], self._pending[end:]
         if at >= 0:
             self._state = self._head
@@ -184,8 +185,3 @@ class ReplyStream:
     def _held(self) -> Iterator[ReplyPart]:
         self._pending = ""
         yield from ()
-
-
-def _overlap(text: str, marker: str) -> int:
-    """Return the length of the longest end of a text with which a marker begins."""
-    return next((size for size in range(min(len(marker) - 1, len(text)), 0, -1) if text.endswith(marker[:size])), 0)

@@ -100,6 +100,16 @@ def test_examples_are_a_part_of_the_prompt(run: Run, folder: Path) -> None:
     assert 'example 1: there is no "record"' in err
 
 
+def test_wrong_arguments_are_reported_before_any_work(run: Run, folder: Path) -> None:
+    for page, problem in (("missing/page.html", "the folder missing does not exist"), (".", "is a folder")):
+        code, _, err = run("extract", "Ada is 36.", *SCHEMA, "--html", page, *MODEL)
+        assert code == 2
+        assert problem in err
+    code, _, err = run("extract", " ", *SCHEMA, *MODEL)
+    assert code == 2
+    assert "the text is empty" in err
+
+
 def test_a_page_with_spans_and_probabilities(run: Run, folder: Path) -> None:
     options = ("--type", "records.py:Person", "--verbatim", "--html", "page.html", "--max-tokens", "200")
     code, _, _ = run("extract", "Ada <b> is 36.", *options, *MODEL)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import pickle
 import random
+import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -15,7 +17,7 @@ from pydantic import BaseModel
 import guideway as gw
 from guideway.constraints import PythonType, Substring
 from guideway.generation.spans import spans_of
-from guideway.grammar.substrings import Source, graph_of, source_of
+from guideway.grammar.substrings import Source, _classes, graph_of, source_of
 from guideway.tokenizers import Vocabulary
 
 PIECES = [
@@ -212,14 +214,57 @@ def test_a_type_with_marks_needs_a_source() -> None:
     assert bound == PythonType(Person).quoting("Ada, née Byron")
 
 
-def test_a_schema_without_a_source_ignores_the_format() -> None:
-    assert gw.JsonSchema({"type": "string", "format": "verbatim"}).parse('"x"') == "x"
+@pytest.mark.parametrize("formats", ["known", "annotate"])
+def test_a_schema_without_a_source_ignores_the_format(formats: Any) -> None:
+    assert gw.JsonSchema({"type": "string", "format": "verbatim"}, formats=formats).parse('"x"') == "x"
+
+
+@pytest.mark.parametrize("formats", ["known", "annotate", "strict"])
+def test_a_source_enforces_the_format_in_every_mode(formats: Any) -> None:
+    for schema in (
+        gw.JsonSchema({"type": "string"}, formats=formats).verbatim("verbatim"),
+        gw.JsonSchema({"type": "string", "format": "verbatim"}, formats=formats),
+    ):
+        assert schema.quoting("Ada Lovelace").parse('"Ada"') == "Ada"
+        with pytest.raises(gw.errors.InvalidTextError):
+            schema.quoting("Ada Lovelace").parse('"Alan"')
+
+
+NO_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u2e80-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9d\U0001b000-\U0001b16f\U00020000-\U0003ffff]"
+)
+
+
+def class_of(char: str) -> int:
+    """The class of one character, by its definition."""
+    space, word, alone, mark, joiner, extender = range(6)
+    kind = unicodedata.category(char)
+    if char.isspace() or kind in ("Cc", "Zs", "Zl", "Zp"):
+        return space
+    if char in "\u200c\u200d":
+        return joiner
+    if "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef" or "\U0001f3fb" <= char <= "\U0001f3ff":
+        return extender
+    if kind.startswith("M"):
+        return mark
+    if NO_SPACES.match(char):
+        return alone
+    return word if kind[0] in "LN" or kind == "Pc" or "\U0001f1e6" <= char <= "\U0001f1ff" else alone
+
+
+def test_classes_of_characters() -> None:
+    codes = [*range(0x3400), *range(0xA000, 0xAC80), *range(0xF800, 0x10100), *range(0x1AF00, 0x1FB00)]
+    codes += [*range(0x10100, 0x110000, 97), 0x1FFFF, 0x20000, 0x3FFFF, 0x40000, 0xE0100, 0xE01EF, 0x10FFFF]
+    text = "".join(map(chr, codes))
+    assert _classes(text).tolist() == [class_of(char) for char in text]
+    assert _classes("").tolist() == []
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "\x00"])
 def test_a_text_without_words(text: str) -> None:
     table = Vocabulary([b"", *BYTES], eos_ids=[0], special_ids=[0])
-    with pytest.raises(gw.errors.UnsatisfiableError):
+    with pytest.raises(gw.errors.UnsatisfiableError, match=r"/name/format \(no such string occurs in the source text"):
         gw.compile(PythonType(Person).quoting(text), table)
     optional = gw.JsonSchema({"type": ["string", "null"], "format": "verbatim"}).quoting(text)
     assert optional.parse("null") is None
@@ -236,16 +281,47 @@ def test_wrong_sources_and_options() -> None:
         gw.JsonSchema({"type": "string", "format": "verbatim:loud"})
     with pytest.raises(gw.errors.UnsupportedError, match="write it on a str"):
         PythonType(Annotated[int, gw.Verbatim()])
+    with pytest.raises(gw.errors.InvalidConstraintError, match="with parentheses"):
+        PythonType(Annotated[str, gw.Verbatim])
 
 
-def test_pickles_and_wire_form() -> None:
-    source = Substring("Ada Byron", word_boundaries=True, ignore_case=True)
-    assert gw.from_wire(gw.to_wire(source)) == source
+def bound_constraints() -> list[Any]:
     schema = gw.JsonSchema({"type": "string", "format": "verbatim"}).quoting("Ada")
-    for one in (schema, PythonType(Person).quoting("Ada"), PythonType(Person).verbatim("verbatim").quoting("Ada")):
-        copied = pickle.loads(pickle.dumps(one))
-        assert copied == one
-        assert copied.quoted == "Ada"
+    kind = PythonType(Person).quoting("Ada")
+    return [
+        Substring("Ada Byron", word_boundaries=True, ignore_case=True),
+        schema,
+        kind,
+        PythonType(Person).verbatim("verbatim").quoting("Ada"),
+        gw.Reasoning(schema),
+        gw.Reasoning(PythonType(Person).verbatim("verbatim").quoting("Ada")),
+    ]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_pickles_and_wire_form_keep_the_source(number: int) -> None:
+    source = bound_constraints()[number]
+    copied = pickle.loads(pickle.dumps(source))
+    assert copied == source
+    assert gw.from_wire(gw.to_wire(source), types=[Person, __name__]) == source
+    without = gw.from_wire(json.dumps(gw.to_wire(source)))
+    for text in ('{"name": "Bob", "nick": null, "tags": [], "note": "x"}', '"Bob"', "Bob"):
+        for one in (copied, without):
+            with pytest.raises(gw.errors.InvalidTextError):
+                (one.answer if isinstance(one, gw.Reasoning) else one).parse(text)
+
+
+def test_malformed_sources_in_wire_documents() -> None:
+    document = gw.to_wire(gw.JsonSchema({"type": "string", "format": "verbatim"}).quoting("Ada"))
+    del document["digest"]
+    for wrong in (1, None, "a\ud800"):
+        with pytest.raises(gw.errors.InvalidConstraintError):
+            gw.from_wire({**document, "options": {**document["options"], "source": wrong}})
+    kind = gw.to_wire(PythonType(Person).quoting("Ada"))
+    del kind["digest"]
+    for name in ("source", "verbatim", "other"):
+        with pytest.raises(gw.errors.InvalidConstraintError):
+            gw.from_wire({**kind, "spec": {**kind["spec"], name: 1}}, types=[Person, __name__])
 
 
 def pairs(count: int) -> Iterator[tuple[str, Any]]:

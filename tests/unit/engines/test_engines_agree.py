@@ -91,9 +91,10 @@ def test_tiny_gives_the_same_records_everywhere(tmp_path: Path) -> None:
     shutil.copytree(TINY, folder)
     types = load_type(f"{EXAMPLES / 'records.py'}:RECORDS")
     cases = [json.loads(line) for line in (EXAMPLES / "sentences.jsonl").read_text("utf-8").splitlines()]
-    found = {
-        name: [gw.extract(model, case["text"], types[case["kind"]]) for case in cases]
-        for name, model in models(folder, "llama").items()
-    }
-    for name, records in found.items():
-        assert records == found["onnx"], name
+    for verbatim in (False, True):
+        found = {
+            name: [gw.extract(model, case["text"], types[case["kind"]], verbatim=verbatim) for case in cases]
+            for name, model in models(folder, "llama").items()
+        }
+        for name, records in found.items():
+            assert records == found["onnx"], name

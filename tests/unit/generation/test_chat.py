@@ -147,7 +147,7 @@ def test_rewind_edit_and_fork(tiny: gw.Model) -> None:
     assert chat.messages == []
     with pytest.raises(ValueError, match="cannot rewind 1 turns: the chat has 0"):
         chat.rewind()
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError, match="0 messages of the user"):
         chat.edit("x")
 
 

@@ -97,6 +97,7 @@ def test_records_of_examples_may_be_values_of_the_type(plain: gw.Model) -> None:
         ({"examples": [("a", {"name": object()})]}, TypeError, "example 1 is no JSON data"),
         ({"instructions": 5}, TypeError, "instructions must be a str"),
         ({"prompt": 5}, TypeError, "prompt must be an ExtractionPrompt"),
+        ({"prompt": ExtractionPrompt}, TypeError, "prompt must be an ExtractionPrompt"),
         ({"prompt": ExtractionPrompt(), "instructions": "x"}, ValueError, "exclude each other"),
         ({"instruction": "x"}, TypeError, "unknown options: instruction.*did you mean instructions"),
     ],

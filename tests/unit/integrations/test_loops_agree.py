@@ -27,6 +27,16 @@ SOURCES = {
     "choice": gw.Choice(["crab", "crabs and scrabble", "a story"]),
     "grammar": gw.Lark('start: "[" item ("," item)* "]"\nitem: /[a-z]{1,6}/ | start'),
 }
+SOURCES["verbatim"] = gw.JsonSchema(
+    {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "format": "verbatim"},
+            "places": {"type": "array", "items": {"type": "string", "format": "verbatim"}, "maxItems": 2},
+        },
+        "required": ["name", "places"],
+    }
+).quoting('Zoë "Zo" Byron\nof Ockham Park')
 LENGTH = 45
 
 

@@ -14,6 +14,7 @@ implications.py  implications between schemas, by comparison of their keywords
 numbers.py     assertions about numbers -> languages and number nodes
 strings.py     assertions about strings and keys -> languages; key classes
 verbatim.py    the format "verbatim": strings that occur in a source text
+schema_copy.py  copies of a schema with changed sub-schemas
 shared_nodes.py  nodes that all grammars of one style share
 lower.py       alternatives -> nodes: arrays, objects, constants
 fast_path.py   simple schemas -> nodes, without the normal form

@@ -339,4 +339,4 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
 
 def is_asserted(name: str, style: Style) -> bool:
     """Whether the format restricts the allowed texts."""
-    return style.formats != "annotate" and ((name in SPECIFIED_FORMATS and name in FORMATS) or is_verbatim(name))
+    return is_verbatim(name) or (style.formats != "annotate" and name in SPECIFIED_FORMATS and name in FORMATS)

@@ -12,6 +12,7 @@ from typing import Any
 
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
+from guideway.frontends.json_schema.schema_copy import copied
 from guideway.grammar.nodes import Grammar, Leaf, Object, Property
 from guideway.grammar.regular import (
     ANY_TEXT,
@@ -48,9 +49,6 @@ OPTIONS = {
 """The options of the format, and the arguments of `source_of`. "any-boundary" switches one off, the others one on."""
 
 _NOT_FREE = ("const", "enum", "format", "pattern")
-_DATA = frozenset({"const", "default", "enum", "examples", "propertyNames"})
-_NAMED = frozenset({"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"})
-"""Keywords whose values are maps from names to schemas."""
 
 
 def is_verbatim(name: object) -> bool:
@@ -79,27 +77,14 @@ def placeholder(name: str) -> Substrings:
 
 def marked(schema: Any, name: str) -> Any:
     """Return a schema in which every free string has the format: one without `const`, `enum`, `format` and `pattern`."""
-    made: list[Any] = [schema]
-    todo: list[tuple[Any, Any, bool]] = [(made, 0, False)]  # container, key, and whether the value is a map of names
-    while todo:
-        container, key, named = todo.pop()
-        value = container[key]
-        if isinstance(value, Mapping):
-            kept = dict(value)
-            container[key] = kept
-            if named:
-                todo += [(kept, word, False) for word in kept]
-                continue
-            kinds = kept.get("type")
-            if (kinds == "string" or (isinstance(kinds, list) and "string" in kinds)) and not any(
-                word in kept for word in _NOT_FREE
-            ):
-                kept["format"] = name
-            todo += [(kept, word, word in _NAMED) for word in kept if word not in _DATA]
-        elif isinstance(value, list):
-            container[key] = items = list(value)
-            todo += [(items, number, False) for number in range(len(items))]
-    return made[0]
+
+    def mark(one: dict[str, Any]) -> None:
+        kinds = one.get("type")
+        is_string = kinds == "string" or (isinstance(kinds, list) and "string" in kinds)
+        if is_string and not any(word in one for word in _NOT_FREE):
+            one["format"] = name
+
+    return copied(schema, mark, unchanged=("propertyNames",))
 
 
 def sources(grammar: Grammar, text: str) -> dict[str, Source]:

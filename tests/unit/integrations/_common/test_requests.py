@@ -17,6 +17,7 @@ def fits(constraint: object, text: str) -> bool:
     return accepts(gw.compile(constraint, BYTES), text)
 
 
+VERBATIM = gw.JsonSchema({"type": "string", "format": "verbatim"}).quoting("Ada Byron")
 ACCEPTED = [
     ("json", '{"type": "integer"}', "12", '"a"'),
     ("json", {"type": "integer"}, "12", '"a"'),
@@ -29,6 +30,8 @@ ACCEPTED = [
     ("choice", ["red", "green"], "red", "blue"),
     ("grammar", 'root ::= "a" root | "b"', "aab", "aa"),
     ("grammar", 'start: "a" start | "b"', "aab", "aa"),
+    ("grammar", json.dumps(gw.to_wire(VERBATIM)), '"Ada"', '"Ad"'),
+    ("json", VERBATIM, '"Byron"', '"Bob"'),
 ]
 
 

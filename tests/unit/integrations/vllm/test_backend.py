@@ -30,12 +30,14 @@ TAG = {
     "type": "structural_tag",
     "format": {"type": "tag", "begin": "<n>", "content": {"type": "regex", "pattern": "[1-9]{2}"}, "end": "</n>"},
 }
+VERBATIM = gw.JsonSchema({"type": "string", "format": "verbatim"}).quoting("Ada Byron")
 CASES: list[tuple[str, object, str]] = [
     ("regex", "[a-c]{3,5}", "[a-c]{3,5}"),
     ("choice", ["red", "green"], "red|green"),
     ("grammar", 'root ::= "a" root | "b"', "a*b"),
     ("grammar", 'start: "a"~2..4 "b"', "a{2,4}b"),
     ("structural_tag", json.dumps(TAG), "<n>[1-9]{2}</n>"),
+    ("grammar", json.dumps(gw.to_wire(VERBATIM)), '"(Ada|Byron|Ada Byron)"'),
 ]
 
 
