@@ -608,7 +608,7 @@ def _schema_in(sent: Any) -> Any:
         one = todo.pop()
         if isinstance(one, dict):
             for name, value in one.items():
-                if name in ("schema", "response_json_schema") and isinstance(value, dict):
+                if name in ("schema", "response_json_schema", "input_schema", "parameters") and isinstance(value, dict):
                     return value
                 todo.append(value)
     return None

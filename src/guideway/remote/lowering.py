@@ -50,6 +50,9 @@ _OF_TYPE = {
 _OF_TYPE["integer"] = _OF_TYPE["number"]
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "$ref", "$dynamicRef", "$recursiveRef")
 _OTHERS = (*_IN_PLACE, "dependentSchemas", "dependencies", "unevaluatedProperties")
+_OF_KEYS = ("properties", "patternProperties", "additionalProperties", *_OTHERS)
+"""Keywords that may allow keys which a schema for the same object does not name."""
+
 _CHECKED_ONLY = (
     *(
         "not",
@@ -438,7 +441,7 @@ class _SchemaRewriter:
         self._root, self._subset = schema, subset
         self._notes: dict[tuple[str, str], Note] = {}
         self._definitions: dict[str, dict[str, Any]] = {}
-        self._known: dict[str, tuple[str, _Later]] = {}
+        self._known: dict[tuple[str, bool], tuple[str, _Later]] = {}
         self._open: list[str] = []
         self._count = 0
         self._depth = 0
@@ -464,7 +467,14 @@ class _SchemaRewriter:
 
     # -- one schema
 
-    def _lower(self, schema: Any, place: str) -> Result:
+    def _lower(self, schema: Any, place: str, opened: bool = False) -> Result:
+        """Return what is sent for a schema, and its codec.
+
+        Args:
+            schema: The schema.
+            place: Its JSON Pointer.
+            opened: Whether another schema for the same value may allow keys that this one does not name.
+        """
         self._count += 1
         if self._count > MAX_SUBSCHEMAS:
             raise LimitExceededError(f"the schema has more than {MAX_SUBSCHEMAS:,} subschemas to rewrite", place)
@@ -472,11 +482,11 @@ class _SchemaRewriter:
         if self._depth > MAX_DEPTH:
             raise LimitExceededError(f"the schema is nested deeper than {MAX_DEPTH} levels", place)
         try:
-            return self._lowered(schema, place)
+            return self._lowered(schema, place, opened)
         finally:
             self._depth -= 1
 
-    def _lowered(self, schema: Any, place: str) -> Result:
+    def _lowered(self, schema: Any, place: str, opened: bool) -> Result:
         if not isinstance(schema, dict):
             return self._anything(place)
         self._checked(schema, place, *_CHECKED_ONLY)
@@ -486,14 +496,14 @@ class _SchemaRewriter:
             return self._values(schema["enum"], schema, place, "enum")
         if "$ref" in schema:
             self._checked(schema, place, *(name for name in schema if name not in ("$ref", "$defs", "definitions")))
-            return self._reference(schema["$ref"], place)
+            return self._reference(schema["$ref"], place, opened or _opens(schema, "$ref"))
         if isinstance(schema.get("allOf"), list) and schema["allOf"]:
             merged = self._merged(schema)
             if merged is None:
                 self._checked(schema, place, "allOf")
             else:
                 self._note(place, "allOf", "provider", "merged")
-                return self._lower(merged, place)
+                return self._lower(merged, place, opened)
         has_shape = any(name in schema for name in ("properties", "required", "items", "prefixItems"))
         for name in ("anyOf", "oneOf"):
             options = schema.get(name)
@@ -511,21 +521,23 @@ class _SchemaRewriter:
                     {"type": given, **option} if given and isinstance(option, dict) and _is_bare(option) else option
                     for option in options
                 ]
-                return self._union([self._lower(one, pointer(place, name, at)) for at, one in enumerate(inner)], place)
-        return self._typed(schema, place)
+                more = opened or _opens(schema, name)
+                made = [self._lower(one, pointer(place, name, at), more) for at, one in enumerate(inner)]
+                return self._union(made, place)
+        return self._typed(schema, place, opened)
 
-    def _typed(self, schema: dict[str, Any], place: str) -> Result:
+    def _typed(self, schema: dict[str, Any], place: str, opened: bool) -> Result:
         kinds = schema.get("type")
         if isinstance(kinds, str):
             kinds = [kinds]
         if not isinstance(kinds, list) or not kinds or not all(kind in _TYPES for kind in kinds):
-            return self._untyped(schema, place)
+            return self._untyped(schema, place, opened)
         if "number" in kinds:
             kinds = [kind for kind in kinds if kind != "integer"]
-        made = [self._one_type(schema, kind, place) for kind in dict.fromkeys(kinds)]
+        made = [self._one_type(schema, kind, place, opened) for kind in dict.fromkeys(kinds)]
         return made[0] if len(made) == 1 else self._union(made, place)
 
-    def _untyped(self, schema: dict[str, Any], place: str) -> Result:
+    def _untyped(self, schema: dict[str, Any], place: str, opened: bool) -> Result:
         """Return a schema without `type`: an object or array if keywords say so, or any other value as JSON text."""
         if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
             return self._anything(place)
@@ -536,11 +548,11 @@ class _SchemaRewriter:
         else:
             return self._anything(place)
         self._note(place, "type", "provider_superset", f"{kind}, or another value as JSON text in a string")
-        return self._union([self._one_type(schema, kind, place), self._text(place)], place)
+        return self._union([self._one_type(schema, kind, place, opened), self._text(place)], place)
 
-    def _one_type(self, schema: dict[str, Any], kind: str, place: str) -> Result:
+    def _one_type(self, schema: dict[str, Any], kind: str, place: str, opened: bool) -> Result:
         if kind == "object":
-            return self._object(schema, place)
+            return self._object(schema, place, opened)
         if kind == "array":
             return self._array(schema, place)
         self._note(place, "type", "provider")
@@ -619,7 +631,7 @@ class _SchemaRewriter:
 
     # -- references
 
-    def _reference(self, target: Any, place: str) -> Result:
+    def _reference(self, target: Any, place: str, opened: bool) -> Result:
         found = self._resolved(target)
         if found is ABSENT:
             self._note(place, "$ref", "checked_locally")
@@ -630,20 +642,20 @@ class _SchemaRewriter:
         if not self._subset.references:
             self._open.append(target)
             try:
-                return self._lower(found, place)
+                return self._lower(found, place, opened)
             finally:
                 self._open.pop()
-        if target not in self._known:
+        if (target, opened) not in self._known:
             name = f"d{len(self._known)}"
             later = _Later()
-            self._known[target] = name, later
+            self._known[target, opened] = name, later
             self._open.append(target)
             self._definitions[name] = {}
-            sent, later.of = self._lower(found, target[1:])
+            sent, later.of = self._lower(found, target[1:], opened)
             self._open.pop()
             self._definitions[name] = sent
         self._note(place, "$ref", "provider")
-        name, later = self._known[target]
+        name, later = self._known[target, opened]
         sent = self._definitions[name]
         if not sent or target in self._open or not _is_small(sent):
             return {"$ref": f"#/$defs/{name}"}, later
@@ -737,7 +749,7 @@ class _SchemaRewriter:
         sent["additionalProperties"] = False
         return sent
 
-    def _object(self, schema: dict[str, Any], place: str) -> Result:
+    def _object(self, schema: dict[str, Any], place: str, opened: bool) -> Result:
         self._note(place, "type", "provider")
         given = schema.get("properties")
         properties: dict[str, Any] = given if isinstance(given, dict) else {}
@@ -747,8 +759,10 @@ class _SchemaRewriter:
             else set()
         )
         others = schema.get("additionalProperties", not properties)
-        in_place = any(name in schema for name in _OTHERS)
-        is_open = others is not False or "patternProperties" in schema or in_place or not required <= set(properties)
+        in_place = opened or any(name in schema for name in _OTHERS)
+        is_open = others is not False or "patternProperties" in schema
+        if "additionalProperties" not in schema:
+            is_open = is_open or in_place or not required <= set(properties)
         inner: Any = others if others is not False else True
         if "patternProperties" in schema or in_place or "additionalProperties" not in schema:
             inner = True
@@ -887,6 +901,11 @@ _NOTES = {
     "definitions",
     "x-order",
 }
+
+
+def _opens(schema: Mapping[str, Any], keyword: str) -> bool:
+    """Return whether a schema may allow keys that the schemas in one of its keywords do not name."""
+    return any(name in schema and schema[name] is not False for name in _OF_KEYS if name != keyword)
 
 
 def _is_bare(option: dict[str, Any]) -> bool:

@@ -414,6 +414,9 @@ def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
 
 def _tool_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
     description = "Writes the answer."
+    if given.name == "anthropic":
+        tool = {"name": "answer", "description": description, "input_schema": schema, "strict": True}
+        return {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
     inner = {"name": "answer", "description": description, "parameters": schema, "strict": True}
     return {
         "tools": [{"type": "function", "function": inner}],

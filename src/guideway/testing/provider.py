@@ -144,6 +144,8 @@ class ProviderRequest:
         if form.get("type") == "regex":
             return _rust_pattern(form["value"])
         for tool in body.get("tools") or ():
+            if "input_schema" in tool:
+                return JsonSchema(tool["input_schema"], unknown_keywords="ignore")
             if tool.get("type") == "function":
                 return JsonSchema(tool.get("function", tool)["parameters"])
             inner = tool.get("custom", tool)
@@ -161,7 +163,7 @@ class ProviderRequest:
         return None if schema is None else JsonSchema(schema, unknown_keywords="ignore")
 
     def tool(self) -> str:
-        """Return the kind of the tool that the request demands: "function" or "custom"; "" if it demands none."""
+        """Return the kind of the tool that the request demands: "function", "custom", or "tool" (Anthropic); "" for none."""
         choice = self.body.get("tool_choice")
         return str(choice.get("type", "")) if isinstance(choice, Mapping) else ""
 
@@ -481,7 +483,7 @@ def _events(form: str, answer: Answer, pieces: list[str], tool: str) -> tuple[Ev
     """
     if form in ("chat", "responses"):
         return (_chat if form == "chat" else _responses)(answer, pieces, tool)
-    return (_anthropic if form == "anthropic" else _google)(answer, pieces)
+    return _anthropic(answer, pieces, tool) if form == "anthropic" else _google(answer, pieces)
 
 
 _TOOL_MEMBERS = {"function": ("function", "arguments"), "custom": ("custom", "input")}
@@ -535,7 +537,7 @@ def _responses(answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Ev
     return events, final
 
 
-def _anthropic(answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
+def _anthropic(answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Events]:
     def event(kind: str, **members: Any) -> bytes:
         return _sse({"type": kind, **members}, kind)
 
@@ -550,13 +552,17 @@ def _anthropic(answer: Answer, pieces: list[str]) -> tuple[Events, Events]:
         events.append((False, event("content_block_delta", index=0, delta=delta)))
         events.append((False, event("content_block_stop", index=0)))
         at = 1
-    events.append((False, event("content_block_start", index=at, content_block={"type": "text", "text": ""})))
+    as_tool = tool == "tool" and answer.finish != "refusal"
+    block = {"type": "tool_use", "id": "t1", "name": "answer", "input": {}} if as_tool else {"type": "text", "text": ""}
+    kind, member = ("input_json_delta", "partial_json") if as_tool else ("text_delta", "text")
+    events.append((False, event("content_block_start", index=at, content_block=block)))
     for piece in pieces:
-        events.append((True, event("content_block_delta", index=at, delta={"type": "text_delta", "text": piece})))
+        events.append((True, event("content_block_delta", index=at, delta={"type": kind, member: piece})))
     final: Events = []
     if answer.finish:
         final.append((False, event("content_block_stop", index=at)))
-        stop: dict[str, Any] = {"stop_reason": _FINISH["anthropic"][answer.finish], "stop_sequence": None}
+        reason = "tool_use" if as_tool and answer.finish == "stop" else _FINISH["anthropic"][answer.finish]
+        stop: dict[str, Any] = {"stop_reason": reason, "stop_sequence": None}
         made = answer.output_tokens if answer.usage == "end" else 0
         final.append((False, event("message_delta", delta=stop, usage={"output_tokens": made})))
         final.append((False, event("message_stop")))

@@ -69,6 +69,22 @@ CASES: list[tuple[Any, list[Any]]] = [
         {"type": "object", "properties": {"additional_properties": {"type": "integer"}}, "additionalProperties": True},
         [{"z": [1]}],
     ),
+    (
+        {"type": "object", "additionalProperties": True, "oneOf": [{**PERSON}, {**PERSON, "required": ["age"]}]},
+        [{"name": "Ada", "other": True}],
+    ),
+    (
+        {
+            "$defs": {"named": PERSON},
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/named"}, "b": {"$ref": "#/$defs/named", "properties": {"c": {}}}},
+        },
+        [{"a": {"name": "Ada"}, "b": {"name": "Ada", "c": 1}}],
+    ),
+    (
+        {"anyOf": [PERSON], "oneOf": [{"properties": {"x": {"type": "null"}}}]},
+        [{"name": "Ada", "x": None}],
+    ),
 ]
 
 

@@ -592,14 +592,23 @@ def test_load(monkeypatch: pytest.MonkeyPatch) -> None:
         gw.load("openai:m", device="cuda")
 
 
-@pytest.mark.parametrize("kind", ["chat", "responses"])
-@pytest.mark.parametrize("route", ["strict_tool", "custom_tool"])
-def test_answers_as_the_input_of_a_tool(kind: str, route: str) -> None:
-    given = gw.remote.capabilities("openai").override(routes=(route,))
+@pytest.mark.parametrize(
+    ("kind", "route", "tool"),
+    [
+        ("chat", "strict_tool", "function"),
+        ("chat", "custom_tool", "custom"),
+        ("responses", "strict_tool", "function"),
+        ("responses", "custom_tool", "custom"),
+        ("anthropic", "strict_tool", "tool"),
+    ],
+)
+def test_answers_as_the_input_of_a_tool(kind: str, route: str, tool: str) -> None:
+    given = gw.remote.capabilities("anthropic" if kind == "anthropic" else "openai").override(routes=(route,))
     with served(HONEST if route == "strict_tool" else Answer('{"title": "Talk"}')) as provider:
         model = model_of(kind, provider.url, dialect=given)
         assert isinstance(model.generate("an event", Named), Named)
-        assert provider.requests[-1].tool() == ("function" if route == "strict_tool" else "custom")
+        assert provider.requests[-1].tool() == tool
+        assert "".join(model.stream("an event", Named)).startswith("{")
         provider.script = Answer('{"title": 3}')
         with pytest.raises(InvalidTextError):
             model_of(kind, provider.url, dialect=given, attempts=1).generate("an event", Named)
