@@ -10,6 +10,7 @@ lowering.py      a JSON Schema in the subset of a provider, with its inverse
 dialogue.py      the requests for one result, and what happens after an answer that does not fit
 streams.py       streams of an SDK in threads and event loops
 scoring.py       `score`, where the endpoint gives log-probabilities
+first_tokens.py  the most probable option, by log-probabilities of first tokens
 check.py         the matcher over single bytes
 repair.py        repairs of syntax
 usage.py         `Usage`, `Prices`, `RateLimit`

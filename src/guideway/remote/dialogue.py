@@ -25,6 +25,7 @@ from guideway.errors import (
 )
 from guideway.remote.adapters import Event, Request
 from guideway.remote.check import StreamCheck, automaton_of
+from guideway.remote.first_tokens import most_probable
 from guideway.remote.plan import RemotePlan, heaviest
 from guideway.remote.repair import repaired
 from guideway.remote.usage import Prices, Usage
@@ -175,6 +176,9 @@ class Dialogue:
         fragment = self._base.fragment if self.plan is None else dict(self.plan.sent)
         self._request = replace(self._base, messages=messages, fragment=fragment, prefill=prefill)
         reader = None if self.plan is None else self.plan._reader
+        if reader is not None and reader.options:
+            self._request = replace(self._request, max_tokens=1, temperature=1.0)
+        self._first: tuple[tuple[str, Any], ...] = ()
         streamed = None if reader is None else reader.streamed
         self._check = StreamCheck(None if streamed is None else automaton_of(streamed))
         self._data = bytearray()
@@ -223,6 +227,8 @@ class Dialogue:
                 self._refusal = (self._refusal + event.text[:MAX_QUOTED])[:MAX_QUOTED]
             elif event.kind == "finish":
                 self._finish = event.text
+            elif event.kind == "logprobs":
+                self._first = self._first or event.tokens
             elif event.kind == "id":
                 self._id = event.text[:200]
             elif event.usage is not None:
@@ -269,7 +275,7 @@ class Dialogue:
         """Return the new valid text for a stream. It is never taken back."""
         if self.result is not None:
             new = self.result.text[self._shown :]
-        elif self._visible is None or (self.plan is not None and self.plan._reader.codec is not None):
+        elif self._visible is None or (self.plan is not None and self.plan._reader.is_whole):
             return ""
         else:
             new = self._visible.taken()
@@ -313,6 +319,9 @@ class Dialogue:
             )
             self._after_error(lost)
             return
+        if self.plan is not None and (options := self.plan._reader.options):
+            self._choose(options)
+            return
         if self._finish == "length" and not self._check.failed:
             self._truncated(text)
             return
@@ -320,6 +329,31 @@ class Dialogue:
             self._succeed(text, text, ())
             return
         self._judge(text)
+
+    def _choose(self, options: tuple[str, ...]) -> None:
+        """Take the most probable option. If the first tokens do not determine it, continue with the next route."""
+        plan = self.plan
+        option = most_probable(self._first, options)
+        if plan is None or option is not None:
+            self._succeed(option, option or "", ())
+            return
+        problem = InvalidTextError(
+            f"the first tokens that {self._provider} gave do not determine the most probable option", text=self.text
+        )
+        self._note(str(problem))
+        if self._on_other_route(plan) or self._formatted(self.text):
+            return
+        problem.attempts, problem.usage = tuple(self.attempts), self.usage
+        self._error = problem
+
+    def _on_other_route(self, plan: RemotePlan) -> bool:
+        """Ask once more by the route after that of a plan."""
+        other = self._next_plan(plan)
+        if other is None or not self._may_ask():
+            return False
+        self.plan = other
+        self._begin("other route", self._first_messages(), "")
+        return True
 
     def _judge(self, text: str) -> None:
         """Read the whole text, or continue with the next step."""
@@ -402,10 +436,7 @@ class Dialogue:
         )
         if too_large and self.plan is not None and self.plan.sent:
             self._note(str(error))
-            other = self._next_plan(self.plan)
-            if other is not None and self._may_ask():
-                self.plan = other
-                self._begin("other route", self._first_messages(), "")
+            if self._on_other_route(self.plan):
                 return
             schema = _schema_in(self.plan.sent)
             self._error = LimitExceededError(f"{error}{heaviest(schema)}")

@@ -27,6 +27,9 @@ _NEEDED = {"exact": 3, "checked": 2, "narrowed": 1, "any": 0}
 MAX_ANSWER_DEPTH = 500
 """Maximum nesting of an answer that is decoded."""
 
+MAX_SCORED = 20
+"""Maximum number of first tokens whose log-probabilities an endpoint gives."""
+
 _FENCE = re.compile(r"\s*```[a-zA-Z]*\n(.*?)\s*```\s*", re.DOTALL)
 
 
@@ -36,8 +39,8 @@ class RemotePlan:
 
     Attributes:
         dialect: The name of the endpoint's capabilities.
-        route: "json_schema", "strict_tool", "custom_tool", "json_object", "prompt", or a route of one server such as
-            "llama_grammar".
+        route: "json_schema", "strict_tool", "custom_tool", "json_object", "scored_choice", "prompt", or a route of one
+            server such as "llama_grammar".
         sent: The members of the request that carry the constraint, exactly as they are sent.
         parts: What happens to each keyword: `Note` with place, keyword, holder and detail.
         guarantee: "exact": the endpoint allows exactly these texts. "checked": it allows all of them; the rest is checked
@@ -98,13 +101,24 @@ class AnswerReader:
         streamed: The constraint that the text of the answer must fit, byte by byte; None if only the whole text can be
             checked.
         shell: Whether the text may have white space or a code fence around it.
+        options: The texts of which the most probable one is the answer, whatever text comes; empty: the text is read.
     """
 
     def __init__(
-        self, constraint: Constraint[Any], codec: Codec | None, streamed: Constraint[Any] | None, shell: bool
+        self,
+        constraint: Constraint[Any],
+        codec: Codec | None,
+        streamed: Constraint[Any] | None,
+        shell: bool,
+        options: tuple[str, ...] = (),
     ) -> None:
-        self.constraint, self.codec, self.shell = constraint, codec, shell
+        self.constraint, self.codec, self.shell, self.options = constraint, codec, shell, options
         self.streamed = _with_shell(streamed) if shell and streamed is not None else streamed
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the text of the answer is not that of the constraint, so that only the whole result can be shown."""
+        return self.codec is not None or bool(self.options)
 
     def bare(self, text: str) -> str:
         """Return the text without white space and code fence around it."""
@@ -309,6 +323,18 @@ def _routed(
         words = _in_words(constraint, json_schema)
         reader = AnswerReader(constraint, None, own, json_schema is not None)
         return plan({}, whole("prompt_only", "checked here"), "checked", reader, instructions=words)
+    if route == "scored_choice":
+        if not isinstance(constraint, Choice) or len(constraint.texts) > MAX_SCORED or given.logprobs != "top":
+            return None
+        reader = AnswerReader(constraint, None, None, False, tuple(constraint.texts))
+        words = _in_words(constraint, json_schema)
+        return plan(
+            {"logprobs": True, "top_logprobs": MAX_SCORED},
+            whole("provider", "the most probable option, by the first token"),
+            "exact",
+            reader,
+            instructions=words,
+        )
     if route == "json_object":
         if json_schema is None:
             return None

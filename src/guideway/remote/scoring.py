@@ -16,7 +16,8 @@ from guideway.errors import RemoteError, UnsupportedError
 from guideway.generation.scoring import Score
 from guideway.remote.adapters import Adapter, Request
 from guideway.remote.adapters.base import get, items
-from guideway.remote.adapters.openai import chat_usage
+from guideway.remote.adapters.openai import chat_usage, first_tokens
+from guideway.remote.first_tokens import is_logprob
 from guideway.remote.streams import ask
 from guideway.remote.usage import RateLimit, Usage
 
@@ -71,7 +72,7 @@ def _usage(answer: Any) -> Usage:
 
 
 def _number(value: Any, provider: str) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value <= 1e-3:
+    if is_logprob(value):
         return float(value)
     raise RemoteError(f"{provider} gave {str(value)[:40]!r} as a log-probability", provider=provider)
 
@@ -81,14 +82,11 @@ def _of_first_token(answer: Any, options: Sequence[str], provider: str) -> list[
     content = items(get(choices[0], "logprobs", "content")) if choices else ()
     if not content:
         raise UnsupportedError(f"{provider} gave no log-probabilities, so options have no score")
-    found: dict[str, float] = {}
-    for one in (*items(get(content[0], "top_logprobs")), content[0]):
-        if isinstance(token := get(one, "token"), str) and token not in found:
-            found[token] = _number(get(one, "logprob"), provider)
+    found = {token: _number(value, provider) for token, value in first_tokens(content)}
     for option in options:
         if option not in found:
             raise UnsupportedError(
-                f"the option {option[:80]!r} is not one of the {len(found)} first tokens that {provider} told, so its"
+                f"the option {option[:80]!r} is not one of the {len(found)} first tokens that {provider} gave, so its"
                 " probability is unknown; use options of one token that the prompt asks for"
             )
     return [found[option] for option in options]

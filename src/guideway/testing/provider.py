@@ -458,11 +458,7 @@ def _whole(form: str, answer: Answer) -> dict[str, Any]:
         candidate = {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": finish, "index": 0}
         return {"candidates": [candidate], "usageMetadata": _usage(form, answer), "responseId": "g1"}
     message = {"role": "assistant", "content": text}
-    top = [
-        {"token": token, "logprob": logprob, "bytes": list(token.encode())} for token, logprob in answer.top_logprobs
-    ]
-    logprobs = {"content": [{**top[0], "top_logprobs": top}]} if top else None
-    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": logprobs}
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": _logprobs(answer)}
     made = {"id": "c1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
     if answer.prompt_logprobs:
         tokens = [
@@ -471,6 +467,13 @@ def _whole(form: str, answer: Answer) -> dict[str, Any]:
         ]
         made["prompt_logprobs"] = [None, *tokens[1:]]
     return made | ({"usage": _usage(form, answer)} if answer.usage == "end" else {})
+
+
+def _logprobs(answer: Answer) -> dict[str, Any] | None:
+    top = [
+        {"token": token, "logprob": logprob, "bytes": list(token.encode())} for token, logprob in answer.top_logprobs
+    ]
+    return {"content": [{**top[0], "top_logprobs": top}]} if top else None
 
 
 Events = list[tuple[bool, bytes]]
@@ -490,12 +493,16 @@ _TOOL_MEMBERS = {"function": ("function", "arguments"), "custom": ("custom", "in
 
 
 def _chat(answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Events]:
-    def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+    def chunk(
+        delta: dict[str, Any], finish: str | None = None, logprobs: dict[str, Any] | None = None, **more: Any
+    ) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": logprobs}
         base = {"id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "m", "choices": [choice]}
         return _sse(base | more)
 
     events = [(False, chunk({"role": "assistant", "content": ""}))]
+    if answer.top_logprobs:
+        events.append((False, chunk({}, logprobs=_logprobs(answer))))
     if answer.reasoning:
         events.append((False, chunk({"reasoning_content": answer.reasoning})))
     member = "refusal" if answer.finish == "refusal" else "content"

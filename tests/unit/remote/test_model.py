@@ -40,6 +40,7 @@ from guideway.errors import (
 from guideway.remote import Prices, RateLimit, RemoteModel, Usage, probe, remote
 from guideway.remote.adapters import Event as Event_, Request
 from guideway.remote.dialogue import Dialogue, FailureSettings
+from guideway.remote.first_tokens import most_probable
 from guideway.testing import Answer, Provider, ProviderRequest
 
 # Asynchronous clients of the SDKs cannot be closed once their event loop has ended; Python reports their sockets. Where
@@ -962,3 +963,48 @@ def test_scores_of_whole_options() -> None:
         assert model.usage.requests == 2
         with pytest.raises(UnsupportedError, match="first token begins before"):
             gw.score(model, "Is it?", ["é", "no"])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "options", "expected"),
+    [
+        ([("yes", -0.25), ("no", -1.75)], ["no", "yes"], "yes"),
+        ([("ye", -0.1), ("no", -2.0)], ["no", "yes"], None),  # "yes" may be more probable than "no"
+        ([("ye", -3.0), ("no", -2.0)], ["no", "yes"], "no"),
+        ([("no", -2.0), ("x", -1.0)], ["no", "perhaps"], None),  # "perhaps" may be as probable as "no"
+        ([("no", -1.0), ("x", -2.0)], ["no", "perhaps"], "no"),
+        ([("yes", -1.0), ("x", -2.0)], ["yes", "yesterday"], None),
+        ([("x", -1.0)], ["no", "yes"], None),
+        ([], ["no", "yes"], None),
+        ([("yes", float("nan")), ("no", True), ("no", None), ("yes", "1"), ("yes", 5.0)], ["no", "yes"], None),
+    ],
+)
+def test_the_most_probable_option(tokens: list[tuple[str, Any]], options: list[str], expected: str | None) -> None:
+    assert most_probable(tokens, options) == expected
+
+
+def test_a_choice_by_first_tokens() -> None:
+    given = gw.remote.capabilities("unknown").override(routes=("scored_choice", "prompt"))
+    options = gw.Choice(["no", "yes"])
+    clear = Answer("Well", finish="length", top_logprobs=[("Well", -0.1), ("yes", -3.0), ("no", -4.0)])
+    unclear = Answer("Well", finish="length", top_logprobs=[("Well", -0.1)])
+    with served(clear) as provider:
+        model = model_of("chat", provider.url, dialect=given)
+        assert gw.plan(model, options).guarantee == "checked"
+        result = model.complete("Is it?", options, temperature=0.5)
+        assert (result.value, result.finish_reason, result.usage.requests) == ("yes", "stop", 1)
+        body = provider.requests[0].body
+        assert (body["max_tokens"], body["temperature"], body["logprobs"], body["top_logprobs"]) == (1, 1.0, True, 20)
+        assert list(model.stream("Is it?", options)) == ["yes"]
+        assert gw.plan(model, gw.Choice([str(number) for number in range(21)])).route == "prompt"
+        assert gw.plan(model, Event).route == "prompt"
+        provider.script = [unclear, Answer("no")]
+        result = model.complete("Is it?", options)
+        assert (result.value, [one.kind for one in result.attempts]) == ("no", ["first", "other route"])
+        provider.script = [unclear]
+        provider._left = None
+        with pytest.raises(InvalidTextError) as found:
+            model_of("chat", provider.url, dialect=given, attempts=1).complete("Is it?", options)
+        assert found.value.usage == Usage(7, 0, 1, 0, 1)
+        provider.script = Answer("no")  # an endpoint that ignores `logprobs`
+        assert model.generate("Is it?", options) == "no"

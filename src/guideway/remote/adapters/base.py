@@ -73,12 +73,14 @@ class Event:
     """A part of an answer.
 
     Attributes:
-        kind: "text", "reasoning", "refusal", "finish" (text: "stop", "length" or "refusal"), "usage" or "id".
+        kind: "text", "reasoning", "refusal", "finish" (text: "stop", "length" or "refusal"), "usage", "id" or "logprobs".
+        tokens: For "logprobs": the most probable tokens at one position, with their log-probabilities.
     """
 
-    kind: Literal["text", "reasoning", "refusal", "finish", "usage", "id"]
+    kind: Literal["text", "reasoning", "refusal", "finish", "usage", "id", "logprobs"]
     text: str = ""
     usage: Usage | None = None
+    tokens: tuple[tuple[str, Any], ...] = ()
 
 
 def get(thing: Any, *names: str) -> Any:

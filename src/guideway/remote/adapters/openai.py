@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from guideway.remote.adapters.base import Adapter, Event, Request, get, items, t
 from guideway.remote.adapters.http import IDENTITY
 from guideway.remote.usage import Usage
 
-__all__ = ["OpenAIAdapter", "ResponsesAdapter", "chat_events", "chat_usage"]
+__all__ = ["OpenAIAdapter", "ResponsesAdapter", "chat_events", "chat_usage", "first_tokens"]
 
 FINISH = {
     "stop": "stop",
@@ -89,6 +89,8 @@ def chat_events(chunk: Any) -> Iterator[Event]:
             text = part if isinstance(part, str) else get(part, "text")
             if isinstance(text, str) and text:
                 yield Event("text", text)
+        if content := items(get(choice, "logprobs", "content")):
+            yield Event("logprobs", tokens=first_tokens(content))
         for call in items(get(delta, "tool_calls")):
             text = get(call, "custom", "input") or get(call, "function", "arguments")
             if isinstance(text, str) and text:
@@ -97,6 +99,15 @@ def chat_events(chunk: Any) -> Iterator[Event]:
             yield Event("finish", FINISH.get(str(getattr(reason, "value", reason)), "stop"))
     if (usage := get(chunk, "usage")) is not None:
         yield Event("usage", usage=chat_usage(usage))
+
+
+def first_tokens(content: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the most probable tokens at the first position of a list of log-probabilities."""
+    found = {}
+    for one in (*items(get(content[0], "top_logprobs")), content[0]):
+        if isinstance(token := get(one, "token"), str):
+            found.setdefault(token, get(one, "logprob"))
+    return tuple(found.items())
 
 
 def chat_usage(usage: Any) -> Usage:
