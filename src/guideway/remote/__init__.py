@@ -3,19 +3,21 @@
 `guideway.remote(client, name)` returns a model; the module itself can be called. `guideway.plan` tells what an endpoint
 enforces. No SDK is imported here: the caller makes the client.
 
-model.py         `remote`, `plan`, `RemoteModel`, `RemoteGeneration`
-plan.py          `RemotePlan`: route, request fragment, guarantee; `AnswerReader`: how answers are checked and read
-capabilities.py  what endpoints enforce, from the dated files in data/
-lowering.py      a JSON Schema in the subset of a provider, with its inverse
-dialogue.py      the requests for one result, and what happens after an answer that does not fit
-streams.py       streams of an SDK in threads and event loops
-scoring.py       `score`, where the endpoint gives log-probabilities
-first_tokens.py  the most probable option, by log-probabilities of first tokens
-check.py         the matcher over single bytes
-repair.py        repairs of syntax
-usage.py         `Usage`, `Prices`, `RateLimit`
-probing.py       `probe`: measures what an endpoint enforces
-adapters/        one file for each SDK
+model.py            `remote`, `plan`, `RemoteModel`, `RemoteGeneration`
+plan.py             `RemotePlan`: route, request fragment, guarantee; `AnswerReader`: how answers are checked and read
+fragments.py        the members of a request that carry a constraint, by route
+capabilities.py     what endpoints enforce, from the dated files in data/
+lowering.py         a JSON Schema in the subset of a provider, with its inverse
+dialogue.py         the requests for one result, and what happens after an answer that does not fit
+streams.py          streams of an SDK in threads and event loops
+scoring.py          `score`, where the endpoint gives log-probabilities
+structural_tags.py  `Tags` as a structural tag of vLLM and SGLang
+first_tokens.py     the most probable option, by log-probabilities of first tokens
+check.py            the matcher over single bytes
+repair.py           repairs of syntax
+usage.py            `Usage`, `Prices`, `RateLimit`
+probing.py          `probe`: measures what an endpoint enforces
+adapters/           one file for each SDK
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -15,8 +15,10 @@ from guideway.jsontext.decoder import loads
 from guideway.jsontext.encoder import write_json
 from guideway.jsontext.tokens import is_deeper
 from guideway.remote.capabilities import Capabilities, Evidence
+from guideway.remote.fragments import GRAMMAR_FORMS, REGEX_FORMS, SCHEMA_FORMS, STRUCTURAL_FORMS
 from guideway.remote.lowering import Codec, Note, SentSchema, lower
 from guideway.remote.repair import repaired_values
+from guideway.remote.structural_tags import structural_tag_of
 
 __all__ = ["RemotePlan", "Require", "make_plan", "without_route"]
 
@@ -350,8 +352,8 @@ def _routed(
         return plan(
             {"guideway": to_wire(constraint)}, whole("provider"), "exact", AnswerReader(constraint, None, own, False)
         )
-    if route in _GRAMMAR_FORM:
-        text, loosened = _exported(constraint, _GRAMMAR_FORM[route][0])
+    if route in GRAMMAR_FORMS:
+        text, loosened = _exported(constraint, GRAMMAR_FORMS[route][0])
         sizes = (
             {"grammar_bytes": (len(text.encode()), given.limits["grammar_bytes"])}
             if "grammar_bytes" in given.limits
@@ -359,21 +361,36 @@ def _routed(
         )
         _check_limits(given, sizes, "the exported grammar")
         note = whole("provider_superset", "a key may occur twice") if loosened else whole("provider")
-        sent = _GRAMMAR_FORM[route][1](text)
+        sent = GRAMMAR_FORMS[route][1](text)
         guarantee = "checked" if loosened else "exact"
         return plan(sent, note, guarantee, AnswerReader(constraint, None, own, False), limits=sizes)
-    if route in _REGEX_FORM:
+    if route in REGEX_FORMS:
         if json_schema is not None and (route == "tgi_regex" or "$ref" in json_schema._text):
             return None  # its engine makes an expression from a schema itself
-        text = constraint.to_regex(_REGEX_FORM[route][0])
-        sent = _REGEX_FORM[route][1](text)
+        text = constraint.to_regex(REGEX_FORMS[route][0])
+        sent = REGEX_FORMS[route][1](text)
         return plan(sent, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
+    if route in STRUCTURAL_FORMS:
+        loosened = False
+
+        def exported(content: Constraint[Any]) -> str:
+            nonlocal loosened
+            text, more = _exported(content, "gbnf")
+            loosened = loosened or more
+            return text
+
+        form = structural_tag_of(constraint, exported)
+        if form is None:
+            return None
+        note = whole("provider_superset", "a key may occur twice") if loosened else whole("provider")
+        reader = AnswerReader(constraint, None, own, False)
+        return plan(STRUCTURAL_FORMS[route](form), note, "checked" if loosened else "exact", reader)
     if route == "vllm_choice":
         if not isinstance(constraint, Choice):
             return None
         sent = {"extra_body": {"structured_outputs": {"choice": list(constraint.texts)}}}
         return plan(sent, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
-    if route not in _SCHEMA_FORM:
+    if route not in SCHEMA_FORMS:
         raise UnsupportedError(f"unknown route {route!r}")
     document = _document(constraint, json_schema)
     if document is None:
@@ -388,7 +405,7 @@ def _routed(
     guarantee = "narrowed" if "provider_subset" in holders else "exact" if holders <= {"provider"} else "checked"
     inverse = "" if plain else "; ".join(dict.fromkeys(one.detail for one in lowered.notes if one.detail)) or "decoded"
     return plan(
-        _SCHEMA_FORM[route](given, lowered.schema), lowered.notes, guarantee, reader, inverse=inverse, limits=sizes
+        SCHEMA_FORMS[route](given, lowered.schema), lowered.notes, guarantee, reader, inverse=inverse, limits=sizes
     )
 
 
@@ -410,18 +427,6 @@ def _document(constraint: Constraint[Any], json_schema: JsonSchema | None) -> An
     return None if pattern is None or len(pattern) > 5000 else {"type": "string", "pattern": f"^(?:{pattern})$"}
 
 
-def _schema_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
-    if given.name == "anthropic":
-        return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
-    if given.name == "google":
-        return {"response_mime_type": "application/json", "response_json_schema": schema}
-    inner = {"name": "answer", "schema": schema, "strict": True}
-    return {
-        "response_format": {"type": "json_schema", "json_schema": inner},
-        **({"extra_body": dict(given.extra)} if given.extra else {}),
-    }
-
-
 def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
     """Return a grammar, and whether it allows more than the constraint."""
 
@@ -436,56 +441,6 @@ def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
         if "occurs twice" not in str(problem):
             raise
     return export(True), True
-
-
-def _tool_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
-    description = "Writes the answer."
-    if given.name == "anthropic":
-        tool = {"name": "answer", "description": description, "input_schema": schema, "strict": True}
-        return {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
-    inner = {"name": "answer", "description": description, "parameters": schema, "strict": True}
-    return {
-        "tools": [{"type": "function", "function": inner}],
-        "tool_choice": {"type": "function", "function": {"name": "answer"}},
-    }
-
-
-_SCHEMA_FORM: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]] = {
-    "json_schema": _schema_fragment,
-    "strict_tool": _tool_fragment,
-    "tgi_json": lambda _, schema: {"response_format": {"type": "json", "value": schema}},
-}
-"""The fragment of a request with a JSON Schema, by route."""
-
-_REGEX_FORM: dict[str, tuple[Literal["rust", "python"], Callable[[str], dict[str, Any]]]] = {
-    "vllm_regex": ("rust", lambda text: {"extra_body": {"structured_outputs": {"regex": text}}}),
-    "sglang_regex": ("python", lambda text: {"extra_body": {"regex": text}}),
-    "tgi_regex": ("rust", lambda text: {"response_format": {"type": "regex", "value": text}}),
-}
-"""The dialect of a regular expression, and the fragment of a request with it, by route."""
-
-_GRAMMAR_FORM: dict[str, tuple[str, Any]] = {
-    "llama_grammar": ("gbnf", lambda text: {"extra_body": {"grammar": text}}),
-    "vllm_grammar": ("gbnf", lambda text: {"extra_body": {"structured_outputs": {"grammar": text}}}),
-    "sglang_ebnf": ("gbnf", lambda text: {"extra_body": {"ebnf": text}}),
-    "grammar_gbnf": ("gbnf", lambda text: {"response_format": {"type": "grammar", "grammar": text}}),
-    "custom_tool": (
-        "lark",
-        lambda text: {
-            "tools": [
-                {
-                    "type": "custom",
-                    "custom": {
-                        "name": "answer",
-                        "description": "Writes the answer.",
-                        "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": text}},
-                    },
-                }
-            ],
-            "tool_choice": {"type": "custom", "custom": {"name": "answer"}},
-        },
-    ),
-}
 
 
 def _in_words(constraint: Constraint[Any], json_schema: JsonSchema | None) -> str:

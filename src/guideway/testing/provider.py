@@ -22,6 +22,7 @@ from typing import Any, Literal
 from guideway.constraints import Choice, Constraint, Gbnf, JsonSchema, Lark, Regex
 from guideway.errors import GuidewayError
 from guideway.frontends.json_schema.report import draw_examples
+from guideway.integrations._common.structural_tags import structural_tag
 
 __all__ = ["Answer", "Provider", "ProviderRequest"]
 
@@ -137,6 +138,10 @@ class ProviderRequest:
             grammar = form["grammar"]
         if grammar:
             return Gbnf(grammar)
+        if form.get("type") == "structural_tag":
+            return structural_tag(form)
+        if structured.get("structural_tag"):
+            return structural_tag(json.loads(structured["structural_tag"]))
         if structured.get("choice"):
             return Choice(structured["choice"])
         if pattern := (structured.get("regex") or body.get("regex")):

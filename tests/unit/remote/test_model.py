@@ -615,6 +615,28 @@ def test_answers_as_the_input_of_a_tool(kind: str, route: str, tool: str) -> Non
             model_of(kind, provider.url, dialect=given, attempts=1).generate("an event", Named)
 
 
+@pytest.mark.parametrize("dialect", ["vllm", "sglang"])
+@pytest.mark.parametrize("separator", [None, "\n"])
+def test_structural_tags(dialect: str, separator: str | None) -> None:
+    given = gw.remote.capabilities(dialect).override(routes=(f"{dialect}_structural_tag", "prompt"))
+    tags = [gw.Tag("<call>", {"type": "object"}, "</call>"), gw.Tag("<n>", gw.Regex("[0-9]{3}"), "</n>")]
+    constraint = gw.Tags(tags, separator=separator, least=int(separator is not None))
+    with served([Answer(seed=seed) for seed in range(6)]) as provider:
+        model = model_of("chat", provider.url, dialect=given)
+        plan = gw.plan(model, constraint)
+        assert (plan.route, plan.guarantee) == (f"{dialect}_structural_tag", "checked")
+        assert gw.plan(model, gw.Tags(tags[1:], separator=separator)).guarantee == "exact"
+        assert gw.plan(model, gw.Tags(tags, separator=separator, least=2)).route == "prompt"
+        found = [model.complete("call", constraint) for _ in range(6)]
+        assert {one.plan.route for one in found} == {plan.route}
+        provider.script = Answer("<n>123</n>")
+        (tagged,) = model.generate("call", constraint)
+        assert tagged.value == "123"
+        provider.script = Answer("<n>12</n>")
+        with pytest.raises(InvalidTextError):
+            model_of("chat", provider.url, dialect=given, resume=False, attempts=1).generate("call", constraint)
+
+
 def test_tgi() -> None:
     with served() as provider:
         model = model_of("chat", provider.url, dialect="tgi")

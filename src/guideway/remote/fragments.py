@@ -1,0 +1,79 @@
+"""The members of a request that carry a constraint, by route."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Literal
+
+from guideway.remote.capabilities import Capabilities
+
+__all__ = ["GRAMMAR_FORMS", "REGEX_FORMS", "SCHEMA_FORMS", "STRUCTURAL_FORMS"]
+
+
+def _schema_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
+    if given.name == "anthropic":
+        return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
+    if given.name == "google":
+        return {"response_mime_type": "application/json", "response_json_schema": schema}
+    inner = {"name": "answer", "schema": schema, "strict": True}
+    return {
+        "response_format": {"type": "json_schema", "json_schema": inner},
+        **({"extra_body": dict(given.extra)} if given.extra else {}),
+    }
+
+
+def _tool_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
+    description = "Writes the answer."
+    if given.name == "anthropic":
+        tool = {"name": "answer", "description": description, "input_schema": schema, "strict": True}
+        return {"tools": [tool], "tool_choice": {"type": "tool", "name": "answer"}}
+    inner = {"name": "answer", "description": description, "parameters": schema, "strict": True}
+    return {
+        "tools": [{"type": "function", "function": inner}],
+        "tool_choice": {"type": "function", "function": {"name": "answer"}},
+    }
+
+
+SCHEMA_FORMS: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]] = {
+    "json_schema": _schema_fragment,
+    "strict_tool": _tool_fragment,
+    "tgi_json": lambda _, schema: {"response_format": {"type": "json", "value": schema}},
+}
+"""The fragment of a request with a JSON Schema, by route."""
+
+REGEX_FORMS: dict[str, tuple[Literal["rust", "python"], Callable[[str], dict[str, Any]]]] = {
+    "vllm_regex": ("rust", lambda text: {"extra_body": {"structured_outputs": {"regex": text}}}),
+    "sglang_regex": ("python", lambda text: {"extra_body": {"regex": text}}),
+    "tgi_regex": ("rust", lambda text: {"response_format": {"type": "regex", "value": text}}),
+}
+"""The dialect of a regular expression, and the fragment of a request with it, by route."""
+
+STRUCTURAL_FORMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "vllm_structural_tag": lambda form: {"extra_body": {"structured_outputs": {"structural_tag": json.dumps(form)}}},
+    "sglang_structural_tag": lambda form: {"response_format": form},
+}
+"""The fragment of a request with a structural tag, by route."""
+
+GRAMMAR_FORMS: dict[str, tuple[str, Any]] = {
+    "llama_grammar": ("gbnf", lambda text: {"extra_body": {"grammar": text}}),
+    "vllm_grammar": ("gbnf", lambda text: {"extra_body": {"structured_outputs": {"grammar": text}}}),
+    "sglang_ebnf": ("gbnf", lambda text: {"extra_body": {"ebnf": text}}),
+    "grammar_gbnf": ("gbnf", lambda text: {"response_format": {"type": "grammar", "grammar": text}}),
+    "custom_tool": (
+        "lark",
+        lambda text: {
+            "tools": [
+                {
+                    "type": "custom",
+                    "custom": {
+                        "name": "answer",
+                        "description": "Writes the answer.",
+                        "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": text}},
+                    },
+                }
+            ],
+            "tool_choice": {"type": "custom", "custom": {"name": "answer"}},
+        },
+    ),
+}
