@@ -8,6 +8,9 @@ from typing import Any
 
 __all__ = ["is_logprob", "most_probable"]
 
+MAX_LOGPROB = 10**9
+"""The largest negative integer that is a log-probability. Larger ones may not fit into a float."""
+
 
 def most_probable(tokens: Iterable[tuple[str, Any]], options: Sequence[str]) -> str | None:
     """Return the option that is the most probable answer, or None if the first tokens do not determine it.
@@ -33,4 +36,6 @@ def most_probable(tokens: Iterable[tuple[str, Any]], options: Sequence[str]) -> 
 
 def is_logprob(value: Any) -> bool:
     """Return whether a value of an answer is the logarithm of a probability; rounding may make it slightly positive."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value <= 1e-3
+    if type(value) is int:
+        return -MAX_LOGPROB <= value <= 0
+    return type(value) is float and math.isfinite(value) and value <= 1e-3

@@ -787,7 +787,7 @@ def sse(*events: Any) -> bytes:
     return "".join(lines).encode("utf-8", "surrogatepass")
 
 
-WRONG: list[Any] = [None, True, -1, 1e400, "x", [], {}, [[]], [{}], {"a": 1}, "é" * 100, 10**30]
+WRONG: list[Any] = [None, True, -1, 1e400, "x", [], {}, [[]], [{}], {"a": 1}, "é" * 100, 10**30, -(10**400)]
 
 
 def mutated(value: Any, draw: random.Random) -> Any:
@@ -813,7 +813,8 @@ def test_wrong_types_in_every_field(kind: str, seed: int) -> None:
     forms: dict[str, Any] = {"chat": "chat", "responses": "responses", "anthropic": "anthropic", "google": "google"}
 
     def script(request: ProviderRequest) -> Answer:
-        events, final = _events(forms.get(kind, "chat"), Answer(TEXT, output_tokens=5), [TEXT[:20], TEXT[20:]])
+        answer = Answer(TEXT, output_tokens=5, top_logprobs=[("a", -1.0), ("b", -2)])
+        events, final = _events(forms.get(kind, "chat"), answer, [TEXT[:20], TEXT[20:]], "")
         made = []
         for _, data in [*events, *final]:
             head, _, body = data.decode().partition("data: ")
@@ -825,14 +826,19 @@ def test_wrong_types_in_every_field(kind: str, seed: int) -> None:
 
     with served(script) as provider:
         model = model_of(kind, provider.url, attempts=1)
-        for _ in range(40):
+        given = gw.remote.capabilities("unknown").override(routes=("scored_choice",))
+        scored = model_of(kind, provider.url, attempts=1, dialect=given)
+        for number in range(60):
             try:
-                result = model.complete("an event", Event)
+                if number >= 40 and kind == "chat":
+                    result = scored.complete("an event", gw.Choice(["a", "b"]))
+                else:
+                    result = model.complete("an event", Event)
             except GuidewayError as problem:
                 shown = str(problem)
             else:
                 shown = repr(result)
-                assert isinstance(result.value, Event)
+                assert isinstance(result.value, Event) or result.value in ("a", "b")
                 assert all(type(number) is int and number >= 0 for number in vars(result.usage).values())
             assert SECRET not in shown
 
