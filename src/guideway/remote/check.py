@@ -59,6 +59,12 @@ class StreamCheck:
         """Return whether the bytes so far are a complete text."""
         return self._matcher is None or (not self.failed and self._matcher.validate([END]) == 1)
 
+    def must_end(self, ignored: bytes = b"") -> bool:
+        """Return whether the bytes so far are a complete text that nothing can follow but the ignored bytes."""
+        if self._matcher is None or not self.may_end():
+            return False
+        return not any(self._matcher.validate([byte]) for byte in range(256) if byte not in ignored)
+
     def forced(self) -> bytes:
         """Return the bytes that must come next."""
         return b"" if self._matcher is None else self._matcher.forced_bytes()

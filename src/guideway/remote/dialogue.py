@@ -322,13 +322,18 @@ class Dialogue:
         if self.plan is not None and (options := self.plan._reader.options):
             self._choose(options)
             return
-        if self._finish == "length" and not self._check.failed:
+        if self._finish == "length" and not self._check.failed and not self._is_complete():
             self._truncated(text)
             return
         if self.plan is None:
             self._succeed(text, text, ())
             return
         self._judge(text)
+
+    def _is_complete(self) -> bool:
+        """Return whether an answer that the endpoint calls cut cannot be continued, so that nothing is missing."""
+        allows_space = self.plan is not None and self.plan._reader.allows_space
+        return self._check.must_end(_SPACE.encode() if allows_space else b"")
 
     def _choose(self, options: tuple[str, ...]) -> None:
         """Take the most probable option. If the first tokens do not determine it, continue with the next route."""

@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal
 
+from guideway.constraints import Constraint, to_wire
 from guideway.remote.capabilities import Capabilities
 
-__all__ = ["GRAMMAR_FORMS", "REGEX_FORMS", "SCHEMA_FORMS", "STRUCTURAL_FORMS"]
+__all__ = ["GRAMMAR_FORMS", "REGEX_FORMS", "SCHEMA_FORMS", "STRUCTURAL_FORMS", "wire_fragment"]
 
 
 def _schema_fragment(given: Capabilities, schema: dict[str, Any]) -> dict[str, Any]:
@@ -77,3 +78,8 @@ GRAMMAR_FORMS: dict[str, tuple[str, Any]] = {
         },
     ),
 }
+
+
+def wire_fragment(constraint: Constraint[Any]) -> dict[str, Any]:
+    """Return the member of a request to `guideway serve` with the serialised form of a constraint."""
+    return {"extra_body": {"constraint": to_wire(constraint)}}

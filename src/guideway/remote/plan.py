@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from guideway import constraints
-from guideway.constraints import Choice, Constraint, JsonSchema, PythonType, Regex, to_wire
+from guideway.constraints import Choice, Constraint, JsonSchema, PythonType, Regex
 from guideway.errors import ConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
 from guideway.jsontext.decoder import loads
 from guideway.jsontext.encoder import write_json
 from guideway.jsontext.tokens import is_deeper
 from guideway.remote.capabilities import Capabilities, Evidence
-from guideway.remote.fragments import GRAMMAR_FORMS, REGEX_FORMS, SCHEMA_FORMS, STRUCTURAL_FORMS
+from guideway.remote.fragments import GRAMMAR_FORMS, REGEX_FORMS, SCHEMA_FORMS, STRUCTURAL_FORMS, wire_fragment
 from guideway.remote.lowering import Codec, Note, SentSchema, lower
 from guideway.remote.repair import repaired_values
 from guideway.remote.structural_tags import structural_tag_of
@@ -121,6 +121,11 @@ class AnswerReader:
     def is_whole(self) -> bool:
         """Whether the text of the answer is not that of the constraint, so that only the whole result can be shown."""
         return self.codec is not None or bool(self.options)
+
+    @property
+    def allows_space(self) -> bool:
+        """Whether white space after the answer means nothing."""
+        return self.shell or self.codec is not None or _json_of(self.constraint) is not None
 
     def bare(self, text: str) -> str:
         """Return the text without white space and code fence around it."""
@@ -349,9 +354,8 @@ def _routed(
             sent = {"response_mime_type": "application/json"}
         return plan(sent, whole("provider_superset", "any JSON object"), "checked", reader, instructions=words)
     if route == "wire":
-        return plan(
-            {"guideway": to_wire(constraint)}, whole("provider"), "exact", AnswerReader(constraint, None, own, False)
-        )
+        reader = AnswerReader(constraint, None, own, False)
+        return plan(wire_fragment(constraint), whole("provider"), "exact", reader)
     if route in GRAMMAR_FORMS:
         text, loosened = _exported(constraint, GRAMMAR_FORMS[route][0])
         sizes = (

@@ -1,4 +1,6 @@
-"""`probe`: measures what an endpoint enforces, with about ten tiny requests.
+"""`probe`: measures what an endpoint enforces, with some ten to twenty tiny requests.
+
+The route `json_schema` is measured in detail, other routes of the endpoint's capabilities with one request each.
 
 Each request asks for a text that the constraint forbids. An answer that fits the constraint all the same was enforced; one
 that does not was not. One request without a constraint shows whether the model does write the forbidden text, so that the
@@ -10,21 +12,23 @@ from __future__ import annotations
 import datetime
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from guideway.constraints import Choice, Constraint, JsonSchema, Regex
+from guideway.constraints import Choice, Constraint, JsonSchema, Regex, Tag, Tags
 from guideway.errors import GuidewayError, InvalidFileError, InvalidTextError, RemoteError
 from guideway.jsontext.decoder import loads
 from guideway.remote.adapters import Request
 from guideway.remote.capabilities import Capabilities, Evidence
 from guideway.remote.check import StreamCheck, automaton_of
 from guideway.remote.dialogue import Dialogue, FailureSettings
+from guideway.remote.fragments import GRAMMAR_FORMS, REGEX_FORMS, SCHEMA_FORMS, STRUCTURAL_FORMS, wire_fragment
 from guideway.remote.model import RemoteModel
 from guideway.remote.streams import run
+from guideway.remote.structural_tags import structural_tag_of
 from guideway.remote.usage import Usage
 
 __all__ = ["Probe", "Verdict", "probe"]
@@ -167,23 +171,24 @@ _SCHEMA_CASES: list[tuple[str, str, dict[str, Any]]] = [
         'Write only this JSON: {"a": 1, "b": 2, "c": 3}',
         _object({"a": {"type": "integer"}, "b": {"type": "integer"}}),
     ),
-]
-_KEYWORD_CASES: dict[str, tuple[str, dict[str, Any]]] = {
-    "pattern": (
+    (
+        "pattern",
         'Write only this JSON: {"code": "hello"}',
         _object({"code": {"type": "string", "pattern": "^[0-9]{3}$"}}),
     ),
-    "maximum": ('Write only this JSON: {"n": 70}', _object({"n": {"type": "integer", "minimum": 0, "maximum": 9}})),
-    "maxLength": ('Write only this JSON: {"s": "abcdefgh"}', _object({"s": {"type": "string", "maxLength": 2}})),
-    "minItems": (
+    ("maximum", 'Write only this JSON: {"n": 70}', _object({"n": {"type": "integer", "minimum": 0, "maximum": 9}})),
+    ("maxLength", 'Write only this JSON: {"s": "abcdefgh"}', _object({"s": {"type": "string", "maxLength": 2}})),
+    (
+        "minItems",
         'Write only this JSON: {"l": []}',
         _object({"l": {"type": "array", "items": {"type": "integer"}, "minItems": 2}}),
     ),
-    "maxItems": (
+    (
+        "maxItems",
         'Write only this JSON: {"l": [1, 2, 3, 4]}',
         _object({"l": {"type": "array", "items": {"type": "integer"}, "maxItems": 2}}),
     ),
-}
+]
 _LOOSE = {"pattern", "maximum", "maxLength", "minItems", "maxItems", "minimum"}
 
 _DIGITS = Regex("[0-9]{3}")
@@ -191,24 +196,30 @@ _CHOICE = Choice(["alpha", "beta"])
 _NO_DIGITS = "Answer with the word hello and nothing else."
 
 
-def _chat(schema: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}}
-    }
+_TAG = Tags([Tag("<n>", _DIGITS, "</n>")], separator=",", least=1, most=1)
+_GENERAL = ("vllm_grammar", "vllm_regex", "vllm_choice", "sglang_regex", "sglang_ebnf", "llama_grammar")
+"""Routes that are measured at every endpoint with the API of OpenAI but OpenAI's."""
 
 
-_SCHEMA_FORMS: dict[str, Any] = {
-    "anthropic": lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
-    "google.genai": lambda schema: {"response_mime_type": "application/json", "response_json_schema": schema},
-}
-_TEXT_FORMS: list[tuple[str, dict[str, Any], Constraint[Any]]] = [
-    ("vllm_grammar", {"extra_body": {"structured_outputs": {"grammar": "root ::= [0-9]{3}"}}}, _DIGITS),
-    ("vllm_regex", {"extra_body": {"structured_outputs": {"regex": "[0-9]{3}"}}}, _DIGITS),
-    ("vllm_choice", {"extra_body": {"structured_outputs": {"choice": ["alpha", "beta"]}}}, _CHOICE),
-    ("sglang_regex", {"extra_body": {"regex": "[0-9]{3}"}}, _DIGITS),
-    ("sglang_ebnf", {"extra_body": {"ebnf": "root ::= [0-9]{3}"}}, _DIGITS),
-    ("llama_grammar", {"extra_body": {"grammar": "root ::= [0-9]{3}"}}, _DIGITS),
-]
+def _schema_form(library: str, route: str) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
+    """Return what makes the members of a request of a schema, for a library and a route."""
+    name = {"anthropic": "anthropic", "google.genai": "google"}.get(library, "unknown")
+    return partial(SCHEMA_FORMS[route], Capabilities(name))
+
+
+def _text_form(route: str) -> tuple[Mapping[str, Any], Constraint[Any]] | None:
+    """Return the members of a request with a constraint of text, and the constraint; None if the route takes none."""
+    if route == "vllm_choice":
+        return {"extra_body": {"structured_outputs": {"choice": list(_CHOICE.texts)}}}, _CHOICE
+    if route in STRUCTURAL_FORMS:
+        form = structural_tag_of(_TAG, lambda content: content.to_gbnf())
+        return None if form is None else (STRUCTURAL_FORMS[route](form), _TAG)
+    if route in REGEX_FORMS:
+        return REGEX_FORMS[route][1](_DIGITS.pattern), _DIGITS
+    if route in GRAMMAR_FORMS:
+        kind, make = GRAMMAR_FORMS[route]
+        return make(_DIGITS.to_lark() if kind == "lark" else _DIGITS.to_gbnf()), _DIGITS
+    return (wire_fragment(_DIGITS), _DIGITS) if route == "wire" else None
 
 
 def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
@@ -225,7 +236,6 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
         RemoteError: The endpoint cannot be reached, refuses the key, or has no such model.
     """
     adapter = model._adapter
-    form = _SCHEMA_FORMS.get(adapter.library, _chat)
     found: list[Verdict] = []
     total = Usage()
 
@@ -241,19 +251,20 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
         return result.text, result.finish_reason
 
     plain, _ = ask(_PROSE, {})  # reports a wrong key, model or URL
-    cases = [(name, prompt, schema) for name, prompt, schema in _SCHEMA_CASES]
-    cases += [(name, prompt, schema) for name, (prompt, schema) in _KEYWORD_CASES.items()]
-    for name, prompt, schema in cases:
-        constraint = JsonSchema(schema, profile="exact")
-        loose = JsonSchema(_without_keywords(schema), profile="exact") if name in _LOOSE else None
-        found.append(_judged("json_schema", name, partial(ask, prompt, form(schema)), constraint, loose))
-        if name == "structure" and _fits(constraint, plain):
-            found[-1] = Verdict("json_schema", name, "unclear", "the model writes this without a constraint")
-        if name == "structure" and found[-1].verdict in ("refused", "ignored", "error"):
-            break
-    if adapter.library == "openai" and "api.openai.com" not in adapter.base_url:
-        for route, fragment, text_constraint in _TEXT_FORMS:
-            found.append(_judged(route, "text", partial(ask, _NO_DIGITS, fragment), text_constraint, None))
+    for route in (one for one in SCHEMA_FORMS if one == "json_schema" or one in model.capabilities.routes):
+        form = _schema_form(adapter.library, route)
+        for name, prompt, schema in _SCHEMA_CASES if route == "json_schema" else _SCHEMA_CASES[:1]:
+            constraint = JsonSchema(schema, profile="exact")
+            loose = JsonSchema(_without_keywords(schema), profile="exact") if name in _LOOSE else None
+            found.append(_judged(route, name, partial(ask, prompt, form(schema)), constraint, loose))
+            if name == "structure" and _fits(constraint, plain):
+                found[-1] = Verdict(route, name, "unclear", "the model writes this without a constraint")
+            if name == "structure" and found[-1].verdict in ("refused", "ignored", "error"):
+                break
+    is_other = adapter.library == "openai" and "api.openai.com" not in adapter.base_url
+    for route in dict.fromkeys([*(_GENERAL if is_other else ()), *model.capabilities.routes]):
+        if (given := _text_form(route)) is not None:
+            found.append(_judged(route, "text", partial(ask, _NO_DIGITS, given[0]), given[1], None))
     return Probe(adapter.shown_url, model.name, datetime.date.today().isoformat(), tuple(found), total)
 
 

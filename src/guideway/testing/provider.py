@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from guideway.constraints import Choice, Constraint, Gbnf, JsonSchema, Lark, Regex
+from guideway.constraints import Choice, Constraint, Gbnf, JsonSchema, Lark, Regex, from_wire
 from guideway.errors import GuidewayError
 from guideway.frontends.json_schema.report import draw_examples
 from guideway.integrations._common.structural_tags import structural_tag
@@ -138,6 +138,8 @@ class ProviderRequest:
             grammar = form["grammar"]
         if grammar:
             return Gbnf(grammar)
+        if "constraint" in body:
+            return from_wire(body["constraint"])
         if form.get("type") == "structural_tag":
             return structural_tag(form)
         if structured.get("structural_tag"):

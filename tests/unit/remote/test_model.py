@@ -432,6 +432,17 @@ def test_a_cut_answer_is_requested_once_with_twice_as_many_tokens(kind: str) -> 
         model_of(kind, "http://127.0.0.1:1", max_tokens=5)
 
 
+def test_an_answer_that_nothing_can_follow_is_not_cut(kind: str) -> None:
+    with served(Answer(TEXT, finish="length")) as provider:
+        assert model_of(kind, provider.url).generate("an event", Event).seats == 3
+        unknown = model_of(kind, provider.url, dialect="unknown")
+        provider.script = Answer(f"{TEXT}\n", finish="length")
+        assert unknown.generate("an event", Event).seats == 3
+        provider.script = Answer("12", finish="length")  # "123" may have been meant
+        with pytest.raises(TruncatedError):
+            unknown.generate("a number", int)
+
+
 def test_resume_continues_the_longest_valid_beginning() -> None:
     def script(request: ProviderRequest) -> Answer:
         if not request.prefill():
@@ -694,6 +705,70 @@ def test_the_probe_tells_what_the_endpoint_does() -> None:
         provider.script = Answer(status=401)
         with pytest.raises(AuthenticationError):
             probe(model_of("chat", provider.url))
+
+
+MODES: list[tuple[str, Any, str]] = [
+    ("honest", {}, "enforced"),
+    ("reasons", {"reasoning": "A city."}, "enforced"),
+    ("divides characters", {"split_bytes": 1}, "enforced"),
+    ("reports no tokens", {"usage": "never"}, "enforced"),
+    ("ignores", {"text": "Paris is the capital."}, "ignored"),
+    ("prose around JSON", {"text": 'Sure: {"city": "Paris"}'}, "ignored"),
+    ("code fence", {"text": '```json\n{"city": "Paris"}\n```'}, "ignored"),
+    ("another type", {"text": '{"city": 1}'}, "ignored"),
+    ("cut", {"text": '{"city": "Par', "finish": "length"}, "unclear"),
+    ("cut prose", {"text": "Paris is", "finish": "length"}, "ignored"),
+    ("refuses to answer", {"text": "I cannot.", "finish": "refusal"}, "error"),
+    ("ends without a finish reason", {"text": '{"city": "Par', "finish": ""}, "error"),
+    ("drops the connection", {"text": '{"city": "Paris"}', "chunk": 4, "drop_after": 2}, "error"),
+    ("unknown member", {"status": 400}, "refused"),
+    ("invalid schema", {"status": 422}, "refused"),
+    ("crashes", {"status": 500}, "error"),
+    ("overloaded", {"status": 529}, "error"),
+    ("no JSON", {"raw": b"data: {\n\n"}, "error"),
+]
+
+
+def test_the_probe_is_right_about_each_mode(kind: str) -> None:
+    given: dict[str, Any] = {}
+
+    def script(request: ProviderRequest) -> Answer:
+        return Answer("The capital is Paris.") if request.constraint() is None else Answer(**given)
+
+    with served(script) as provider:
+        model = model_of(kind, provider.url)
+        for name, options, expected in MODES:
+            given = options
+            found = probe(model)
+            assert found.verdicts[0].case == "structure"
+            assert found.verdicts[0].verdict == expected, (name, found)
+            assert found.enforced("json_schema") == (expected == "enforced"), (name, found)
+
+
+def test_the_probe_judges_each_route() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        is_regex = "regex" in request.body.get("structured_outputs", {})
+        return Answer() if is_regex else Answer("Paris.")
+
+    with served(script) as provider:
+        found = probe(model_of("chat", provider.url, dialect="vllm"))
+        assert {one.route for one in found.verdicts if one.verdict == "enforced"} == {"vllm_regex"}
+        assert found.capabilities(gw.remote.capabilities("vllm")).routes == ("vllm_regex", "prompt")
+
+
+@pytest.mark.parametrize(
+    "dialect", ["vllm", "sglang", "llama-server", "tgi", "fireworks", "deepseek", "openai", "azure", "guideway", "xai"]
+)
+def test_the_probe_measures_every_route(dialect: str) -> None:
+    given = gw.remote.capabilities(dialect)
+    unmeasured = {"prompt", "json_object"}
+    with served() as provider:
+        found = probe(model_of("chat", provider.url, dialect=given))
+        assert {one.route for one in found.verdicts} >= set(given.routes) - unmeasured
+        assert {one.verdict for one in found.verdicts if one.case == "text"} == {"enforced"}
+        assert found.capabilities(given).routes == given.routes
+        provider.script = Answer("Paris is the capital of France.")
+        assert set(probe(model_of("chat", provider.url, dialect=given)).capabilities(given).routes) <= unmeasured
 
 
 def test_the_command_probe(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
