@@ -199,8 +199,11 @@ def _gbnf_char(code: int, special: str) -> str:
     char = chr(code)
     if 0x20 <= code < 0x7F and char not in special:
         return char
-    if code < 0x100:
-        return f"\\x{code:02X}"
+    return _escaped(code)
+
+
+def _escaped(code: int) -> str:
+    """Return an escape of fixed length. xgrammar reads any number of digits after `\\x`."""
     return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
 
 
@@ -318,18 +321,12 @@ class _RegexWriter:
         char = chr(code)
         if char.isascii() and (char.isalnum() or char in " _\"',:;<>=!@%&~`"):
             return char
-        if char == "/" and self._dialect == "rust":  # ends a terminal in Lark grammars
-            return self._escape(code)
         if char.isascii() and char.isprintable():
             return "\\" + char if self._dialect != "ecma" or char in "\\^$.*+?()[]{}|/" else f"\\x{code:02x}"
         return self._escape(code)
 
     def _escape(self, code: int) -> str:
-        if self._dialect == "rust":
-            return f"\\x{{{code:X}}}"
-        if self._dialect == "ecma":
-            return f"\\u{{{code:X}}}"
-        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        return f"\\u{{{code:X}}}" if self._dialect == "ecma" else _escaped(code)
 
     def _class(self, ranges: tuple[tuple[int, int], ...]) -> str:
         made = []

@@ -55,6 +55,10 @@ class StreamCheck:
         self.taken += fits
         return fits
 
+    def allows(self, data: bytes) -> bool:
+        """Return whether bytes may come next; False if nothing is checked. No byte is taken."""
+        return self._matcher is not None and not self.failed and self._matcher.validate(list(data)) == len(data)
+
     def may_end(self) -> bool:
         """Return whether the bytes so far are a complete text."""
         return self._matcher is None or (not self.failed and self._matcher.validate([END]) == 1)

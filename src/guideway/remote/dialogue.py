@@ -92,7 +92,7 @@ class Attempt:
     """One request and its answer.
 
     Attributes:
-        kind: "first", "resume", "ask again", "other route", "more tokens" or "formatter".
+        kind: "first", "resume", "again", "ask again", "other route", "more tokens" or "formatter".
         text: The text that came, at most 4,000 characters.
         usage: Its tokens.
         problem: Why it did not lead to the result; "" for the last one.
@@ -126,6 +126,7 @@ class Dialogue:
         plan: How it is sent; None for free text.
         settings: What happens on failure.
         continues: Whether the endpoint continues a text.
+        enforces: Whether the endpoint enforces a constraint that it takes.
         provider: The name of the endpoint, for errors.
         size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
         next_plan: Returns a plan by another route after the endpoint refused the schema, or None.
@@ -142,6 +143,7 @@ class Dialogue:
         settings: FailureSettings,
         *,
         continues: bool = False,
+        enforces: bool = False,
         provider: str = "",
         size_errors: tuple[str, ...] = (),
         next_plan: Callable[[RemotePlan], RemotePlan | None] = lambda _: None,
@@ -150,7 +152,8 @@ class Dialogue:
         scrubbed: Callable[[str], str] = str,
     ) -> None:
         self._base, self.constraint, self.plan, self._settings = request, constraint, plan, settings
-        self._continues, self._provider, self._size_errors = continues, provider, size_errors
+        self._continues, self._enforces = continues, enforces
+        self._provider, self._size_errors = provider, size_errors
         self._scrubbed = scrubbed
         self._next_plan, self._allow_truncation, self._streaming = next_plan, allow_truncation, streaming
         self.attempts: list[Attempt] = []
@@ -164,8 +167,10 @@ class Dialogue:
 
     # -- requests
 
-    def _first_messages(self) -> tuple[Any, ...]:
-        words = "" if self.plan is None else self.plan.instructions
+    def _first_messages(self, words: str | None = None) -> tuple[Any, ...]:
+        """Return the messages of the caller, with the instructions of the plan or other ones."""
+        if words is None:
+            words = "" if self.plan is None else self.plan.instructions
         if not words:
             return self._base.messages
         *before, last = self._base.messages
@@ -173,12 +178,14 @@ class Dialogue:
 
     def _begin(self, kind: str, messages: tuple[Any, ...], prefill: str) -> None:
         self._kind = kind
-        fragment = self._base.fragment if self.plan is None else dict(self.plan.sent)
+        # An endpoint applies a constraint to the text that it adds, so a text that is continued has none.
+        fragment = self._base.fragment if self.plan is None else {} if prefill else dict(self.plan.sent)
         self._request = replace(self._base, messages=messages, fragment=fragment, prefill=prefill)
         reader = None if self.plan is None else self.plan._reader
         if reader is not None and reader.options:
             self._request = replace(self._request, max_tokens=1, temperature=1.0)
         self._first: tuple[tuple[str, Any], ...] = ()
+        self._echo = _Echo(prefill.encode())
         streamed = None if reader is None else reader.streamed
         self._check = StreamCheck(None if streamed is None else automaton_of(streamed))
         self._data = bytearray()
@@ -240,6 +247,9 @@ class Dialogue:
             data = text.encode()
         except UnicodeEncodeError:
             data = text.encode("utf-8", "replace")
+        return self._taken_bytes(self._echo.without(data, self._check.allows))
+
+    def _taken_bytes(self, data: bytes) -> bool:
         if len(self._data) + len(data) > MAX_ANSWER:
             return self._too_large(f"the answer has more than {MAX_ANSWER:,} bytes")
         self._data += data
@@ -296,6 +306,7 @@ class Dialogue:
     def ended(self, error: Exception | None = None) -> None:
         """The stream ended, was closed, or failed with an error. Prepares the next request or the outcome."""
         self._waiting = False
+        self._taken_bytes(self._echo.rest())
         text = self.text
         if error is not None:
             if isinstance(error, RemoteError) and not self._data and self._usage == Usage(requests=1):
@@ -351,9 +362,11 @@ class Dialogue:
         problem.attempts, problem.usage = tuple(self.attempts), self.usage
         self._error = problem
 
-    def _on_other_route(self, plan: RemotePlan) -> bool:
-        """Ask once more by the route after that of a plan."""
+    def _on_other_route(self, plan: RemotePlan, refused: Any = None) -> bool:
+        """Ask once more by the route after that of a plan. `refused`: a schema that is not sent again."""
         other = self._next_plan(plan)
+        while other is not None and refused is not None and _schema_in(other.sent) == refused:
+            other = self._next_plan(other)
         if other is None or not self._may_ask():
             return False
         self.plan = other
@@ -441,15 +454,15 @@ class Dialogue:
         )
         if too_large and self.plan is not None and self.plan.sent:
             self._note(str(error))
-            if self._on_other_route(self.plan):
-                return
             schema = _schema_in(self.plan.sent)
+            if self._on_other_route(self.plan, schema):
+                return
             self._error = LimitExceededError(f"{error}{heaviest(schema)}")
             return
         lost = isinstance(error, ConnectionLostError)
         if lost and self._data and self._check.taken:
             self._note(str(error))
-            if self._resumed():
+            if self._resumed() or self._repeated():
                 return
             self.attempts.pop()
         self._fail(error)
@@ -469,6 +482,8 @@ class Dialogue:
         """Continue from the longest valid beginning."""
         if not (self._settings.resume and self._continues and self._may_ask()):
             return False
+        if self._has_guarantee() and not self._shown:
+            return False  # a new answer under the constraint is better than a continuation without it
         data = bytes(self._data[: self._check.taken])
         if not self._check.failed:
             data += self._check.forced()
@@ -476,7 +491,19 @@ class Dialogue:
         if not prefix or len(prefix) <= self._longest:
             return False
         self._longest = len(prefix)
-        self._begin("resume", self._first_messages(), prefix)
+        words = None if self.plan is None else self.plan.instructions or self.plan._reader.in_words()
+        self._begin("resume", self._first_messages(words), prefix)
+        return True
+
+    def _has_guarantee(self) -> bool:
+        """Return whether the endpoint enforces the constraint of the current request."""
+        return self._enforces and bool(self._request.fragment)
+
+    def _repeated(self) -> bool:
+        """Ask again for an answer that was lost, if nothing of it was shown and the endpoint could have continued it."""
+        if not (self._settings.resume and self._continues and self._may_ask()) or self._shown:
+            return False
+        self._begin("again", self._first_messages(), "")
         return True
 
     def _repaired(self, text: str) -> bool:
@@ -566,6 +593,36 @@ def _latest(before: Usage, new: Usage) -> Usage:
         output=max(before.output, new.output),
         reasoning=max(before.reasoning, new.reasoning),
     )
+
+
+class _Echo:
+    """Leaves out the beginning of an answer that repeats the text which it continues, as llama-server does.
+
+    Args:
+        text: The text that is continued.
+    """
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._held = b""
+
+    def without(self, data: bytes, allows: Callable[[bytes], bool]) -> bytes:
+        """Take bytes. Returns those that are no repetition. `allows`: tells whether bytes may come next."""
+        if not self._text:
+            return data
+        self._held += data
+        size = len(self._text)
+        if len(self._held) < size and self._text.startswith(self._held):
+            return b""
+        is_echo = self._held.startswith(self._text) and not allows(self._text)
+        data = self._held[size:] if is_echo else self._held
+        self._text = self._held = b""
+        return data
+
+    def rest(self) -> bytes:
+        """Return the bytes that are held at the end of the answer."""
+        data, self._held, self._text = self._held, b"", b""
+        return data
 
 
 class _Visible:

@@ -139,6 +139,7 @@ class RemoteModel(GeneratingModel):
             None if constraint is None else self.plan(constraint),
             settings,
             continues=self.capabilities.continues,
+            enforces=self.capabilities.enforces,
             provider=self.capabilities.title or self.capabilities.name,
             size_errors=self.capabilities.size_errors,
             next_plan=lambda before: without_route(

@@ -152,6 +152,10 @@ class AnswerReader:
             raise InvalidTextError("the answer should have a string", text=text)
         return decoded
 
+    def in_words(self) -> str:
+        """Return the constraint in words, for a prompt."""
+        return _in_words(self.constraint, _json_of(self.constraint))
+
     def repaired(self, original: str) -> tuple[str, tuple[str, ...]]:
         """Return a text of JSON after repairs of values that the schema makes unambiguous, and the repairs."""
         schema = _json_of(self.constraint)

@@ -60,6 +60,7 @@ class Answer:
         seed: Seed of the instance of an honest answer.
         headers: More headers, for example `{"location": url}` with status 307.
         raw: The body as bytes, instead of the wire format.
+        echo: Begin with the text that the request continues, as llama-server does.
         endless: Repeat the text until the client closes the stream.
         top_logprobs: For a request with `top_logprobs`: tokens and the natural logarithms of their probabilities.
         prompt_logprobs: For a request with `prompt_logprobs`: the tokens of the prompt, each with its log-probability.
@@ -83,6 +84,7 @@ class Answer:
     seed: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
     raw: bytes | None = None
+    echo: bool = False
     endless: bool = False
     top_logprobs: Sequence[tuple[str, float]] = ()
     prompt_logprobs: Sequence[tuple[str, float]] = ()
@@ -147,9 +149,9 @@ class ProviderRequest:
         if structured.get("choice"):
             return Choice(structured["choice"])
         if pattern := (structured.get("regex") or body.get("regex")):
-            return _rust_pattern(pattern)
+            return Regex(pattern)
         if form.get("type") == "regex":
-            return _rust_pattern(form["value"])
+            return Regex(form["value"])
         for tool in body.get("tools") or ():
             if "input_schema" in tool:
                 return JsonSchema(tool["input_schema"], unknown_keywords="ignore")
@@ -180,10 +182,6 @@ class ProviderRequest:
             last = (self.body.get("messages") or [{}])[-1]
             return _content(last.get("content")) if last.get("prefix") else ""
         return self.messages()[-1][1]
-
-
-def _rust_pattern(pattern: str) -> Regex:
-    return Regex(pattern.replace("\\x{", "\\u{"), dialect="ecma") if "\\x{" in pattern else Regex(pattern)
 
 
 def _content(content: Any) -> str:
@@ -308,6 +306,8 @@ class Provider:
         answer = self._scripted(request)
         if answer.text is None and answer.status == 200:
             answer = replace(answer, text=_honest(request, answer.seed))
+        if answer.echo:
+            answer = replace(answer, text=request.prefill() + (answer.text or ""))
         if answer.delay:
             await asyncio.sleep(answer.delay)
         if answer.raw is not None:
@@ -390,7 +390,7 @@ def _head(answer: Answer, headers: dict[str, str]) -> bytes:
 
 
 def _honest(request: ProviderRequest, seed: int) -> str:
-    """Return a text of the constraint of a request, after the text that it continues."""
+    """Return a text of the constraint of a request. As real endpoints, it ignores a text that the answer continues."""
     try:
         constraint = request.constraint()
         if constraint is None:
@@ -398,8 +398,7 @@ def _honest(request: ProviderRequest, seed: int) -> str:
         found = draw_examples(constraint.grammar(), 1 + seed % 3, seed)[-1]
     except GuidewayError as problem:
         return f"the provider cannot read the constraint: {problem}"
-    prefix = request.prefill()
-    return found[len(prefix) :] if found.startswith(prefix) else found
+    return found
 
 
 def _error(form: str, answer: Answer) -> dict[str, Any]:

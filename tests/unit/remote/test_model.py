@@ -443,28 +443,51 @@ def test_an_answer_that_nothing_can_follow_is_not_cut(kind: str) -> None:
             unknown.generate("a number", int)
 
 
-def test_resume_continues_the_longest_valid_beginning() -> None:
+@pytest.mark.parametrize("echo", [False, True])
+@pytest.mark.parametrize("split", [3, 200])
+def test_resume_continues_the_longest_valid_beginning(echo: bool, split: int) -> None:
     def script(request: ProviderRequest) -> Answer:
         if not request.prefill():
             return Answer('{"title": "Talk", "seats": many')
         assert request.prefill() == '{"title": "Talk", "seats": '
-        return Answer('7, "note": null}')
+        return Answer('7, "note": null}', echo=echo, chunk=split)
 
+    given = gw.remote.capabilities("vllm").override(routes=("prompt",))
     with served(script) as provider:
-        model = model_of("chat", provider.url, dialect="vllm", repair=False)
+        model = model_of("chat", provider.url, dialect=given, repair=False)
         result = model.complete("an event", Event)
         assert result.value == Event(title="Talk", seats=7)
         assert [one.kind for one in result.attempts] == ["first", "resume"]
         assert provider.requests[1].body["continue_final_message"] is True
 
 
-def test_resume_after_a_lost_connection() -> None:
-    answers = [Answer(TEXT, chunk=4, drop_after=5), Answer(TEXT[20:])]
-    with served(answers) as provider:
-        result = model_of("mistral", provider.url).complete("an event", Event)
-        assert result.attempts[-1].kind == "resume"
+def test_a_text_that_may_repeat_itself_is_no_echo() -> None:
+    given = gw.remote.capabilities("vllm").override(routes=("prompt",))
+    with served([Answer("abX"), Answer("ab.")]) as provider:
+        model = model_of("chat", provider.url, dialect=given, repair=False)
+        assert model.generate("letters", gw.Regex(r"(ab)+\.")) == "abab."
+        assert provider.requests[1].prefill() == "ab"
+
+
+def test_an_enforced_answer_is_requested_again_and_a_shown_one_continued() -> None:
+    """An endpoint applies a constraint to the text that it adds, so a continuation is sent without it."""
+    lost = Answer(TEXT, chunk=4, drop_after=5)
+    for kind, dialect in (("chat", "vllm"), ("mistral", "mistral")):
+        with served([lost, Answer()]) as provider:
+            result = model_of(kind, provider.url, dialect=dialect).complete("an event", Event)
+            assert [one.kind for one in result.attempts] == ["first", "again"]
+            assert isinstance(result.value, Event)
+            assert not provider.requests[1].prefill()
+            assert provider.requests[1].constraint() is not None
+    with served([lost, Answer(TEXT[20:], echo=True)]) as provider:
+        stream = model_of("chat", provider.url, dialect="vllm").stream("an event", Event)
+        assert "".join(stream) == TEXT
+        assert [one.kind for one in stream.results.attempts] == ["first", "resume"]
         assert provider.requests[1].prefill() == TEXT[:20]
-        assert result.value.seats == 3
+        assert provider.requests[1].constraint() is None
+        assert "JSON Schema" in provider.requests[1].messages()[0][1]
+    with served([lost, Answer()]) as provider, pytest.raises(ConnectionLostError):
+        model_of("chat", provider.url, dialect="vllm", resume=False).complete("an event", Event)
 
 
 def test_the_formatter_always_gives_a_valid_value() -> None:
