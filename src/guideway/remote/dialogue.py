@@ -704,4 +704,6 @@ def _schema_in(sent: Any) -> Any:
                 if name in ("schema", "response_json_schema", "input_schema", "parameters") and isinstance(value, dict):
                     return value
                 todo.append(value)
+        elif isinstance(one, list):
+            todo += one
     return None
