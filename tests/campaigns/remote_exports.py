@@ -1,8 +1,9 @@
-"""Exports: the parsers of llama.cpp and llguidance judge texts as the constraint does.
+"""Exports: the parsers of llama.cpp, llguidance and xgrammar judge texts as the constraint does.
 
     python -m tests.campaigns.remote_exports --count 1000
 
-Constraints are the schemas of maskbench-dev and random patterns. llama.cpp takes part where llama-cpp-python is installed.
+Constraints are the schemas of maskbench-dev and random patterns. llama.cpp takes part where llama-cpp-python is installed, and
+xgrammar, which vLLM and SGLang use, where it is installed.
 """
 
 from __future__ import annotations
@@ -80,6 +81,28 @@ class LlamaCpp:
         return bool(taken)
 
 
+class Xgrammar:
+    """xgrammar with a vocabulary of single bytes."""
+
+    def __init__(self) -> None:
+        import xgrammar
+
+        self.library = xgrammar
+        words = [*(bytes([byte]) for byte in range(256)), b"</s>"]
+        info = xgrammar.TokenizerInfo(words, xgrammar.VocabType.RAW, vocab_size=257, stop_token_ids=[256])
+        self.compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+
+    def judge(self, constraint: c.Constraint[Any], texts: list[str]) -> list[bool] | None:
+        """Return the verdicts."""
+        grammar = self.library.Grammar.from_ebnf(constraint.to_gbnf(duplicate_keys=True))
+        compiled = self.compiler.compile_grammar(grammar)
+        found = []
+        for text in texts:
+            matcher = self.library.GrammarMatcher(compiled)
+            found.append(all(map(matcher.accept_token, text.encode())) and matcher.accept_token(256))
+        return found
+
+
 def constraints_of(count: int, draw: random.Random) -> Iterator[tuple[str, c.Constraint[Any], list[str]]]:
     """Yield constraints with texts."""
     chosen = cases()
@@ -114,6 +137,10 @@ def main() -> int:
         judges.append(LlamaCpp())
     else:
         print("llama-cpp-python is not installed: llama.cpp does not judge")
+    if importlib.util.find_spec("xgrammar") is not None:
+        judges.append(Xgrammar())
+    else:
+        print("xgrammar is not installed and does not judge")
     found, wrong = Counter[str](), 0
     reasons = Counter[str]()
     ends = time.monotonic() + given.seconds
