@@ -9,6 +9,7 @@ fragments.py        the members of a request that carry a constraint, by route
 capabilities.py     what endpoints enforce, from the dated files in data/
 lowering.py         a JSON Schema in the subset of a provider, with its inverse
 dialogue.py         the requests for one result, and what happens after an answer that does not fit
+answer_text.py      the text of an answer without repetitions, and what of it a stream may show
 streams.py          streams of an SDK in threads and event loops
 scoring.py          `score`, where the endpoint gives log-probabilities
 structural_tags.py  `Tags` as a structural tag of vLLM and SGLang

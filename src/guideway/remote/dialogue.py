@@ -6,7 +6,6 @@ A caller repeats: open a stream for `request()`, pass its events to `take`, whic
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -24,6 +23,7 @@ from guideway.errors import (
     TruncatedError,
 )
 from guideway.remote.adapters import Event, Request
+from guideway.remote.answer_text import SPACE, Echo, VisibleText
 from guideway.remote.check import StreamCheck, automaton_of
 from guideway.remote.first_tokens import most_probable
 from guideway.remote.plan import RemotePlan, heaviest
@@ -185,12 +185,12 @@ class Dialogue:
         if reader is not None and reader.options:
             self._request = replace(self._request, max_tokens=1, temperature=1.0)
         self._first: tuple[tuple[str, Any], ...] = ()
-        self._echo = _Echo(prefill.encode())
+        self._echo = Echo(prefill.encode())
         streamed = None if reader is None else reader.streamed
         self._check = StreamCheck(None if streamed is None else automaton_of(streamed))
         self._data = bytearray()
         shell = reader is not None and reader.shell
-        self._visible = _Visible(shell) if self._streaming else None
+        self._visible = VisibleText(shell) if self._streaming else None
         self._events = 0
         self._thought: list[str] = []
         self._thought_size = 0
@@ -344,7 +344,7 @@ class Dialogue:
     def _is_complete(self) -> bool:
         """Return whether an answer that the endpoint calls cut cannot be continued, so that nothing is missing."""
         allows_space = self.plan is not None and self.plan._reader.allows_space
-        return self._check.must_end(_SPACE.encode() if allows_space else b"")
+        return self._check.must_end(SPACE.encode() if allows_space else b"")
 
     def _choose(self, options: tuple[str, ...]) -> None:
         """Take the most probable option. If the first tokens do not determine it, continue with the next route."""
@@ -593,105 +593,6 @@ def _latest(before: Usage, new: Usage) -> Usage:
         output=max(before.output, new.output),
         reasoning=max(before.reasoning, new.reasoning),
     )
-
-
-class _Echo:
-    """Leaves out the beginning of an answer that repeats the text which it continues, as llama-server does.
-
-    Args:
-        text: The text that is continued.
-    """
-
-    def __init__(self, text: bytes) -> None:
-        self._text = text
-        self._held = b""
-
-    def without(self, data: bytes, allows: Callable[[bytes], bool]) -> bytes:
-        """Take bytes. Returns those that are no repetition. `allows`: tells whether bytes may come next."""
-        if not self._text:
-            return data
-        self._held += data
-        size = len(self._text)
-        if len(self._held) < size and self._text.startswith(self._held):
-            return b""
-        is_echo = self._held.startswith(self._text) and not allows(self._text)
-        data = self._held[size:] if is_echo else self._held
-        self._text = self._held = b""
-        return data
-
-    def rest(self) -> bytes:
-        """Return the bytes that are held at the end of the answer."""
-        data, self._held, self._text = self._held, b"", b""
-        return data
-
-
-class _Visible:
-    """The valid text of an answer that a stream may show, piece by piece.
-
-    Args:
-        shell: Whether white space or a code fence around the text is left out.
-    """
-
-    def __init__(self, shell: bool) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("ignore")
-        self._part: Literal["head", "text", "end"] = "head" if shell else "text"
-        self._shell = shell
-        self._fenced = False
-        self._held: list[str] = []
-        self._new: list[str] = []
-
-    def feed(self, data: bytes, skipped: int = 0) -> None:
-        """Take valid bytes. `skipped`: characters that are shown already."""
-        text = self._decoder.decode(data)
-        if self._part == "head":
-            text = self._after_head(text)
-        if self._part == "text" and text:
-            shown = self._before_end(text)
-            if shown[skipped:]:
-                self._new.append(shown[skipped:])
-
-    def taken(self) -> str:
-        """Return the new text."""
-        text = "".join(self._new)
-        self._new.clear()
-        return text
-
-    def _after_head(self, text: str) -> str:
-        """Return the text after white space and the first line of a code fence."""
-        if not self._held:
-            text = text.lstrip(_SPACE)
-        if not text:
-            return ""
-        self._held.append(text)
-        if self._held[0][0] == "`":
-            if "\n" not in text:
-                return ""
-            self._fenced = True
-        text = "".join(self._held)
-        self._held.clear()
-        self._part = "text"
-        return text.partition("\n")[2] if self._fenced else text
-
-    def _before_end(self, text: str) -> str:
-        """Return the text before characters that may belong to the shell."""
-        if not self._shell:
-            return text
-        self._held.append(text)
-        if not text.strip(_SPACE):
-            return ""
-        text = "".join(self._held)
-        self._held.clear()
-        if self._fenced and "\n```" in text:
-            self._part = "end"
-            return text.partition("\n```")[0].rstrip(_SPACE)
-        bare = text.rstrip("`") if self._fenced else text
-        kept = bare.rstrip(_SPACE) if bare == text or bare.endswith("\n") else text
-        if len(kept) < len(text):
-            self._held.append(text[len(kept) :])
-        return kept
-
-
-_SPACE = " \t\r\n"
 
 
 def _schema_in(sent: Any) -> Any:
