@@ -156,7 +156,7 @@ class _RulesWriter:
                 return self._times(part, least, most)
 
     def _times(self, part: Term, least: int, most: int | None) -> str:
-        one = self._term(part, 2)
+        one = f"({self._term(part, 0)})" if isinstance(part, Times) else self._term(part, 2)
         if max(least, most or 0) <= _MAX_TIMES:
             return one + _counts(least, most)
         # Blocks of _MAX_TIMES: the numbers of blocks and of single repetitions add up to every count in the range.
