@@ -566,9 +566,11 @@ def _anthropic(answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Ev
         events.append((False, event("content_block_stop", index=0)))
         at = 1
     as_tool = tool == "tool" and answer.finish != "refusal"
-    block = {"type": "tool_use", "id": "t1", "name": "answer", "input": {}} if as_tool else {"type": "text", "text": ""}
+    content: dict[str, Any] = {"type": "text", "text": ""}
+    if as_tool:
+        content = {"type": "tool_use", "id": "t1", "name": "answer", "input": {}}
     kind, member = ("input_json_delta", "partial_json") if as_tool else ("text_delta", "text")
-    events.append((False, event("content_block_start", index=at, content_block=block)))
+    events.append((False, event("content_block_start", index=at, content_block=content)))
     for piece in pieces:
         events.append((True, event("content_block_delta", index=at, delta={"type": kind, member: piece})))
     final: Events = []

@@ -103,7 +103,7 @@ def chat_events(chunk: Any) -> Iterator[Event]:
 
 def first_tokens(content: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
     """Return the most probable tokens at the first position of a list of log-probabilities."""
-    found = {}
+    found: dict[str, Any] = {}
     for one in (*items(get(content[0], "top_logprobs")), content[0]):
         if isinstance(token := get(one, "token"), str):
             found.setdefault(token, get(one, "logprob"))
