@@ -127,6 +127,32 @@ def test_lark_has_the_same_texts(one: Constraint[Any]) -> None:
         assert accepts(automaton, text) == taken, text
 
 
+@pytest.mark.parametrize("one", REGULAR + RECURSIVE, ids=lambda one: repr(one)[:50])
+def test_xgrammar_reads_the_same_texts(one: Constraint[Any]) -> None:
+    xgrammar = pytest.importorskip("xgrammar", reason="the library of vLLM and SGLang judges")
+    words = [*(bytes([byte]) for byte in range(256)), b"</s>"]
+    info = xgrammar.TokenizerInfo(words, xgrammar.VocabType.RAW, vocab_size=257, stop_token_ids=[256])
+    compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+    notations = [xgrammar.Grammar.from_ebnf(one.to_gbnf(duplicate_keys=True))]
+    if one in REGULAR:
+        notations += [xgrammar.Grammar.from_regex(one.to_regex(dialect)) for dialect in ("rust", "python")]
+    automaton = byte_automaton(one.grammar())
+    for notation in notations:
+        compiled = compiler.compile_grammar(notation)
+        for text in texts(one, 60):
+            matcher = xgrammar.GrammarMatcher(compiled)
+            fits = all(map(matcher.accept_token, text.encode())) and matcher.accept_token(256)
+            assert accepts(automaton, text) == fits, text
+
+
+def test_escapes_have_a_fixed_length_and_repetitions_one_quantifier() -> None:
+    """xgrammar reads any number of hexadecimal digits after \\x, and no quantifier after another one."""
+    assert c.Choice(['"a', "\nb"]).to_gbnf() == 'root ::= "\\u0022a" | "\\u000Ab"\n'
+    assert c.Regex("\n1").to_regex("rust") == c.Regex("\n1").to_regex("python") == "\\u000A1"
+    repeated = c.Gbnf('root ::= ("a"+)? "b"').to_gbnf()
+    assert not re.search(r"[+*?}][+*?{]", repeated), repeated
+
+
 def test_what_cannot_be_exported_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="open key") as found:
         c.JsonSchema({"properties": {"a": {"type": "object", "additionalProperties": True}}}).to_gbnf()
