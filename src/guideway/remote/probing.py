@@ -3,8 +3,8 @@
 The route `json_schema` is measured in detail, other routes of the endpoint's capabilities with one request each.
 
 Each request asks for a text that the constraint forbids. An answer that fits the constraint all the same was enforced; one
-that does not was not. One request without a constraint shows whether the model does write the forbidden text, so that the
-verdict means something.
+that does not was not. A request without the constraint, or without the keyword, shows whether the model writes a fitting text by
+itself, so that the verdict means something.
 """
 
 from __future__ import annotations
@@ -257,6 +257,10 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
             constraint = JsonSchema(schema, profile="exact")
             loose = JsonSchema(_without_keywords(schema), profile="exact") if name in _LOOSE else None
             found.append(_judged(route, name, partial(ask, prompt, form(schema)), constraint, loose))
+            if loose is not None and found[-1].verdict == "enforced":
+                control = _judged(route, name, partial(ask, prompt, form(_without_keywords(schema))), constraint, None)
+                if control.verdict == "enforced":
+                    found[-1] = Verdict(route, name, "unclear", "the model writes this without the keyword")
             if name == "structure" and _fits(constraint, plain):
                 found[-1] = Verdict(route, name, "unclear", "the model writes this without a constraint")
             if name == "structure" and found[-1].verdict in ("refused", "ignored", "error"):

@@ -768,6 +768,17 @@ def test_the_probe_is_right_about_each_mode(kind: str) -> None:
             assert found.enforced("json_schema") == (expected == "enforced"), (name, found)
 
 
+def test_the_probe_takes_no_luck_for_enforcement() -> None:
+    def script(request: ProviderRequest) -> Answer:
+        """Enforce types only. The model writes small numbers, whatever the prompt says."""
+        return Answer('{"n": 3}') if '"n"' in request.messages()[-1][1] else Answer()
+
+    with served(script) as provider:
+        verdicts = {one.case: one.verdict for one in probe(model_of("chat", provider.url)).verdicts}
+        assert verdicts["maximum"] == "unclear"
+        assert verdicts["enum"] == "enforced"
+
+
 def test_the_probe_judges_each_route() -> None:
     def script(request: ProviderRequest) -> Answer:
         is_regex = "regex" in request.body.get("structured_outputs", {})
