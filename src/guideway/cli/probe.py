@@ -24,7 +24,7 @@ def probe(
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
     save: Annotated[Path | None, typer.Option(help="Write the result to this file, for plans.")] = None,
 ) -> None:
-    """Measure with some ten tiny requests what an endpoint enforces. The key comes from the environment.
+    """Measure with ten to twenty-five tiny requests what an endpoint enforces. The key comes from the environment.
 
     The status is 1 if a route that the endpoint is expected to enforce is not enforced.
     """

@@ -1,4 +1,4 @@
-"""`probe`: measures what an endpoint enforces, with some ten to twenty tiny requests.
+"""`probe`: measures what an endpoint enforces, with ten to twenty-five tiny requests.
 
 The route `json_schema` is measured in detail, other routes of the endpoint's capabilities with one request each.
 
