@@ -21,24 +21,26 @@ class Echo:
 
     def __init__(self, text: bytes) -> None:
         self._text = text
-        self._held = b""
+        self._seen = 0  # bytes of the answer, all equal to the beginning of the text
 
     def without(self, data: bytes, allows: Callable[[bytes], bool]) -> bytes:
         """Take bytes. Returns those that are no repetition. `allows`: tells whether bytes may come next."""
         if not self._text:
             return data
-        self._held += data
-        size = len(self._text)
-        if len(self._held) < size and self._text.startswith(self._held):
-            return b""
-        is_echo = self._held.startswith(self._text) and not allows(self._text)
-        data = self._held[size:] if is_echo else self._held
-        self._text = self._held = b""
-        return data
+        text, seen = self._text, self._seen
+        left = len(text) - seen
+        if text[seen : seen + len(data)] == data[:left]:
+            self._seen += len(data)
+            if len(data) < left:
+                return b""
+            self._text = b""
+            return text + data[left:] if allows(text) else data[left:]
+        self._text = b""
+        return text[:seen] + data
 
     def rest(self) -> bytes:
         """Return the bytes that are held at the end of the answer."""
-        data, self._held, self._text = self._held, b"", b""
+        data, self._text = self._text[: self._seen], b""
         return data
 
 

@@ -39,6 +39,7 @@ from guideway.errors import (
 )
 from guideway.remote import Prices, RateLimit, RemoteModel, Usage, probe, remote
 from guideway.remote.adapters import Event as Event_, Request
+from guideway.remote.answer_text import Echo
 from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.remote.first_tokens import most_probable
 from guideway.testing import Answer, Provider, ProviderRequest
@@ -459,6 +460,25 @@ def test_resume_continues_the_longest_valid_beginning(echo: bool, split: int) ->
         assert result.value == Event(title="Talk", seats=7)
         assert [one.kind for one in result.attempts] == ["first", "resume"]
         assert provider.requests[1].body["continue_final_message"] is True
+
+
+def test_repetitions_are_left_out_in_linear_time() -> None:
+    for text, parts, expected in (
+        (b"", [b"a", b"b"], b"ab"),
+        (b"abc", [b"abc", b"d"], b"d"),
+        (b"abc", [b"a", b"b", b"cd"], b"d"),
+        (b"abc", [b"ab", b"x"], b"abx"),
+        (b"abc", [b"x"], b"x"),
+        (b"abc", [b"ab"], b"ab"),
+        (b"aa", [b"a", b"aa"], b"aaa"),
+    ):
+        echo = Echo(text)
+        found = b"".join(echo.without(part, lambda data: data == b"aa") for part in parts)
+        assert found + echo.rest() == expected, (text, parts)
+    echo, started = Echo(b"x" * 4_000_000), time.process_time()
+    for _ in range(40_000):
+        assert echo.without(b"x", lambda _: False) == b""
+    assert time.process_time() - started < 2  # copying what came before for each part would take minutes
 
 
 def test_a_text_that_may_repeat_itself_is_no_echo() -> None:
