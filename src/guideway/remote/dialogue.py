@@ -44,6 +44,9 @@ MAX_ANSWER = 16 * 1024 * 1024
 MAX_EVENTS = 100_000
 """Maximum number of parts of an answer, besides 50 for each token of `max_tokens`."""
 
+MAX_CONTINUED = 1 << 20
+"""Maximum number of characters of a text that an endpoint is asked to continue."""
+
 MAX_QUOTED = 4000
 """Maximum number of characters of a valid beginning that is sent again."""
 
@@ -488,7 +491,7 @@ class Dialogue:
         if not self._check.failed:
             data += self._check.forced()
         prefix = data.decode("utf-8", "ignore")
-        if not prefix or len(prefix) <= self._longest:
+        if not self._longest < len(prefix) <= MAX_CONTINUED or not prefix:
             return False
         self._longest = len(prefix)
         words = None if self.plan is None else self.plan.instructions or self.plan._reader.in_words()
