@@ -45,7 +45,7 @@ MAX_EVENTS = 100_000
 """Maximum number of parts of an answer, besides 50 for each token of `max_tokens`."""
 
 MAX_CONTINUED = 1 << 20
-"""Maximum number of characters of a text that an endpoint is asked to continue."""
+"""Maximum number of characters of a beginning that is sent to be continued."""
 
 MAX_QUOTED = 4000
 """Maximum number of characters of a valid beginning that is sent again."""
