@@ -38,11 +38,11 @@ test-vllm: .venv-vllm/.done        ## vLLM on a CPU in a separate venv: 2 to 7 m
 test-wheels: .wheels/.done .venv/.loops ## API of the latest vLLM, SGLang and ExLlama, without a GPU; downloads 380 MB, takes 1 to 2 minutes
 	$(BIN)/python -m pytest tests/wheels
 batch-kills: .venv/.test           ## 10,000 requests in a batch that is killed five times and stopped by a full disk; 5 to 20 minutes
-	$(BIN)/python -m tests.campaigns.batch_kills
-test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft and Spark (installs them; Spark needs Java 17)
+	$(BIN)/python -m tests.campaigns.batch_kills $(KILLS)
+test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft and Spark (installs them; Spark needs Java 17); KILLS, BENCH: arguments
 	$(BIN)/python -m pytest tests/unit/batch
-	$(BIN)/python -m tests.campaigns.batch_kills
-	$(BIN)/python benchmarks/bench_cluster.py
+	$(BIN)/python -m tests.campaigns.batch_kills $(KILLS)
+	$(BIN)/python benchmarks/bench_cluster.py $(BENCH)
 test-browser: .venv/.browser       ## the playground in headless Chromium (installs Selenium; needs chromium and chromedriver)
 	$(BIN)/python -m pytest tests/browser
 site-look: site .venv/.browser     ## every page of the site in Chromium: contrast, headings and labels (axe), layout, without JavaScript
