@@ -97,8 +97,6 @@ def prepare(
         request = replace(request, options={**request.options, "max_tokens": 1})
     made = job_of(model, request, options, return_exceptions=False)
     found.family = made.family
-    if request.details.get("echo"):
-        found.echo = echo_of(model, made.job, request.options.get("logprobs"))
     return made.job
 
 
@@ -177,9 +175,12 @@ class GenerationEndpoint:
                         state.uses(model)
                     shown = name or state.models.cards()[0].name
                     making = background.run(self._prepare, found, model, shown, self._url, body, state.settings)
-                    job = await unless_left(receive, making)
+                    job = await unless_left(receive, making, cancels=False)
                     state.metrics.observe("request_prepare_seconds", time.perf_counter() - begun, model=shown)
                     admission.reserve(tokens_of(job))
+                    if isinstance(job, Job) and found.request is not None and found.request.details.get("echo"):
+                        reading = background.run(echo_of, model, job, found.request.options.get("logprobs"))
+                        found.echo = await unless_left(receive, reading, cancels=False)
                     await self._generate(model, found, job, key, scope, receive, sending)
         except ClientLeft:
             state.metrics.count("requests_cancelled_total")

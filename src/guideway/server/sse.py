@@ -25,8 +25,13 @@ class ClientLeft(Exception):  # it is no error: the server stops the work
     """The client closed the connection before the response was complete."""
 
 
-async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of a coroutine. The coroutine is cancelled if the client leaves.
+async def unless_left(receive: Receive, work: Coroutine[Any, Any, T], *, cancels: bool = True) -> T:
+    """Return the result of a coroutine.
+
+    Args:
+        receive: The messages of the client.
+        work: The coroutine.
+        cancels: Cancel the coroutine if the client leaves. False: wait for it, because a thread cannot be cancelled.
 
     Raises:
         ClientLeft: The client left.
@@ -36,6 +41,9 @@ async def unless_left(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
+        if not cancels:
+            await asyncio.wait({task})
+            task.exception()  # nobody needs it
         raise ClientLeft
     finally:
         for one in (task, gone):

@@ -13,8 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
+from guideway.batch.bodies import read_body
 from guideway.generation import Model
-from guideway.server import ServerSettings, create_app, read_keys, serve
+from guideway.server import ServerSettings, create_app, generating, read_keys, serve
+from guideway.server.echo import echo_of
 from guideway.server.serving import is_loopback
 from tests.helpers.serving import LiveServer, live_server
 
@@ -152,6 +154,47 @@ def test_rows_of_a_client_that_leaves_are_freed(server: LiveServer, stream: bool
         wait_until(lambda: sequences(server) > 0)
     wait_until(lambda: in_flight(server) == 0 and sequences(server) == 0, 10)
     assert post(server.url, SAY).status_code == 200
+
+
+def test_a_request_is_admitted_until_its_preparation_ends(server: LiveServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, may_end = threading.Event(), threading.Event()
+
+    def slow(*args: Any) -> Any:
+        reads.set()
+        assert may_end.wait(60)
+        return read_body(*args)
+
+    monkeypatch.setattr(generating, "read_body", slow)
+    body = json.dumps(LONG).encode()
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    host, port = server.url.removeprefix("http://").split(":")
+    try:
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(head.encode() + body)
+            assert reads.wait(60)
+        time.sleep(0.1)  # the server notices that the client left
+        assert in_flight(server) == 1
+    finally:
+        may_end.set()
+    wait_until(lambda: in_flight(server) == 0)
+    assert sequences(server) == 0
+
+
+def test_echo_is_read_after_tokens_are_reserved(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: list[Any] = []
+
+    def recorded(model: Model, job: Any, count: Any) -> Any:
+        counts.append(count)
+        return echo_of(model, job, count)
+
+    monkeypatch.setattr(generating, "echo_of", recorded)
+    with live_server({"tiny": tiny}, max_tokens_in_flight=50) as live:
+        body = {"model": "tiny", "prompt": "a b c", "echo": True, "logprobs": 1, "max_tokens": 4}
+        url = f"{live.url}/v1/completions"
+        assert httpx.post(url, json={**body, "max_tokens": 60}, timeout=60).status_code == 429
+        assert counts == []
+        assert httpx.post(url, json=body, timeout=60).json()["choices"][0]["text"].startswith("a b c")
+        assert counts == [1]
 
 
 def test_a_client_that_takes_no_data_is_disconnected(tiny: Model) -> None:
