@@ -78,8 +78,8 @@ def cpu_of(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def post(port: int, path: str, body: Any, measured: Measured, begun: float) -> int:
-    """Send a request on a new connection, and read the whole answer. Returns the status."""
+async def post(port: int, path: str, body: Any, measured: Measured, begun: float) -> bytes:
+    """Send a request on a new connection. Returns the body of the answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     data = json.dumps(body).encode()
     head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -102,11 +102,11 @@ async def post(port: int, path: str, body: Any, measured: Measured, begun: float
         writer.close()
     if status != 200:
         measured.errors += 1
-        return status
+        return text
     measured.requests += 1
     at = text.rfind(b'"completion_tokens":')
     measured.tokens += int(text[at + 20 :].split(b",")[0])
-    return status
+    return text
 
 
 async def load(port: int, pid: int, clients: int, requests: int, **fields: Any) -> Measured:
@@ -167,32 +167,6 @@ def in_process(clients: int, requests: int, most: int) -> float:
     return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-async def disconnects(port: int, pid: int, requests: int) -> Measured:
-    """Send requests, of which most are left at a random time. Returns the answers that were complete."""
-    measured, draw = Measured(), random.Random(5)
-    gate = asyncio.Semaphore(64)
-
-    async def one(number: int) -> None:
-        body: dict[str, Any] = {
-            "model": "tiny",
-            "messages": [{"role": "user", "content": f"Ada {number}"}],
-            "max_tokens": 80,
-        }
-        body |= {"response_format": FORM} if number % 2 else {}
-        body |= {"stream": True, "stream_options": {"include_usage": True}} if number % 3 else {}
-        async with gate:
-            task = asyncio.ensure_future(post(port, "/v1/chat/completions", body, measured, time.perf_counter()))
-            await asyncio.wait({task}, timeout=draw.choice([0.0005, 0.003, 0.01, 0.03, 0.1, 60]))
-            if not task.done():
-                task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-
-    begun, cpu = time.perf_counter(), cpu_of(pid)
-    await asyncio.gather(*map(one, range(requests)))
-    measured.seconds, measured.server_cpu = time.perf_counter() - begun, cpu_of(pid) - cpu
-    return measured
-
-
 def gauge(port: int, name: str) -> float:
     """Return a metric of the server."""
     import urllib.request
@@ -211,7 +185,6 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--requests", type=int, default=512)
     parser.add_argument("--max-tokens", type=int, default=64)
-    parser.add_argument("--disconnects", type=int, default=10_000)
     given = parser.parse_args()
     failed = []
 
@@ -249,16 +222,7 @@ def main() -> None:
         step = sorted(quiet.gaps)[len(quiet.gaps) // 2]
         print(f"        at {rate:.1f} requests/s: {quiet}; median step {1e3 * step:.1f} ms")
         bar("first token p99 at half of saturation, in seconds", quiet.p99(), 3 * step + 0.010)
-        before = memory_of(pid)
-        left = asyncio.run(disconnects(port, pid, given.disconnects))
-        until = time.monotonic() + 30
-        while gauge(port, "num_requests_running") and time.monotonic() < until:
-            time.sleep(0.1)
-        print(f"        {given.disconnects} requests with disconnects: {left}")
-        bar("requests in flight after the disconnects", gauge(port, "num_requests_running"), 0)
-        bar("sequences in the model after the disconnects", gauge(port, "num_sequences"), 0)
-        bar("growth of the memory over the disconnects, in MiB", memory_of(pid) - before, 64)
-        bar("errors", left.errors + plain.errors + streamed.errors + quiet.errors, 0)
+        bar("errors", plain.errors + streamed.errors + quiet.errors, 0)
     sys.exit(bool(failed))
 
 

@@ -9,13 +9,13 @@ import pydantic
 from openai import types as openai_types
 from openai.types import chat, responses
 
-__all__ = ["check_body", "check_event", "events_of"]
+__all__ = ["check_body", "check_event", "check_item", "events_of"]
 
 EXTENSIONS = {
     ("Model", "state"), ("Model", "source"), ("Model", "max_model_len"),
     ("ChatCompletionMessage", "reasoning_content"), ("ChoiceDelta", "reasoning_content"),
     ("Response", "store"),  # the answers of OpenAI have it
-    ("ChatCompletion", "guideway"), ("Completion", "guideway"), ("Response", "guideway"),
+    ("ChatCompletion", "guideway"), ("ChatCompletionChunk", "guideway"), ("Completion", "guideway"), ("Response", "guideway"),
 }  # fmt: skip
 """Properties that the documentation of the server names."""
 
@@ -52,6 +52,11 @@ def _without_custom_calls(choice: Any) -> Any:
 def check_event(value: Any) -> None:
     """Raise `AssertionError` if an event of the Responses API is not exactly of the type that it names."""
     _check(value, responses.ResponseStreamEvent, value["type"])
+
+
+def check_item(value: Any) -> None:
+    """Raise `AssertionError` if an item of the Responses API is not exactly of the type that it names."""
+    _check(value, responses.ResponseOutputItem, value["type"])
 
 
 def events_of(text: str) -> Iterator[Any]:

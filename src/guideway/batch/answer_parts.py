@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -11,17 +12,20 @@ from typing import Any
 from guideway.batch.requests import BatchRequest
 from guideway.constraints.tools import Reply, ToolCall
 from guideway.generation import Generation
+from guideway.generation.protocol import AnyModel
 from guideway.sampling import TokenLogprobs
 from guideway.sessions import ModelBase
 
 __all__ = [
     "call_id",
     "call_object",
+    "chat_usage",
     "identifier",
     "logprob_lists",
     "logprob_object",
     "reply_text",
     "token_counts",
+    "usage_details",
     "usage_object",
 ]
 
@@ -86,6 +90,39 @@ def usage_object(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, s
     prompt = sum(token_counts(one)[0] for group in found for one in (group if remote else group[:1]))
     completion = sum(token_counts(one)[1] for group in found for one in group)
     return {names[0]: prompt, names[1]: completion, "total_tokens": prompt + completion}
+
+
+def usage_details(
+    model: AnyModel, found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]
+) -> dict[str, dict[str, int]]:
+    """Return the details of a usage: cached tokens of prompts, and tokens of reasoning. `names`: as in `usage_object`."""
+    cached = sum(_details(model, group[0])[0] for group in found)
+    reasoning = sum(_details(model, one)[1] for group in found for one in group)
+    return {
+        f"{names[0]}_details": {"cached_tokens": cached},
+        f"{names[1]}_details": {"reasoning_tokens": reasoning},
+    }
+
+
+def _details(model: AnyModel, one: Generation[Any]) -> tuple[int, int]:
+    """Return the numbers of cached tokens of the prompt, and of tokens up to the end of the reasoning."""
+    usage = getattr(one, "usage", None)  # of a remote model
+    if usage is not None:
+        return usage.cached, usage.reasoning
+    if not isinstance(one.value, Reply) or not one.value.reasoning or not isinstance(model, ModelBase):
+        return one.cached_tokens, 0
+    parts = [model.vocabulary.bytes_of([token_id], special=True) for token_id in one.tokens]
+    reasoning = one.value.reasoning.encode("utf-8", "replace")
+    end = b"".join(parts).find(reasoning) + len(reasoning)
+    starts = itertools.accumulate(map(len, parts), initial=0)
+    return one.cached_tokens, sum(start < end for start in itertools.islice(starts, len(parts)))
+
+
+def chat_usage(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
+    """Return the usage of a completion. Answers of a server have details; those of a batch are equal in each run."""
+    names = ("prompt_tokens", "completion_tokens")
+    usage: dict[str, Any] = usage_object(found, names)
+    return {**usage, **usage_details(model, found, names)} if "report" in request.details else usage
 
 
 def token_counts(one: Generation[Any]) -> tuple[int, int]:

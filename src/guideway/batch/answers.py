@@ -12,12 +12,12 @@ from pydantic_core import to_jsonable_python
 from guideway.batch.answer_parts import (
     call_id,
     call_object,
+    chat_usage,
     identifier,
     logprob_lists,
     logprob_object,
     reply_text,
     token_counts,
-    usage_object,
 )
 from guideway.batch.requests import BatchRequest
 from guideway.batch.response_objects import response_body
@@ -204,7 +204,7 @@ def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Gener
         "created": int(time.time()),
         "model": request.details.get("model", model.name),
         "choices": choices,
-        "usage": usage_object(found, ("prompt_tokens", "completion_tokens")),
+        "usage": chat_usage(model, request, found),
     }
 
 
@@ -244,7 +244,7 @@ def _completion(model: AnyModel, request: BatchRequest, found: Sequence[Sequence
         "created": int(time.time()),
         "model": request.details.get("model", model.name),
         "choices": choices,
-        "usage": usage_object(found, ("prompt_tokens", "completion_tokens")),
+        "usage": chat_usage(model, request, found),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from guideway.batch.requests import unknown_field
 from guideway.errors import InvalidRequestError
 from guideway.jsontext.decoder import loads
 
-__all__ = ["messages_of", "messages_of_items"]
+__all__ = ["compaction_item", "messages_of", "messages_of_items"]
 
 _ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _FIELDS = ("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content")
@@ -94,6 +95,25 @@ def _called(call_id: Any, name: str, arguments: Any) -> dict[str, Any]:
 
 # -- items of the Responses API
 
+_PHASES = ("commentary", "final_answer")
+_SUMMARY = "Summary of the conversation so far:\n"
+
+
+def compaction_item(name: str, text: str) -> dict[str, Any]:
+    """Return the item of a conversation that was replaced by a summary. The text is encoded, not encrypted."""
+    data = base64.urlsafe_b64encode(text.encode("utf-8", "replace"))
+    return {"type": "compaction", "id": name, "encrypted_content": data.decode()}
+
+
+def _compacted(item: Mapping[str, Any], place: str) -> str:
+    """Return the summary of an item that `compaction_item` made."""
+    place = f"{place}.encrypted_content"
+    given = string_field(item.get("encrypted_content"), place)
+    try:
+        return base64.b64decode(given.encode(), altchars=b"-_", validate=True).decode()
+    except ValueError:
+        raise InvalidRequestError("the content was not made by 'POST /v1/responses/compact' here", place) from None
+
 
 def messages_of_items(given: list[Any], param: str) -> list[dict[str, Any]]:
     """Return the messages of items. Consecutive calls and reasoning belong to one message of the assistant.
@@ -107,6 +127,8 @@ def messages_of_items(given: list[Any], param: str) -> list[dict[str, Any]]:
         item = object_field(one, place)
         kind = item.get("type", "message")
         if kind == "message":
+            if item.get("phase") not in (None, *_PHASES):
+                raise invalid_field(f"{place}.phase", f"one of {', '.join(_PHASES)}", item["phase"])
             plain: dict[str, Any] = {name: item[name] for name in ("role", "content") if name in item}
             _add(made, _message(plain, place))
         elif kind in ("function_call", "custom_tool_call"):
@@ -121,6 +143,8 @@ def messages_of_items(given: list[Any], param: str) -> list[dict[str, Any]]:
             call_id = string_field(item.get("call_id"), f"{place}.call_id")
             content = _content(item.get("output"), f"{place}.output")
             made.append({"role": "tool", "tool_call_id": call_id, "content": content})
+        elif kind == "compaction":
+            made.append({"role": "assistant", "content": _SUMMARY + _compacted(item, place)})
         elif kind == "reasoning":
             _add(made, {"role": "assistant", "content": "", "reasoning_content": _reasoning(item, place)})
         else:

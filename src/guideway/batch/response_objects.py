@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from guideway.batch.answer_parts import call_id, identifier, logprob_object, reply_text
+from guideway.batch.answer_parts import call_id, identifier, logprob_object, reply_text, usage_details, usage_object
 from guideway.batch.requests import BatchRequest
 from guideway.constraints.tools import Reply
 from guideway.generation import Generation
@@ -151,15 +151,13 @@ def _shown_tool(tool: dict[str, Any]) -> dict[str, Any]:
 
 def response_body(model: AnyModel, request: BatchRequest, one: Generation[Any]) -> dict[str, Any]:
     """Return the response of a generation."""
-    counts = getattr(one, "usage", None)  # of a remote model
-    prompt, made = (one.prompt_tokens, len(one.tokens)) if counts is None else (counts.input, counts.output)
-    usage = {
-        "input_tokens": prompt,
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens": made,
-        "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": prompt + made,
-    }
+    names = ("input_tokens", "output_tokens")
+    usage: dict[str, Any] = usage_object([[one]], names)
+    details = usage_details(model, [[one]], names)
+    if "report" not in request.details:  # the answers of a batch are equal in each run
+        details["input_tokens_details"]["cached_tokens"] = 0
+    details["input_tokens_details"]["cache_write_tokens"] = 0
+    usage |= details
     return response_object(
         request,
         request.details.get("model", model.name),

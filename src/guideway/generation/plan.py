@@ -282,6 +282,7 @@ class Plan:
             self.source_text,
             ends,
             self._distributions(row, tokens, text, ends) if self.settings.distributions and error is None else {},
+            cached_tokens=min(session.counts.cached, prompt_tokens),
         )
         if truncation is not None and self._refuses(row, truncation):
             raise TruncatedError(_truncated(truncation, self.settings.limits.max_tokens, session, row.begun), found)

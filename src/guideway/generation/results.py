@@ -164,6 +164,7 @@ class Generation(Generic[T_co]):
         token_ends: For each token, the number of bytes up to its end, `state.healed` included, if `logprobs` was given.
         distributions: See `Field.distribution`; by JSON Pointer.
         invalid: The error of the validator that rejected the value, with `on_invalid="return"`.
+        cached_tokens: How many tokens of the prompt the model did not run, because the prefix cache had them.
     """
 
     value: T_co
@@ -184,6 +185,7 @@ class Generation(Generic[T_co]):
     token_ends: tuple[int, ...] = ()
     distributions: Mapping[str, tuple[OptionProbability, ...]] = field(default_factory=dict)
     invalid: InvalidTextError | None = field(default=None, compare=False)
+    cached_tokens: int = field(default=0, compare=False)
 
     def __repr__(self) -> str:
         name, shown = ("text", repr(self.text)) if self.value is None else ("value", repr(self.value))

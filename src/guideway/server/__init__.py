@@ -8,6 +8,7 @@ pooled.py      the models of a pool, and the endpoints that show and unload them
 state.py       what the endpoints share: admission, keys, metrics
 generating.py  the endpoints that generate
 responses.py   the endpoints of the Responses API, and stored responses
+compaction.py  conversations as a summary
 response_events.py the events of streams of the Responses API
 files.py       `/v1/files`
 batches.py     `/v1/batches`

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import guideway
 from guideway.server import batches, files, inspection, responses, session_routes
+from guideway.server.compaction import CompactionEndpoint
 from guideway.server.errors import HttpError, error_response
 from guideway.server.explaining import explain
 from guideway.server.generating import GenerationEndpoint
@@ -126,6 +127,7 @@ def _response_routes(state: ServerState) -> list[Route]:
     route, one = _stored(state, store), "/v1/responses/{name}"
     return [
         Route("/v1/responses", responses.ResponsesEndpoint(state, store), methods=["POST"]),
+        Route("/v1/responses/compact", CompactionEndpoint(state, store), methods=["POST"]),
         route("/v1/responses/input_tokens", responses.count_input, "POST"),
         route(one, responses.retrieve, "GET"),
         route(one, responses.delete, "DELETE"),

@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from guideway.batch.answer_parts import identifier, logprob_lists, logprob_object, usage_object
+from guideway.batch.answer_parts import chat_usage, identifier, logprob_lists, logprob_object
 from guideway.batch.answers import chat_message
 from guideway.batch.requests import BatchRequest
 from guideway.constraints.tools import Family
 from guideway.generation import Generation, Model
 from guideway.sampling import TokenLogprobs
+from guideway.server.echo import report_of
 from guideway.server.reply_stream import ReplyPart, ReplyStream
 from guideway.server.running import Part
 
@@ -66,16 +67,14 @@ class _Chunks:
 
     def closing(self, found: Sequence[Sequence[Generation[Any]]]) -> bytes:
         """Return the last events."""
-        if not self._usage:
-            return DONE
-        usage = usage_object(found, ("prompt_tokens", "completion_tokens"))
-        if self.request.options.get("max_tokens") == 0:
-            usage = {
-                "prompt_tokens": usage["prompt_tokens"],
-                "completion_tokens": 0,
-                "total_tokens": usage["prompt_tokens"],
-            }
-        return event({**self._head, "choices": [], "usage": usage}) + DONE
+        last: dict[str, Any] = {**self._head, "choices": []}
+        if self._usage:
+            last["usage"] = chat_usage(self.model, self.request, found)
+            if self.request.options.get("max_tokens") == 0:
+                last["usage"] |= {"completion_tokens": 0, "total_tokens": last["usage"]["prompt_tokens"]}
+        if self.request.details.get("report"):
+            last["guideway"] = report_of(self.request, found)
+        return DONE if len(last) == len(self._head) + 1 else event(last) + DONE
 
 
 class ChatChunks(_Chunks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -152,6 +152,12 @@ class GenerationEndpoint:
             one: The first generation, if it is complete.
         """
 
+    def answer(
+        self, model: Model | RemoteModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]
+    ) -> dict[str, Any]:
+        """Return the body of an answer that is not a stream."""
+        return answer_body(model, request, found)
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         state, begun, found = self._state, time.perf_counter(), Prepared()
@@ -224,7 +230,7 @@ class GenerationEndpoint:
             if _is_incomplete(job):
                 raise HttpError(409, "the response was cancelled", code="cancelled")
             self._observe(request, results, running)
-            answer = answer_body(model, request, results)
+            answer = self.answer(model, request, results)
             if found.echo is not None:
                 found.echo.add_to(model, request, answer)
             if request.details.get("report"):

@@ -22,6 +22,7 @@ from guideway.constraints.tools import Family
 from guideway.generation import Generation, Model
 from guideway.sampling import TokenLogprobs
 from guideway.server.chunks import DONE, ReplyTexts
+from guideway.server.echo import report_of
 from guideway.server.reply_stream import ReplyPart
 from guideway.server.running import Part
 
@@ -70,6 +71,8 @@ class ResponseEvents:
         for item in wanted[len(self._items) :]:  # items that cannot be given in parts
             made += self._whole(item)
         self.final = response_body(self._model, self._request, one)
+        if self._request.details.get("report"):
+            self.final["guideway"] = report_of(self._request, found)
         kind = "response.completed" if self.final["status"] == "completed" else "response.incomplete"
         return made + self._event(kind, response=self.final) + DONE
 

@@ -94,8 +94,8 @@ class ResponseStore:
 class ResponsesEndpoint(GenerationEndpoint):
     """`POST /v1/responses`. An ASGI application."""
 
-    def __init__(self, state: ServerState, store: ResponseStore) -> None:
-        super().__init__(state, "/v1/responses")
+    def __init__(self, state: ServerState, store: ResponseStore, **options: Any) -> None:
+        super().__init__(state, "/v1/responses", **options)
         self._store = store
 
     def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from weakref import WeakSet
 
 from guideway.generation import Model
-from guideway.generation.async_loop import Loop, loop_of
+from guideway.generation.async_loop import loop_of
 from guideway.server.errors import HttpError
 from guideway.server.metrics import Metrics
 from guideway.server.models import ServedModels
@@ -43,17 +43,21 @@ class ServerState:
         self.metrics.gauge("num_requests_running", "Requests in flight.", lambda: float(self._count))
         self.metrics.gauge("tokens_in_flight", "Tokens that the requests in flight may need.", lambda: self._tokens)
         self.metrics.gauge("num_sequences", "Sequences that run in the models.", self._sequences)
-        self._loops: WeakSet[Loop] = WeakSet()
+        self.metrics.gauge("prefix_cache_bytes", "Bytes of cached prefixes of the models.", self._prefix_bytes)
+        self._models: WeakSet[Model] = WeakSet()
         self._count, self._tokens = 0, 0
         self._of_key: Counter[str] = Counter()
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.api_keys]
 
     def uses(self, model: Model) -> None:
-        """Count the sequences of a model from now on."""
-        self._loops.add(loop_of(model))
+        """Let the metrics include a model from now on."""
+        self._models.add(model)
 
     def _sequences(self) -> float:
-        return float(sum(loop.sequences for loop in self._loops))
+        return float(sum(loop_of(model).sequences for model in self._models))
+
+    def _prefix_bytes(self) -> float:
+        return float(sum(model.prefixes.statistics.nbytes for model in self._models))
 
     def key_of(self, header: str | None) -> str:
         """Return a name for the key of an `Authorization` header; "" if no key is needed.

@@ -1,11 +1,16 @@
 """Chat completions and completions with OpenAI's client."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import openai
 import pytest
 from pydantic import BaseModel
+
+from guideway.batch.answer_parts import usage_details
+from guideway.constraints.tools import Reply
+from guideway.generation import Model
 
 SAY = [{"role": "user", "content": "Ada Lovelace, 36, lives in London."}]
 PERSON: dict[str, Any] = {
@@ -108,3 +113,32 @@ def test_unknown_model(client: openai.OpenAI) -> None:
 def test_models(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == ["tiny"]
     assert client.models.retrieve("tiny").id == "tiny"
+
+
+def test_usage_has_cached_tokens(client: openai.OpenAI) -> None:
+    messages = [
+        {"role": "user", "content": "Cached tokens are counted: Ada Lovelace, 36, lives in London, in a house."}
+    ]
+    first, second = (ask(client, messages=messages, max_tokens=4).usage for _ in range(2))
+    assert second.prompt_tokens == first.prompt_tokens
+    assert first.prompt_tokens_details.cached_tokens < second.prompt_tokens_details.cached_tokens < first.prompt_tokens
+    assert second.completion_tokens_details.reasoning_tokens == 0
+
+
+def test_usage_counts_tokens_of_reasoning(tiny: Model) -> None:
+    one = tiny.complete("a", max_tokens=1)
+    tokens = tiny.tokenizer.encode("<think>Ada lives in London</think>Rome is a city")
+    one = replace(one, value=Reply("Rome is a city", reasoning="Ada lives in London"), tokens=tuple(tokens))
+    details = usage_details(tiny, [[one]], ("prompt_tokens", "completion_tokens"))
+    begun = len(tiny.tokenizer.encode("<think>Ada lives in London"))
+    assert begun - 1 <= details["completion_tokens_details"]["reasoning_tokens"] <= begun
+    assert begun < len(tokens)
+
+
+def test_stream_ends_with_a_report(client: openai.OpenAI) -> None:
+    fields = {"extra_body": {"guideway": True}, "response_format": FORMAT, "seed": 3}
+    whole = ask(client, **fields).model_extra["guideway"]
+    *_, last = ask(client, stream=True, **fields)
+    report = last.model_extra["guideway"]
+    assert report["guarantee"] == whole["guarantee"] == "exact"
+    assert report["choices"][0]["forced"] == whole["choices"][0]["forced"] > 0

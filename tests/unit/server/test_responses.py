@@ -7,6 +7,8 @@ import openai
 import pytest
 from pydantic import BaseModel
 
+from tests.helpers.openai_shapes import check_item
+
 ASK = "Ada Lovelace, 36, lives in London."
 CITY = {
     "type": "object",
@@ -32,7 +34,7 @@ def ask(client: openai.OpenAI, **fields: Any) -> Any:
     return client.responses.create(**{"model": "tiny", "input": ASK, "max_output_tokens": 60, **fields})
 
 
-# The cases of Open Responses: text, stream, system prompt, tools, image, several turns.
+# The ten cases of Open Responses without WebSocket. The image is refused, because no engine here reads images.
 
 
 def test_basic_text(client: openai.OpenAI) -> None:
@@ -98,6 +100,46 @@ def test_image_is_refused_with_its_place(client: openai.OpenAI) -> None:
 def test_several_turns(client: openai.OpenAI) -> None:
     items = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
     assert ask(client, input=items, max_output_tokens=4).output_text is not None
+
+
+@pytest.mark.parametrize("phase", ["commentary", "final_answer", None])
+def test_phase_of_a_message_of_the_assistant(client: openai.OpenAI, phase: str | None) -> None:
+    items = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "phase": phase}]
+    found = ask(client, input=[*items, {"role": "user", "content": "c"}], max_output_tokens=4)
+    assert found.output[0].type == "message"
+
+
+def test_phase_of_outputs(client: openai.OpenAI) -> None:
+    assert all(item.phase in (None, "commentary", "final_answer") for item in ask(client, max_output_tokens=4).output)
+    items = [{"role": "assistant", "content": "b", "phase": "other"}]
+    with pytest.raises(openai.BadRequestError) as found:
+        ask(client, input=items)
+    assert found.value.param == "input[0].phase"
+
+
+def test_compaction(client: openai.OpenAI) -> None:
+    items: list[Any] = [{"role": "user", "content": "My name is Ada."}, {"role": "assistant", "content": "Hello."}]
+    found = client.responses.compact(model="tiny", input=items)
+    assert found.object == "response.compaction"
+    assert [item.type for item in found.output] == ["message", "compaction"]
+    assert found.usage.total_tokens == found.usage.input_tokens + found.usage.output_tokens
+    check_item(found.output[-1].to_dict())
+    compacted = [item.to_dict(warnings=False) for item in found.output]
+    whole = ask(client, input=[*compacted, {"role": "user", "content": "What is my name?"}], max_output_tokens=4)
+    assert whole.usage.input_tokens > ask(client, input="What is my name?", max_output_tokens=4).usage.input_tokens
+    with pytest.raises(openai.BadRequestError) as refused:
+        ask(client, input=[{"type": "compaction", "id": "a", "encrypted_content": "%"}])
+    assert refused.value.param == "input[0].encrypted_content"
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [({"input": "a"}, "model"), ({"model": "tiny"}, "input"), ({"model": "tiny", "input": "a", "tools": []}, "tools")],
+)
+def test_compaction_without_a_field_is_refused(client: openai.OpenAI, body: dict[str, Any], param: str) -> None:
+    with pytest.raises(openai.BadRequestError) as found:
+        client.post("/responses/compact", body=body, cast_to=object)
+    assert found.value.param == param
 
 
 # Beyond these cases.

@@ -39,7 +39,7 @@ TEXT: list[dict[str, Any]] = [
     {"logprobs": 2, "n": 2},
     {"prompt": ["a", "b"], "regex": "[0-9]{3}"},
     {"echo": True, "logprobs": 1, "max_tokens": 2},
-    {"echo": True, "logprobs": 0, "max_tokens": 0},
+    {"echo": True, "logprobs": 0, "max_tokens": 0, "guideway": True},
 ]
 RESPONSES: list[dict[str, Any]] = [
     {},
