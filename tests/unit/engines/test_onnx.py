@@ -12,7 +12,8 @@ pytest.importorskip("onnx", reason="the graphs of these tests are written with o
 
 import guideway as gw
 from guideway.engines.base import Cache, StepEngine
-from guideway.engines.onnx import OnnxEngine
+from guideway.engines.onnx import OnnxEngine, cache as onnx_cache
+from guideway.engines.onnx.cache import Scratch
 from guideway.errors import ContextOverflowError, EngineError, ModelNotFoundError
 from tests.helpers.onnx_models import Shape, write
 
@@ -195,3 +196,16 @@ def test_load_session_object() -> None:
     session._model_path = None  # as of a session that was made from bytes
     with pytest.raises(EngineError, match="made from bytes"):
         gw.load(session, tokenizer=folder)
+
+
+def test_scratch_is_reused_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch, dtype = Scratch(), np.dtype(np.float32)
+    scratch.begin(4096)
+    first, second = scratch.empty((8, 16), dtype), scratch.empty((3, 5), dtype)
+    first[:], second[:] = 1, 2
+    assert float(first.sum() + second.sum()) == 8 * 16 + 2 * 15
+    scratch.begin(4096)
+    assert np.shares_memory(scratch.empty((8, 16), dtype), first)
+    monkeypatch.setattr(onnx_cache, "SCRATCH_BYTES", 100)
+    scratch.begin(4096)
+    assert not np.shares_memory(scratch.empty((8, 16), dtype), first)

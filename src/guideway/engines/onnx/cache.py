@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +13,46 @@ from guideway.engines.base import Cache
 from guideway.engines.kv_cache import ArrayBatch, ArrayOps, RowCache, own_rows, padded_batch
 from guideway.engines.onnx.graph import Graph
 
-__all__ = ["NUMPY", "gather", "without_gaps"]
+__all__ = ["NUMPY", "Scratch", "gather", "without_gaps"]
+
+SCRATCH_BYTES = 256 << 20
+"""The maximum number of bytes that a `Scratch` keeps."""
 
 
-def gather(graph: Graph, caches: Sequence[Cache | None]) -> ArrayBatch:
+class Scratch:
+    """Memory for arrays that a call of the model only reads. It is reused by the next call.
+
+    New memory is several times slower, because the system clears each page of it. Use it in one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._held = np.empty(0, dtype=np.uint8)
+        self._used = 0
+
+    def begin(self, nbytes: int) -> None:
+        """Begin a call. The arrays of the call before are no longer valid."""
+        self._used = 0
+        if nbytes > SCRATCH_BYTES:
+            self._held = np.empty(0, dtype=np.uint8)
+        elif nbytes > self._held.size:
+            self._held = np.empty(nbytes + nbytes // 4, dtype=np.uint8)
+
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return an array whose values are not set."""
+        begin, size = self._used, math.prod(shape) * dtype.itemsize
+        if begin + size > self._held.size:
+            return np.empty(shape, dtype)
+        self._used += -(-size // _ALIGNED) * _ALIGNED
+        return self._held[begin : begin + size].view(dtype).reshape(shape)
+
+
+_ALIGNED = 64
+
+
+def gather(graph: Graph, caches: Sequence[Cache | None], scratch: Scratch | None = None) -> ArrayBatch:
     """Return the joined arrays of rows. All rows end at the last place; shorter rows begin later.
 
-    If the rows are one previous batch in order, its arrays are reused.
+    If the rows are one previous batch in order, its arrays are reused. `scratch`: holds the arrays until the next call.
     """
     rows = [None if cache is None or not cache.length else own_rows(cache, NUMPY) for cache in caches]
     held: list[RowCache[ArrayBatch]] = [row for row in rows if row is not None]
@@ -26,11 +60,13 @@ def gather(graph: Graph, caches: Sequence[Cache | None]) -> ArrayBatch:
         return whole
     lengths = [0 if row is None else row.length for row in rows]
     longest = max(lengths)
-    arrays = []
+    arrays, scratch, cache_type = [], scratch or Scratch(), np.dtype(graph.cache_type)
+    places = len(rows) * longest * cache_type.itemsize
+    scratch.begin(sum(h * c * places + _ALIGNED for h, c in zip(graph.heads, graph.channels, strict=True)))
     parts = [row.used() if row is not None else [] for row in rows]
     for index, sizes in enumerate(zip(graph.heads, graph.channels, strict=True)):
         heads, channels = sizes
-        array = np.empty((len(rows), heads, longest, channels), dtype=graph.cache_type)
+        array = scratch.empty((len(rows), heads, longest, channels), cache_type)
         for place, length in enumerate(lengths):
             array[place, :, : longest - length] = 0
             if length:

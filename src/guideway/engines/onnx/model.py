@@ -18,7 +18,7 @@ from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows, row_caches
-from guideway.engines.onnx.cache import NUMPY, gather, without_gaps
+from guideway.engines.onnx.cache import NUMPY, Scratch, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
 from guideway.engines.onnx.runtime import open_session
@@ -73,6 +73,7 @@ class OnnxEngine:
         self.context_size = configs.context_size(config, context_size)
         self.counts = CallCounts()
         """The calls of the model so far."""
+        self._scratch = Scratch()
         ids = np.zeros((1, 1), dtype=np.int64)
         logits, arrays = self._run(ids, gather(self._graph, [None]).arrays, self._graph.feeds(ids, 0))
         self.vocab_size = check_probe(self._graph, logits, arrays)
@@ -108,7 +109,7 @@ class OnnxEngine:
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
-            past, ids = gather(self._graph, held), np.array(some, dtype=np.int64)
+            past, ids = gather(self._graph, held, self._scratch), np.array(some, dtype=np.int64)
             feeds = self._graph.feeds(ids, past.tip, keep=ids.shape[1])
             logits, arrays = self._run(ids, past.arrays, feeds, every=True)
             for row, own in zip(some, logits, strict=True):
@@ -157,7 +158,7 @@ class OnnxEngine:
         """Run rows as one batch. New tokens are at the end of each row, after the padding."""
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
-        past = gather(self._graph, caches)
+        past = gather(self._graph, caches, self._scratch)
         cached, starts = past.tip, past.starts or (0,) * len(rows)
         is_padded = least < new or any(starts)
         arrays = past.arrays
@@ -194,6 +195,7 @@ class OnnxEngine:
 
     def close(self) -> None:
         self._session = None
+        self._scratch = Scratch()
 
     def _run(
         self,
