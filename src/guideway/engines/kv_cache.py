@@ -26,6 +26,7 @@ __all__ = [
     "RowBatch",
     "RowCache",
     "StateCache",
+    "alone",
     "check_arrays",
     "closed_model",
     "export_cache",
@@ -65,7 +66,7 @@ class ArrayOps:
         to_numpy: Converts an array to a contiguous NumPy array.
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
         zeros: Returns an array of zeros with a shape, and the type and device of another array. For stores of rows.
-        copy: Returns a copy of an array that keeps no other array alive. For stores of rows.
+        copy: Returns a copy of an array that keeps no other array alive. For stores of rows, and for `alone`.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
         replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
     """
@@ -125,6 +126,10 @@ class ArrayBatch:
         return int(self.arrays[0].shape[2])
 
     @property
+    def rows(self) -> int:
+        return int(self.arrays[0].shape[0])
+
+    @property
     def row_bytes(self) -> int:
         return sum(array.nbytes // array.shape[0] for array in self.arrays)
 
@@ -153,6 +158,13 @@ class RowCache(Generic[B]):
         """Return the used parts of the arrays: views of shape [1, head, token, channel]."""
         start, end = self.start, self.start + self.length
         return [array[self.row : self.row + 1, :, start:end] for array in self.batch.arrays]
+
+
+def alone(cache: Cache) -> Cache:
+    """Return the cache without the other rows of its batch, which it would keep in memory."""
+    if not isinstance(cache, RowCache) or not isinstance(cache.batch, ArrayBatch) or cache.batch.rows == 1:
+        return cache
+    return RowCache(ArrayBatch(cache.ops, tuple(map(cache.ops.copy, cache.used()))), 0, cache.length)
 
 
 class StateCache:

@@ -14,6 +14,7 @@ from threading import Lock
 
 from guideway.arguments import integer
 from guideway.engines.base import Cache
+from guideway.engines.kv_cache import alone
 
 __all__ = ["PREFIX_BYTES", "PrefixCache", "PrefixStatistics", "common_length"]
 
@@ -139,6 +140,8 @@ class PrefixCache:
             if longer is not None and longer.depth > length:
                 self._touch(longer)  # already cached
                 return
+            cache = alone(cache)
+            size = cache.nbytes + _ID_BYTES * len(ids)
             node = self._grown(node, tuple(ids), length)
             above = node.parent
             while self.supports_rollback and above is not None:  # shorter caches that the new one replaces

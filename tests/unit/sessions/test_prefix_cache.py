@@ -273,3 +273,18 @@ def test_soft_prompts_and_closed_models_do_not_change_the_cache() -> None:
     assert (session.counts.cached, plain.counts.cached) == (0, 0)
     shared.close()
     assert shared.prefixes.statistics.entries == 0
+
+
+def test_a_kept_prefix_does_not_keep_the_rows_of_its_batch() -> None:
+    model = gw.load("tiny")
+    prompts = [f"{name} Lovelace lived in London and wrote the first program of all in the year" for name in NAMES]
+    model.generate(prompts, max_tokens=20, temperature=0)
+    held = [cache for cache, _ in model.prefixes._held.values()]
+    assert len(held) == len(NAMES)
+    arrays = [array for cache in held for array in cache.batch.arrays]
+    owned = sum(array.nbytes for array in arrays)
+    assert all(array.shape[0] == 1 and array.base is None for array in arrays)
+    assert owned <= model.prefixes.statistics.nbytes
+
+
+NAMES = ("Ada", "Bob", "Cy", "Di", "Eve", "Flo")

@@ -95,5 +95,6 @@ NUMPY = ArrayOps(
     concat=lambda parts: np.concatenate(parts) if len(parts) > 1 else np.ascontiguousarray(parts[0]),
     to_numpy=np.ascontiguousarray,
     from_numpy=lambda array, _: np.array(array),
+    copy=np.array,
 )
 """The operations of this engine."""
