@@ -36,7 +36,7 @@ def served_tiny() -> Model:
 def live_server(models: Mapping[str, Model] | ServedModels, **settings: Any) -> Iterator[LiveServer]:
     """Run a server until the context ends."""
     served: ServedModels = FixedModels(models) if isinstance(models, Mapping) else models
-    app = create_app(served, ServerSettings(**settings))
+    app = create_app(served, ServerSettings(**{"constraint_workers": 0, **settings}))
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

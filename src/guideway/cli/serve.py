@@ -49,6 +49,9 @@ def serve(
     keep: Annotated[float, typer.Option(min=0, help="With --memory: seconds until an idle model is unloaded.")] = 600,
     pin: Annotated[list[str] | None, typer.Option(help="With --memory: a model that is never unloaded.")] = None,
     max_num_seqs: Annotated[int, typer.Option(min=1, help="The maximum number of sequences that run together.")] = 64,
+    constraint_workers: Annotated[
+        int, typer.Option(min=0, help="The number of processes that translate large constraints; 0: threads do.")
+    ] = 1,
     max_queue: Annotated[int, typer.Option(min=1, help="The maximum number of requests that run or wait.")] = 1024,
     drain_seconds: Annotated[float, typer.Option(min=0, help="The time for requests in flight after SIGTERM.")] = 30,
     cors_origin: Annotated[
@@ -90,6 +93,7 @@ def serve(
         api_keys=keys,
         max_num_seqs=max_num_seqs,
         max_queue=max_queue,
+        constraint_workers=constraint_workers,
         drain_seconds=drain_seconds,
         cors_origins=tuple(cors_origin or ()),
         log_prompts=log_prompts,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from guideway._kernel import Automaton
 from guideway.compiler.automaton_cache import AutomatonCache, cache
-from guideway.compiler.compilation import acompile, compile
+from guideway.compiler.compilation import acompile, compile, store_program
 from guideway.compiler.limits import CompileLimits
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "acompile",
     "cache",
     "compile",
+    "store_program",
 ]

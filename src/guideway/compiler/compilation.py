@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import time
-from typing import Protocol
+from typing import Any, Protocol
 
 from guideway import background, constraints, disk
 from guideway._kernel import Automaton, KernelVocabulary
 from guideway.compiler.automaton_cache import cache as _automata
 from guideway.compiler.cache_keys import content_key, quick_key
 from guideway.compiler.limits import CompileLimits
-from guideway.constraints import programs
+from guideway.constraints import Constraint, programs
 from guideway.constraints.known import DeferredLowering
 from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 from guideway.tokenizers import Tokenizer, Vocabulary
 
-__all__ = ["acompile", "compile"]
+__all__ = ["acompile", "compile", "store_program"]
 
 
 class HasVocabulary(Protocol):
@@ -93,6 +93,15 @@ def compile(
         found = _automata.put((digest, table.fingerprint), found, len(program))
     known.keep(constraint, content, digest)
     return found
+
+
+def store_program(constraint: Constraint[Any]) -> None:
+    """Translate a constraint and store its program on disk, so that another process reads it.
+
+    Raises:
+        ConstraintError: As in `compile`, as far as it does not depend on the vocabulary.
+    """
+    _program(constraint, None, 0)
 
 
 def _program(constraint: object, content: bytes | None, size: int) -> tuple[bytes, Grammar | None, int]:

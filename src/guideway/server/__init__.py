@@ -9,6 +9,8 @@ state.py       what the endpoints share: admission, keys, metrics
 generating.py  the endpoints that generate
 responses.py   the endpoints of the Responses API, and stored responses
 compaction.py  conversations as a summary
+constraint_workers.py  processes that translate large constraints
+constraint_worker.py   the program of these processes
 response_events.py the events of streams of the Responses API
 files.py       `/v1/files`
 batches.py     `/v1/batches`

@@ -52,10 +52,13 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         loading = asyncio.ensure_future(_load(state))
+        starting = asyncio.ensure_future(state.workers.start())
         try:
             yield
         finally:
             loading.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+            await state.workers.close()
             state.draining = True
             for store in stores:
                 closing = store.close()

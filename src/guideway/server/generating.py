@@ -180,8 +180,14 @@ class GenerationEndpoint:
                     if isinstance(model, Model):
                         state.uses(model)
                     shown = name or state.models.cards()[0].name
+                    translating = state.workers.translate(
+                        self._url, body, state.families.get(model) if isinstance(model, Model) else None
+                    )
+                    await unless_left(receive, translating, cancels=False)
                     making = background.run(self._prepare, found, model, shown, self._url, body, state.settings)
                     job = await unless_left(receive, making, cancels=False)
+                    if found.family is not None and isinstance(model, Model):
+                        state.families[model] = found.family
                     state.metrics.observe("request_prepare_seconds", time.perf_counter() - begun, model=shown)
                     admission.reserve(tokens_of(job))
                     if isinstance(job, Job) and found.request is not None and found.request.details.get("echo"):

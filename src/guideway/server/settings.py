@@ -29,6 +29,7 @@ class ServerSettings:
         max_file_bytes: The maximum number of bytes of a file for batches.
         max_stored_bytes: The maximum number of bytes of stored responses; files may have eight times as many.
         max_sessions: The maximum number of sessions that a key may hold open.
+        constraint_workers: The number of processes that translate large constraints; 0: threads of the server do.
         send_seconds: A client that takes no data for this time is disconnected.
         keep_alive_seconds: A stream without data for this time gets a comment.
         drain_seconds: The time that running requests have after a termination signal.
@@ -47,6 +48,7 @@ class ServerSettings:
     max_file_bytes: int = 128 * MIB
     max_stored_bytes: int = 64 * MIB
     max_sessions: int = 64
+    constraint_workers: int = 1
     send_seconds: float = 30.0
     keep_alive_seconds: float = 15.0
     drain_seconds: float = 30.0

@@ -8,10 +8,12 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
+from guideway.constraints.tools import Family
 from guideway.generation import Model
 from guideway.generation.async_loop import loop_of
+from guideway.server.constraint_workers import ConstraintWorkers
 from guideway.server.errors import HttpError
 from guideway.server.metrics import Metrics
 from guideway.server.models import ServedModels
@@ -31,6 +33,8 @@ class ServerState:
 
     Attributes:
         ready: Whether the models are loaded.
+        workers: Processes that translate large constraints.
+        families: The notation of the last structured reply of each model.
         failure: Why they cannot be loaded; None: they are loaded, or being loaded.
         draining: Whether the server stops, and takes no new requests.
     """
@@ -45,6 +49,8 @@ class ServerState:
         self.metrics.gauge("num_sequences", "Sequences that run in the models.", self._sequences)
         self.metrics.gauge("prefix_cache_bytes", "Bytes of cached prefixes of the models.", self._prefix_bytes)
         self._models: WeakSet[Model] = WeakSet()
+        self.workers = ConstraintWorkers(settings.constraint_workers)
+        self.families: WeakKeyDictionary[Model, Family] = WeakKeyDictionary()
         self._count, self._tokens = 0, 0
         self._of_key: Counter[str] = Counter()
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.api_keys]

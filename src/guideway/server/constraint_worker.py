@@ -1,0 +1,60 @@
+"""The program of a process of `ConstraintWorkers`: reads the constraints of bodies, and stores their programs on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, BinaryIO
+
+from guideway.batch.bodies import read_body
+from guideway.batch.replies import reply_of
+from guideway.compiler import store_program
+from guideway.constraints.tools import Family
+from guideway.server.constraint_workers import LENGTH
+from guideway.server.errors import status_and_object
+
+__all__ = ["main"]
+
+_PROMPTS: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "a"}]},
+    "/v1/completions": {"prompt": "a"},
+    "/v1/responses": {"input": "a"},
+}
+
+
+def _answer(given: dict[str, Any]) -> dict[str, Any]:
+    url, body = given["url"], given["body"]
+    if url not in _PROMPTS:  # `/guideway/tokens` takes the bodies of both endpoints
+        url = "/v1/completions" if "prompt" in body else "/v1/chat/completions"
+    request = None
+    try:
+        request = read_body(url, "constraint", {**_PROMPTS[url], **body})
+        reply: Any = request.output
+        if given["family"] is not None:
+            family = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in given["family"].items()
+            }
+            reply = reply_of(request, Family(**family))
+        if reply is not None:
+            store_program(reply)
+    except Exception as error:
+        status, found = status_and_object(error, request)
+        return {"status": status, "error": found}
+    return {"status": 200, "error": None}
+
+
+def main(source: BinaryIO, target: BinaryIO) -> None:
+    """Answer messages until the source ends."""
+    while len(head := source.read(LENGTH.size)) == LENGTH.size:
+        answer = json.dumps(_answer(json.loads(source.read(LENGTH.unpack(head)[0])))).encode()
+        target.write(LENGTH.pack(len(answer)) + answer)
+        target.flush()
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(10)  # the rounds of the models go first
+    channel = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints does not belong to the channel
+    main(sys.stdin.buffer, channel)

@@ -1,0 +1,164 @@
+"""Processes that translate large constraints, so that the interpreter of the server is free for the rounds of its models.
+
+Translating a constraint is Python code. Even in turns of a millisecond (`guideway.background`) it delays the rounds of
+the models, because each call of the kernel must wait for the interpreter's lock. A worker stores the program of the
+constraint on disk (`guideway.constraints.programs`), from where the server reads it within milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import struct
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from guideway import background, disk
+from guideway.constraints.tools import Family
+from guideway.server.errors import HttpError
+
+__all__ = ["LENGTH", "ConstraintWorkers"]
+
+LENGTH = struct.Struct("<I")
+"""The number of bytes before each message: JSON in UTF-8."""
+
+LEAST_BYTES = 4096
+"""The minimum size of the JSON of a constraint that a worker translates. Others take a few milliseconds."""
+
+MOST_SECONDS = 60.0
+MOST_JOBS = 1000
+"""After this number of constraints a worker is replaced, so that its memory stays small."""
+
+_KNOWN = 4096
+_FIELDS = (
+    "response_format",
+    "text",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
+    "structured_outputs",
+    "constraint",
+    "regex",
+    "ebnf",
+    "grammar",
+    "json_schema",
+)
+
+
+class ConstraintWorkers:
+    """Worker processes. Use it in the thread of one event loop. They start with the first large constraint.
+
+    Args:
+        count: The maximum number of processes; 0: constraints are translated in threads of the server.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._free: list[_Worker] = []
+        self._gate = asyncio.Semaphore(max(count, 1))
+        self._known: OrderedDict[bytes, None] = OrderedDict()  # digests of constraints that were translated
+
+    async def start(self) -> None:
+        """Start a process, so that the first request does not wait for it."""
+        if self._count and not self._free and disk.cache() is not None:
+            self._free.append(await _Worker.start())
+
+    async def translate(self, url: str, body: Mapping[str, Any], family: Family | None = None) -> None:
+        """Translate the constraint of a body, if it is large and new. Equal constraints of later bodies are read from disk.
+
+        Args:
+            url: The endpoint.
+            body: The body.
+            family: The notation of the replies, as far as it is known.
+
+        Raises:
+            HttpError: The constraint has an error, or takes too long.
+        """
+        if not self._count or disk.cache() is None or not any(body.get(name) for name in _FIELDS):
+            return
+        text, digest = await background.run(_message, url, body, family)
+        if len(text) < LEAST_BYTES or digest in self._known:
+            return
+        async with self._gate:
+            if digest in self._known:
+                return
+            worker = self._free.pop() if self._free else await _Worker.start()
+            kept = False
+            try:
+                answer = await asyncio.wait_for(worker.ask(text), MOST_SECONDS)
+                kept = worker.jobs < MOST_JOBS
+            except asyncio.TimeoutError:
+                raise HttpError(
+                    400, f"the constraint was not translated within {MOST_SECONDS:.0f} seconds", code="limit_exceeded"
+                ) from None
+            except (EOFError, OSError):
+                logging.getLogger("guideway.server").error("a process that translates constraints ended")
+                raise HttpError(
+                    500, "the process that translates constraints ended", kind="server_error", code="worker_ended"
+                ) from None
+            finally:
+                if kept:
+                    self._free.append(worker)
+                else:
+                    await worker.close()
+        error = answer.get("error")
+        if error is not None and answer["status"] < 500:
+            raise HttpError(
+                answer["status"], error["message"], kind=error["type"], code=error["code"], param=error["param"]
+            )
+        self._known[digest] = None
+        while len(self._known) > _KNOWN:
+            self._known.popitem(last=False)
+
+    async def close(self) -> None:
+        """End the processes."""
+        while self._free:
+            await self._free.pop().close()
+
+
+def _message(url: str, body: Mapping[str, Any], family: Family | None) -> tuple[bytes, bytes]:
+    """Return the message for a constraint, and its digest."""
+    fields = {name: body[name] for name in _FIELDS if body.get(name) is not None}
+    value = {"url": url, "body": fields, "family": None if family is None else asdict(family)}
+    text = json.dumps(value, separators=(",", ":")).encode()
+    return text, hashlib.blake2b(text, digest_size=16).digest()
+
+
+class _Worker:
+    """A process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.jobs = 0
+
+    @classmethod
+    async def start(cls) -> _Worker:
+        """Start a process."""
+        pipe = asyncio.subprocess.PIPE
+        command = (sys.executable, "-m", "guideway.server.constraint_worker")
+        return cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
+
+    async def ask(self, text: bytes) -> dict[str, Any]:
+        """Send a message and return the answer. Raises `EOFError` or `OSError` if the process ended."""
+        reader, writer = self._process.stdout, self._process.stdin
+        if reader is None or writer is None:
+            raise EOFError
+        self.jobs += 1
+        writer.write(LENGTH.pack(len(text)) + text)
+        await writer.drain()
+        (size,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
+        found: dict[str, Any] = json.loads(await reader.readexactly(size))
+        return found
+
+    async def close(self) -> None:
+        """End the process at once, and wait for it."""
+        with suppress(OSError):
+            self._process.kill()
+        with suppress(OSError):
+            await self._process.communicate()
