@@ -31,7 +31,9 @@ LENGTH = struct.Struct("<I")
 LEAST_BYTES = 4096
 """The minimum size of the JSON of a constraint that a worker translates. Others take a few milliseconds."""
 
-MOST_SECONDS = 60.0
+MOST_SECONDS = 300.0
+"""The time after which a worker counts as broken. The work of a constraint has limits that are counted."""
+
 MOST_JOBS = 1000
 """After this number of constraints a worker is replaced, so that its memory stays small."""
 
@@ -95,7 +97,10 @@ class ConstraintWorkers:
                 kept = worker.jobs < MOST_JOBS
             except asyncio.TimeoutError:
                 raise HttpError(
-                    400, f"the constraint was not translated within {MOST_SECONDS:.0f} seconds", code="limit_exceeded"
+                    503,
+                    f"the constraint was not translated within {MOST_SECONDS:.0f} seconds",
+                    kind="server_error",
+                    code="worker_timeout",
                 ) from None
             except (EOFError, OSError):
                 logging.getLogger("guideway.server").error("a process that translates constraints ended")
