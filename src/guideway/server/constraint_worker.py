@@ -32,10 +32,10 @@ def _answer(given: dict[str, Any]) -> dict[str, Any]:
         request = read_body(url, "constraint", {**_PROMPTS[url], **body})
         reply: Any = request.output
         if given["family"] is not None:
-            family = {
+            parts: Any = {
                 name: tuple(value) if isinstance(value, list) else value for name, value in given["family"].items()
             }
-            reply = reply_of(request, Family(**family))
+            reply = reply_of(request, Family(**parts))
         if reply is not None:
             store_program(reply)
     except Exception as error:

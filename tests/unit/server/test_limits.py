@@ -124,15 +124,23 @@ def in_flight(live: LiveServer) -> float:
     return float(next(line.split()[-1] for line in lines if line.startswith("guideway:num_requests_running ")))
 
 
-def test_queue_is_limited(tiny: Model) -> None:
+def test_queue_is_limited(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    may_end = threading.Event()
+
+    def slow(*args: Any) -> Any:
+        assert may_end.wait(60)
+        return read_body(*args)
+
+    monkeypatch.setattr(generating, "read_body", slow)
     with live_server({"tiny": tiny}, max_queue=2) as live:
-        threads = [threading.Thread(target=post, args=(live.url, LONG)) for _ in range(2)]
+        threads = [threading.Thread(target=post, args=(live.url, SAY)) for _ in range(2)]
         for thread in threads:
             thread.start()
         wait_until(lambda: in_flight(live) == 2)
         found = post(live.url, SAY)
         assert (found.status_code, found.headers["retry-after"]) == (429, "1")
         assert found.json()["error"]["type"] == "rate_limit_error"
+        may_end.set()
         for thread in threads:
             thread.join()
         assert post(live.url, SAY).status_code == 200
