@@ -31,11 +31,22 @@ MAX_HEIGHT = 16_000
 
 AXE = """
 const done = arguments[arguments.length - 1];
-axe.run(document, {resultTypes: ["violations"]}).then(found => done(found.violations.map(one => ({
+axe.run(document, {resultTypes: ["violations"], ...arguments[0]}).then(found => done(found.violations.map(one => ({
     id: one.id, impact: one.impact, help: one.help, count: one.nodes.length,
     first: one.nodes[0].html.slice(0, 160), why: (one.nodes[0].failureSummary || "").slice(0, 300)}))),
     error => done([{id: "axe", impact: "critical", help: String(error), count: 1, first: "", why: ""}]));
 """
+SETTLED = """
+const [width, done] = arguments;
+let frames = 0;  // since the page has its new width; scripts of the page see it in the next frame
+(function next() {
+    frames = innerWidth === width ? frames + 1 : 0;
+    if (frames > 2) done(); else requestAnimationFrame(next);
+})();
+"""
+COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+"""The rules of axe that depend on the colours; the others need one run for each width."""
+
 LAYOUT = """
 const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
 const pictures = [...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src);
@@ -104,8 +115,8 @@ def set_view(driver: Any, width: str, *, scripts: bool = True) -> None:
     features = [{"name": "prefers-reduced-motion", "value": "reduce"}]  # colours change at once
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not scripts})
-    if scripts:  # the page adapts in the next frame
-        driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    if scripts:
+        driver.execute_async_script(SETTLED, x)
 
 
 def layout_defects(driver: Any) -> list[str]:
@@ -120,10 +131,9 @@ def layout_defects(driver: Any) -> list[str]:
     return defects
 
 
-def axe_defects(driver: Any, axe: str) -> list[str]:
+def axe_defects(driver: Any, options: dict[str, Any]) -> list[str]:
     """Returns the serious and critical violations that axe finds in the current view."""
-    driver.execute_script(axe)
-    found = driver.execute_async_script(AXE)
+    found = driver.execute_async_script(AXE, options)
     return [
         f"{one['impact']}: {one['id']} ({one['count']}): {one['help']}: {one['first']} {' '.join(one['why'].split())}"
         for one in found
@@ -147,12 +157,14 @@ def look_at(driver: Any, address: str, page: str, axe: str, pictures: Path | Non
     found = []
     set_view(driver, "desktop")
     driver.get(f"{address}/{page}")
+    driver.execute_script(axe)
     for scheme, value in SCHEMES.items():
+        rules = {} if scheme == "light" else COLOURS
         driver.execute_script("document.body.setAttribute('data-md-color-scheme', arguments[0])", value)
         for width in WIDTHS:
             set_view(driver, width)
             view = f"{page} ({width}, {scheme})"
-            found += [f"{view}: {defect}" for defect in layout_defects(driver) + axe_defects(driver, axe)]
+            found += [f"{view}: {defect}" for defect in layout_defects(driver) + axe_defects(driver, rules)]
             if pictures:
                 write_picture(driver, pictures / f"{page.replace('/', '-').removesuffix('.html')}.{width}.{scheme}.png")
     messages = [str(entry["message"]) for entry in driver.get_log("browser")]
