@@ -164,7 +164,7 @@ clean:                             ## remove build outputs and environments
 	$(PIP) --group loops && touch $@
 .venv/.engines: .venv/.loops
 	CMAKE_ARGS=-DGGML_NATIVE=OFF $(PIP) --group engines && touch $@
-.venv/.site: .venv/.test
+.venv/.site: .venv/.lint # mkdocstrings formats signatures with ruff
 	$(PIP) --group site && touch $@
 .venv/.browser: .venv/.test
 	$(PIP) --group browser
