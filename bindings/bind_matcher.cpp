@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -187,6 +188,12 @@ void bind_matcher(nb::module_& m) {
                  }
                  return shown + ")";
              })
+        .def_prop_ro("quotation", [](const Matcher& self) -> std::optional<const char*> {
+                         const Quotation found = released_when_long(self, [&] { return self.quotation(); });
+                         if (found == Quotation::none) return std::nullopt;
+                         return found == Quotation::begins ? "begins" : "inside";
+                     },
+                     "Where the text is in a verbatim string: \"begins\" before its first character, \"inside\" after that, or None.")
         .def_prop_ro("is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },
                      "Whether the text may end here.")
         .def_prop_ro("is_finished", &Matcher::is_finished, "Whether an end token was taken.")

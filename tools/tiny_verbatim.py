@@ -47,20 +47,28 @@ def free_strings(schema: object, value: object, path: str = "") -> Iterator[tupl
                 yield from free_strings(branch.get("items"), item, path)
 
 
-def requests(model: gw.Model, samples: list[Sample], verbatim: bool) -> list[GenerationRequest]:
+def requests(model: gw.Model, samples: list[Sample], verbatim: bool, beams: int = 1) -> list[GenerationRequest]:
     return [
         extraction(
-            model, one.text, gw.JsonSchema(closed(one.schema), formats="annotate"), verbatim=verbatim, max_tokens=300
+            model,
+            one.text,
+            gw.JsonSchema(closed(one.schema), formats="annotate"),
+            verbatim=verbatim,
+            max_tokens=300,
+            verbatim_beams=beams,
         )
         for one in samples
     ]
 
 
-def compare(samples: list[Sample], show: int = 0) -> dict[str, int]:
-    """Counts of fields and strings. Both runs are greedy, with the same prompts and schemas."""
+def compare(samples: list[Sample], show: int = 0, beams: int = 1) -> dict[str, int]:
+    """Counts of fields and strings. Both runs are greedy, with the same prompts and schemas.
+
+    ``beams``: ``verbatim_beams`` of the second run.
+    """
     model = gw.load("tiny")
     before = complete(model, requests(model, samples, False), return_exceptions=True)
-    after = complete(model, requests(model, samples, True), return_exceptions=True)
+    after = complete(model, requests(model, samples, True, beams), return_exceptions=True)
     counts: Counter[str] = Counter()
     for sample, old, new in zip(samples, before, after, strict=True):
         counts["failed"] += isinstance(old, Exception) + isinstance(new, Exception)

@@ -164,19 +164,23 @@ private:
 
     void scan_substrings() {
         below(2);
-        for (std::uint32_t n = counted(1); n--;) {
-            const std::uint32_t c = word() >> 2;
-            if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) fail("a text with a surrogate, or with no character");
-        }
+        const std::uint32_t size = counted(1);
+        const auto text = words_.subspan(at_, size);
+        for (std::uint32_t n = size; n--;)
+            if (!is_character(word() >> 2)) fail("a text with a surrogate, or with no character");
         below(2);
-        std::uint32_t before = 0;
+        std::vector<std::uint32_t> variants;
         for (std::uint32_t n = counted(2); n--;) {
-            const std::uint32_t variant = code_point();
-            if (variant < before) fail("variants out of order");
-            before = variant + 1;
+            const std::uint32_t variant = word();
+            if (!is_character(variant) || (!variants.empty() && variant <= variants.back())) fail("variants out of order, or a surrogate");
+            variants.push_back(variant);
             code_point();
         }
+        if (variants.empty()) return;
+        for (const std::uint32_t one : text)
+            if (std::binary_search(variants.begin(), variants.end(), one >> 2)) fail("a variant that occurs in the text");
     }
+    static bool is_character(std::uint32_t c) { return c <= 0x10ffff && (c < 0xd800 || c >= 0xe000); }
 
     void scan_texts() {
         for (std::uint32_t n = counted(1); n--;)

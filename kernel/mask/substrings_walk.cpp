@@ -107,6 +107,14 @@ private:
 
 bool is_substring_leaf(const ExprPool& pool, ExprId state) { return start_of(pool, state).has_value(); }
 
+Quotation quotation_at(ExprPool& pool, ExprId state) {
+    const ExprId head = pool.head_and_tail(state).first;
+    if (!pool.is_substring(head)) return Quotation::none;
+    const auto [number, part] = pool.substring_and_part(head);
+    const Substrings::Interval& at = pool.substrings().interval(number);
+    return part == 0 && at.high > 0 && at.depth == 0 ? Quotation::begins : Quotation::inside;
+}
+
 bool walk_substrings(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
     const std::optional<Start> at = start_of(pool, start);
     if (!at) return false;

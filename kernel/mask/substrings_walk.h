@@ -2,6 +2,8 @@
 // expression is made of what lies between.
 #pragma once
 
+#include <cstdint>
+
 #include "guideway/regex/expr.h"
 #include "guideway/mask/leaf_walk.h"
 
@@ -9,6 +11,9 @@ namespace guideway {
 
 // Whether `walk_substrings` walks from the state.
 bool is_substring_leaf(const ExprPool& pool, ExprId state);
+// Where a state is in a string that occurs in a text: outside, before its first character, or after that.
+enum class Quotation : std::uint8_t { none, begins, inside };
+Quotation quotation_at(ExprPool& pool, ExprId state);
 // False: it is no such state.
 bool walk_substrings(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made);
 

@@ -72,6 +72,20 @@ bool Matcher::is_accepting() const {
     return locked([&] { return accepting(history_.now().configs()); });
 }
 
+Quotation Matcher::quotation() const {
+    if (finished_) return Quotation::none;
+    return locked([&] {
+        Machine& machine = *automaton_->machine_;
+        Quotation found = Quotation::none;
+        for (const Config& c : history_.now().configs()) {
+            const Quotation one = machine.is_leaf(c) ? quotation_at(machine.pool(), c.state) : Quotation::none;
+            if (one == Quotation::none || (found != Quotation::none && found != one)) return Quotation::none;
+            found = one;
+        }
+        return found;
+    });
+}
+
 void Matcher::check_row(std::span<std::uint32_t> row) const {
     const std::uint32_t words = automaton_->vocabulary_->words();
     if (row.size() != words)

@@ -17,6 +17,7 @@
 
 #include "guideway/grammar/machine.h"
 #include "guideway/grammar/state_sets.h"
+#include "guideway/mask/substrings_walk.h"
 #include "guideway/matcher/history.h"
 #include "guideway/matcher/vocabulary.h"
 
@@ -111,6 +112,8 @@ public:
     std::uint32_t tokens_to_finish() const;
     std::string completion() const;
     bool is_accepting() const;
+    // Where the text is in a string that occurs in a source text. `none` also if readings of the text differ in it.
+    Quotation quotation() const;
     bool is_finished() const { return finished_; }
     std::size_t position() const { return history_.position() + (finished_ ? 1 : 0); }
     const Automaton& automaton() const { return *automaton_; }

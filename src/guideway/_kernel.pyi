@@ -169,6 +169,12 @@ class Matcher:
     def __repr__(self) -> str: ...
 
     @property
+    def quotation(self) -> str | None:
+        """
+        Where the text is in a verbatim string: "begins" before its first character, "inside" after that, or None.
+        """
+
+    @property
     def is_accepting(self) -> bool:
         """Whether the text may end here."""
 

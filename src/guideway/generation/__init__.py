@@ -23,6 +23,7 @@ scoring.py                 `score`: exact probabilities of options
 prompt_logprobs.py         log-probabilities of the tokens of prompts
 beam.py                    `beam_search`: the most probable texts
 sequential_monte_carlo.py  `smc`: samples from the model's distribution, conditioned on the constraint
+quotation_search.py        verbatim strings that are chosen as a whole
 fields.py                  tokens and probabilities of the fields of a record
 retries.py                 values that a validator rejects are excluded and generated again
 spans.py                   where the values of a record occur in its source

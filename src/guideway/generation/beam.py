@@ -9,7 +9,7 @@ import numpy as np
 
 from guideway import masks
 from guideway.generation.options import Options, Prompt, check_names, with_options
-from guideway.generation.plan import Plan
+from guideway.generation.plan import GenerationRequest, Plan
 from guideway.generation.results import Generation
 from guideway.generation.scheduler import FinishReason, Limits, Row
 from guideway.sampling import TokenLogprobs, log_softmax
@@ -39,13 +39,13 @@ class _Beam:
 def beam_search(model: ModelBase, prompt: Prompt, output: type[T] | Constraint[T] | None = None, *, width: int = 4,
                 count: int | None = None, **options: Unpack[Options]) -> list[Generation[T]]: ...
 @overload
-def beam_search(model: ModelBase, prompt: Prompt, output: object, *, width: int = 4,
+def beam_search(model: ModelBase, prompt: Prompt | GenerationRequest, output: object = None, *, width: int = 4,
                 count: int | None = None, **options: Unpack[Options]) -> list[Generation[Any]]: ...
 # fmt: on
 @with_options(*_TAKEN)
 def beam_search(
     model: ModelBase,
-    prompt: Prompt,
+    prompt: Prompt | GenerationRequest,
     output: object = None,
     *,
     width: int = 4,
@@ -60,7 +60,7 @@ def beam_search(
 
     Args:
         model: The model, from `guideway.load`.
-        prompt: One prompt.
+        prompt: One prompt, or a `GenerationRequest`, such as that of `extraction`.
         output: A type or a constraint that the text must fit. None: free text.
         width: The number of sequences in each step.
         count: The number of results; by default `width`.
@@ -74,13 +74,14 @@ def beam_search(
         GuidewayError: As in `generate`.
     """
     check_names(options)
-    if refused := [name for name in options if name not in _TAKEN]:
+    request = prompt if isinstance(prompt, GenerationRequest) else GenerationRequest(prompt, output)
+    if refused := [name for name in (*options, *request.options) if name not in _TAKEN]:
         raise ValueError(f"beam_search does not take {refused[0]}; its options are {', '.join(_TAKEN)}")
     count = width if count is None else count
     if width < 1 or count < 1:
         raise ValueError(f"width and count must be at least 1, got {width} and {count}")
-    plan = Plan(model, output, options)
-    prompted = plan.prompted(prompt)
+    plan = Plan.of(model, request, output, options)
+    prompted = plan.prompted(request.prompt)
     row = plan.row(prompted, 0)
     limits, start = row.limits, len(row.session)
     live, ended = [_Beam(row.session, (), 0.0)], list[tuple[float, Generation[Any]]]()

@@ -78,6 +78,7 @@ class BaseOptions(TypedDict, total=False):
     distributions: bool
     retries: int
     on_invalid: Literal["raise", "retry", "return"]
+    verbatim_beams: int
     return_kv_cache: bool
     kv_cache: KVCache | None
     kv_hook: KVHook | None
@@ -143,6 +144,11 @@ OPTIONS: dict[str, Option] = {
         "raise",
         'If a validator rejects the value after all retries: "raise" `InvalidTextError`; "return" the JSON data, and the'
         ' error in `Generation.invalid`. "retry": as "raise", with at least two retries.',
+    ),
+    "verbatim_beams": Option(
+        1,
+        "With temperature 0, the number of beginnings of a verbatim string that are compared by the probability of the"
+        " whole string; 1: the string is chosen token by token.",
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
     "kv_cache": Option(
@@ -367,6 +373,7 @@ def _limits(options: Options) -> Limits:
         not options.get("allow_truncation", False),
         logprobs,
         options.get("on_truncation") == "raise",
+        integer("verbatim_beams", options.get("verbatim_beams", 1), 1),
     )
 
 

@@ -135,6 +135,20 @@ class Plan:
                 )
             self.automaton = compile(self.source, model.vocabulary)
 
+    @classmethod
+    def of(
+        cls, model: ModelBase, request: GenerationRequest, output: object, options: Options, *, sampled: bool = False
+    ) -> Plan:
+        """Return the plan of a request in a call with an output and options."""
+        return cls(
+            model,
+            output if request.output is _OF_THE_CALL else request.output,
+            of_request(options, request.options),
+            sampled=sampled,
+            own=request.options,
+            source_text=request.source_text,
+        )
+
     def prompted(self, prompt: Prompt, session: Session | None = None) -> Prompted:
         """Return a session with the prompt fed, and with room for an answer.
 
@@ -537,15 +551,7 @@ def _plan_of(
 ) -> Plan:
     """Return the plan of one prompt. Prompts without individual options share one plan."""
     if isinstance(one, GenerationRequest):
-        wanted = output if one.output is _OF_THE_CALL else one.output
-        return Plan(
-            model,
-            wanted,
-            of_request(options, one.options),
-            sampled=sampled,
-            own=one.options,
-            source_text=one.source_text,
-        )
+        return Plan.of(model, one, output, options, sampled=sampled)
     shared = {} if shared is None else shared
     if "plain" not in shared:
         shared["plain"] = Plan(model, output, options, sampled=sampled)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
 from guideway.generation.deferral import JOIN_WORK, Deferral, WorkDeferred, bound_work
 from guideway.generation.multi_step import stride
+from guideway.generation.quotation_search import best_quotation
 from guideway.generation.speculation import Drafter, speculate
 from guideway.generation.stop_checker import Watch
 from guideway.generation.unbudgeted import SETTLED, UnbudgetedRun
@@ -66,6 +67,7 @@ class Limits:
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
         halt_on_divergence: End the row before the first token that the token budget changes.
         logprobs: Keep a `TokenLogprobs` of every token, with this number of alternatives; None: keep none.
+        verbatim_beams: The number of beginnings of a verbatim string that are compared; 1: it is drawn token by token.
     """
 
     max_tokens: int
@@ -77,6 +79,7 @@ class Limits:
     complete: bool = True
     logprobs: int | None = None
     halt_on_divergence: bool = False
+    verbatim_beams: int = 1
 
 
 class Row:
@@ -129,6 +132,8 @@ class Row:
         self._forced: set[int] = set()  # positions in the session
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
         self._refused: tuple[int, list[int]] = (0, [])  # position and forced ids that do not fit the budget
+        self._quotation: tuple[int, list[int]] = (0, [])  # position and ids of a string that was chosen as a whole
+        self._searches = limits.verbatim_beams > 1 and session.matcher is not None and session.sampler.temperature == 0
         self._taken_back, self._furthest = 0, 0  # rewinds since the maximum length, and that length
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
@@ -236,7 +241,12 @@ class Row:
         if self._halts():
             return
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
-        token_id = only[0] if only else session.draw(attempt=attempt, unbudgeted=self._unbudgeted())
+        if only:
+            token_id = only[0]
+        elif (planned := self._planned()) is not None:
+            token_id = planned
+        else:
+            token_id = session.draw(attempt=attempt, unbudgeted=self._unbudgeted())
         if self._halts():
             return
         if limits.bad_words and self._free_run is None and (changed := session.divergence) is not None:
@@ -250,10 +260,28 @@ class Row:
         if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
             self.finish_reason = "stop"
 
+    def _planned(self) -> int | None:
+        """Return the next token of a verbatim string that is chosen as a whole; None: the next token is drawn."""
+        session = self.session
+        if not self._searches or session.matcher is None or len(session) in self._forbidden:
+            return None
+        if session.matcher.quotation == "begins":
+            budget = self.left if self.limits.complete else None
+            self._quotation = len(session), best_quotation(session, self.limits.verbatim_beams, budget)
+        start, ids = self._quotation
+        taken = session.tokens[start:] if ids else []
+        return ids[len(taken)] if len(taken) < len(ids) and taken == ids[: len(taken)] else None
+
     @property
     def strides(self) -> bool:
         """Whether its next tokens need only their logits (multi-step decoding)."""
-        if not self._unwatched or self._forbidden or not self.session.is_waiting or self.session.kv_hook is not None:
+        if (
+            not self._unwatched
+            or self._searches
+            or self._forbidden
+            or not self.session.is_waiting
+            or self.session.kv_hook is not None
+        ):
             return False
         return len(self.session) - self._start >= self.limits.min_tokens
 
