@@ -1,6 +1,8 @@
 """`make hostile`: hostile input of every kind, one line per class.
 
-python -m tests.campaigns.hostile [--only CLASS] [--seed 0]
+python -m tests.campaigns.hostile [--only CLASS] [--seed 0] [--jobs 2]
+
+Each class runs in its own process. The batches, whose steps are timed, run alone, and the others beside one another.
 """
 
 from __future__ import annotations
@@ -8,20 +10,25 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
 from tests.campaigns.hostile_checks import batches, constraints, faults, memory, readers, scanners, stacks
 
-CHECKS = {
+CHECKS: dict[str, Callable[[int], tuple[bool, str]]] = {
+    **stacks.CHECKS,  # the longest ones first
+    **memory.CHECKS,
+    **faults.CHECKS,
     **constraints.CHECKS,
     **scanners.CHECKS,
     **readers.CHECKS,
+}
+TIMED: dict[str, Callable[[int], tuple[bool, str]]] = {
     "batch, asynchronous": batches.asynchronous,
     "batch, vLLM backend": batches.vllm,
-    **faults.CHECKS,
-    **memory.CHECKS,
-    **stacks.CHECKS,
 }
 
 
@@ -30,28 +37,44 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.campaigns.hostile")
     parser.add_argument("--only", default="", help="run the classes whose name begins with this")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="the number of classes at a time")
+    parser.add_argument("--one", default="", help="run this class in this process")
     given = parser.parse_args()
-    logging.disable(logging.CRITICAL)  # sequences that end early are what is provoked here
-    failed, total = 0, 0.0
-    for name, check in CHECKS.items():
-        if not name.startswith(given.only):
-            continue
-        start, cpu = time.perf_counter(), _cpu_seconds()
-        try:
-            good, line = check(given.seed)
-        except Exception as error:
-            good, line = False, f"{type(error).__name__}: {error}"
-        failed += not good
-        seconds, cpu = time.perf_counter() - start, _cpu_seconds() - cpu
-        print(f"{'ok  ' if good else 'FAIL'} {name}: {line} [{seconds:.0f} s, CPU {cpu:.0f} s]", flush=True)
-        total += cpu
-    print(f"CPU {total:.0f} s")
+    if given.one:
+        return _one(given.one, given.seed)
+    start = time.perf_counter()
+    failed = sum(map(_run, _wanted(TIMED, given.only, given.seed)))
+    with ThreadPoolExecutor(given.jobs) as pool:
+        failed += sum(pool.map(_run, _wanted(CHECKS, given.only, given.seed)))
+    print(f"{failed} classes failed; {time.perf_counter() - start:.0f} s, CPU {sum(os.times()[:4]):.0f} s")
     return int(failed > 0)
 
 
-def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of its children that have ended."""
-    return sum(os.times()[:4])
+def _wanted(checks: Iterable[str], only: str, seed: int) -> list[tuple[str, int]]:
+    return [(name, seed) for name in checks if name.startswith(only)]
+
+
+def _run(wanted: tuple[str, int]) -> bool:
+    """Run a class in a process, and print its line. Returns whether it failed."""
+    name, seed = wanted
+    command = [sys.executable, "-m", "tests.campaigns.hostile", "--one", name, "--seed", str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    line = done.stdout.strip() or f"FAIL {name}: status {done.returncode}: {done.stderr.strip()[-300:]}"
+    print(line, flush=True)
+    return done.returncode != 0
+
+
+def _one(name: str, seed: int) -> int:
+    """Run a class, and print its line. Returns the exit status."""
+    logging.disable(logging.CRITICAL)  # sequences that end early are what is provoked here
+    start, cpu = time.perf_counter(), sum(os.times()[:4])
+    try:
+        good, line = {**CHECKS, **TIMED}[name](seed)
+    except Exception as error:
+        good, line = False, f"{type(error).__name__}: {error}"
+    seconds, cpu = time.perf_counter() - start, sum(os.times()[:4]) - cpu
+    print(f"{'ok  ' if good else 'FAIL'} {name}: {line} [{seconds:.0f} s, CPU {cpu:.0f} s]", flush=True)
+    return int(not good)
 
 
 if __name__ == "__main__":
