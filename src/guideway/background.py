@@ -1,4 +1,4 @@
-"""Prepares constraints for event loops: threads whose Python code leaves the interpreter to other threads regularly.
+"""Prepares constraints and results for event loops: threads whose Python code leaves the interpreter to other threads regularly.
 
 Translating a constraint is Python code, which holds the interpreter's lock (GIL). A thread that waits for the lock gets
 it after the switch interval (5 ms), once per waiting thread, so several translations at once would delay the steps of a
@@ -22,12 +22,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-__all__ = ["checkpoint", "run", "turn"]
+__all__ = ["checkpoint", "run", "submit", "turn"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _THREADS = 32
+_FINISHERS = 4
 _TURN_SECONDS = 0.001
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
 _MOST_SECONDS = 0.2  # of waiting for a turn
@@ -124,6 +125,7 @@ class _Pool:
     def __init__(self) -> None:
         self.turns = _Turns()
         self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="guideway-prepare", initializer=_begin_thread)
+        self.finishers = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="guideway-finish", initializer=_begin_thread)
 
 
 def _begin_thread() -> None:
@@ -146,3 +148,17 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function in a background thread, as `asyncio.to_thread` does."""
     call = partial(contextvars.copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_POOL.threads, call)
+
+
+def submit(function: Callable[[], None]) -> None:
+    """Call a function later, in a thread that does not wait for prepared constraints. It must not raise.
+
+    Raises:
+        RuntimeError: The system refuses threads.
+    """
+
+    def in_turns() -> None:
+        with turn():
+            function()
+
+    _POOL.finishers.submit(in_turns)

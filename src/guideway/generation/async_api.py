@@ -7,6 +7,7 @@ cancelling a task removes its sequences from the batch.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -316,6 +317,9 @@ async def astream_values(
     yield growth.whole()
 
 
+_GOING: Any = object()  # a call that has not ended
+
+
 async def results_of(job: Job) -> Any:
     """The results of a call that runs in the model's shared loop."""
     async for _ in rounds_of(job, job.finish_all):
@@ -328,13 +332,52 @@ async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Asy
     here = asyncio.get_running_loop()
     queue: asyncio.Queue[list[Any] | BaseException | None] = asyncio.Queue()
 
+    guard = threading.Lock()
+    reading = 0  # the number of calls of `read` in other threads
+    ends: list[BaseException | None] = []  # the end of the call, if it came before their results
+
     def send(item: list[Any] | BaseException | None) -> None:
         try:
             here.call_soon_threadsafe(queue.put_nowait, item)
         except RuntimeError:  # the waiting task and its event loop no longer exist
             call.cancelled = True
 
-    call = Call(job, lambda moved: send(list(read(moved))), send)
+    def moved(rows: list[Row]) -> None:
+        nonlocal reading
+        over = [row for row in rows if row.is_over and job.has_values(row)]
+        if rest := [row for row in rows if row not in over]:
+            send(list(read(rest)))
+        if not over:
+            return
+        with guard:
+            reading += 1
+        try:
+            background.submit(lambda: finish(over))
+        except RuntimeError:  # the system refuses threads
+            finish(over)
+
+    def finish(rows: list[Row]) -> None:
+        """Make the values of finished rows. It can take long, and the other rows of the loop do not wait for it."""
+        nonlocal reading
+        try:
+            send(list(read(rows)))
+        except BaseException as error:
+            call.cancelled = True
+            send(error)
+        with guard:
+            reading -= 1
+            last = ends.pop() if ends and not reading else _GOING
+        if last is not _GOING:
+            send(last)
+
+    def done(error: BaseException | None) -> None:
+        with guard:
+            if reading:
+                ends.append(error)
+                return
+        send(error)
+
+    call = Call(job, moved, done)
     loop_of(job.model).add(call)
     try:
         while (items := await queue.get()) is not None:

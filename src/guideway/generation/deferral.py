@@ -1,6 +1,7 @@
 """Work of constraints that takes too long for a round: worker threads do it, and the other rows continue.
 
-A round has a bound of work in the kernel (`bound_work`), which is counted, not timed. A row that reaches the bound is
+A round has a bound of work in the kernel (`bound_work`), which is counted, not timed; each row's Python code counts as
+`ROW_OVERHEAD`. Rows that were never parked come first, so that the others share what is left. A row that reaches the bound is
 parked: its state is unchanged, and a worker repeats the calls without a bound, so that the store has the results. Then
 the row joins the rounds again.
 
@@ -30,14 +31,20 @@ __all__ = ["JOINS", "JOIN_WORK", "Deferral", "WorkDeferred", "bound_work"]
 ROUND_WORK = 1_000_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
 
+ROW_OVERHEAD = 3_000
+"""The work that each of the two calls of a row in a round counts for, beside that of the kernel."""
+
 JOIN_WORK = 200_000
 """The maximum work of a row that joins. More is done in its first round."""
 
 JOINS = 4
 """The maximum number of rows that join a round and reach `JOIN_WORK`."""
 
-ROW_WORK = 100_000
+ROW_WORK = 40_000
 """The work that a row may do after the round has reached its bound, if no call of that row was deferred before."""
+
+SLOW_WORK = 200_000
+"""The same for one of the other rows, which is another one in each round."""
 
 _FIRST_WORK = 2_000_000  # of the first attempt of a task
 _MOST_TIMES = 3  # how often a row is parked at one position
@@ -134,6 +141,7 @@ class Deferral:
         self._parked: dict[Row, _Task] = {}
         self._slow: dict[Row, tuple[int, int]] = {}  # rows that were parked: the last position, and how often there
         self._turn = 0
+        self._helped: Row | None = None  # the row of this round that has had `SLOW_WORK`
         self._woken = threading.Event()
 
     def going(self, rows: Sequence[Row]) -> list[Row]:
@@ -161,6 +169,7 @@ class Deferral:
 
     def begin(self) -> None:
         """Begin a round: bound the work of this thread."""
+        self._helped = None
         bound_work(ROUND_WORK)
 
     def end(self) -> None:
@@ -172,9 +181,11 @@ class Deferral:
         if self._times(row) > _MOST_TIMES:
             bound_work(None)
             return True
-        left = bound_work(None) or 0
-        if left < ROW_WORK and row not in self._slow:
-            left = ROW_WORK
+        left = max(0, (bound_work(None) or 0) - ROW_OVERHEAD)
+        if row not in self._slow:
+            left = max(left, ROW_WORK)
+        elif left < SLOW_WORK and self._helped in (None, row):
+            self._helped, left = row, SLOW_WORK
         bound_work(left)
         return left >= ROW_WORK
 

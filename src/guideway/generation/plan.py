@@ -513,6 +513,11 @@ class Job:
         except Exception as error:
             self._failed(error, number, sample)
 
+    def has_values(self, row: Row) -> bool:
+        """Whether the result of a row is a value of a constraint, which another thread may make."""
+        plan = self.plans[self.place[row][0]]
+        return plan is not None and plan.source is not None and not plan.settings.retries
+
     def finish_all(self, moved: Iterable[Row]) -> tuple[()]:
         """As `finish`, for each finished row."""
         for row in moved:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,3 +138,39 @@ def test_the_bound_ends_with_the_round() -> None:
     row = Row(session, Limits(5))
     assert row.is_checked
     assert bound_work(None) is None
+
+
+def test_rows_do_not_wait_for_the_value_of_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    from guideway.generation import plan
+
+    value, may_end = plan._value, threading.Event()
+
+    def slow(source: Any, text: str) -> Any:
+        if text == "a":
+            assert may_end.wait(20)
+        return value(source, text)
+
+    monkeypatch.setattr(plan, "_value", slow)
+
+    async def together() -> tuple[Any, str]:
+        one = model()
+        first = asyncio.ensure_future(gw.acomplete(one, "x", gw.Regex("a")))
+        text = await ordinary(one, 0)  # ends while the value of the first row is made
+        assert not first.done()
+        may_end.set()
+        return await first, text
+
+    found, text = asyncio.run(together())
+    assert found.value == "a"
+    assert len(text) == 60
+
+
+def test_an_error_of_a_value_is_that_of_its_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    from guideway.generation import plan
+
+    def failing(source: Any, text: str) -> Any:
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(plan, "_value", failing)
+    with pytest.raises(MemoryError, match="no memory"):
+        asyncio.run(gw.agenerate(model(), "x", gw.Regex("a")))
