@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["JOINS", "JOIN_WORK", "Deferral", "WorkDeferred", "bound_work"]
 
-ROUND_WORK = 1_000_000
+ROUND_WORK = 500_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
 
 ROW_OVERHEAD = 3_000
 """The work that each of the two calls of a row in a round counts for, beside that of the kernel."""
 
-JOIN_WORK = 200_000
+JOIN_WORK = 100_000
 """The maximum work of a row that joins. More is done in its first round."""
 
 JOINS = 4
@@ -43,7 +43,7 @@ JOINS = 4
 ROW_WORK = 40_000
 """The work that a row may do after the round has reached its bound, if no call of that row was deferred before."""
 
-SLOW_WORK = 200_000
+SLOW_WORK = 100_000
 """The same for one of the other rows, which is another one in each round."""
 
 _FIRST_WORK = 2_000_000  # of the first attempt of a task
