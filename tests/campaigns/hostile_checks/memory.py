@@ -1,7 +1,8 @@
-"""Resident memory while many different constraints are compiled, aborted and refused in one process."""
+"""Resident memory while many different constraints are compiled, aborted, refused and cancelled in one process."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 import os
@@ -13,10 +14,12 @@ import numpy as np
 
 import guideway as gw
 from guideway._kernel import WorkDeferred, bound_work
+from guideway.testing import ConstantModel
 
 __all__ = ["CHECKS"]
 
 COUNT = 20_000
+TASKS = 16  # that are cancelled together
 MOST_BYTES = 350 << 20
 """The growth of resident memory after the first tenth of the constraints: the budgets of stores and caches."""
 
@@ -77,7 +80,34 @@ def _check(use: Any, seed: int, count: int) -> tuple[bool, str]:
     return max(sizes) - sizes[0] <= MOST_BYTES, f"{count:,} constraints, MiB at each tenth: {shown}"
 
 
+async def _cancelled(seed: int, count: int) -> list[int]:
+    """Begin the generation for each constraint, and cancel it. Returns the resident memory at each tenth."""
+    rng = random.Random(seed)
+    model = ConstantModel(gw.Vocabulary([*(bytes([n]) for n in range(256)), b"</s>"], eos_ids=[256], special_ids=[]))
+    sizes = []
+    for start in range(0, count, TASKS):
+        tasks = [
+            asyncio.ensure_future(gw.acomplete(model, "x", constraint(number, rng), max_tokens=400))
+            for number in range(start, start + TASKS)
+        ]
+        await asyncio.sleep(rng.choice((0, 0.001, 0.01)))
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if (start + TASKS) * 10 // count > len(sizes):
+            gc.collect()
+            sizes.append(resident())
+    return sizes
+
+
+def _check_cancelled(seed: int) -> tuple[bool, str]:
+    sizes = asyncio.run(_cancelled(seed, COUNT))
+    shown = " ".join(f"{size >> 20}" for size in sizes)
+    return max(sizes) - sizes[0] <= MOST_BYTES, f"{COUNT:,} constraints, MiB at each tenth: {shown}"
+
+
 CHECKS = {
+    "memory, cancelled": _check_cancelled,
     "memory, served": lambda seed: _check(_served, seed, COUNT),
     "memory, aborted": lambda seed: _check(_aborted, seed, COUNT),
 }
