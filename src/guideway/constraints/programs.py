@@ -33,19 +33,24 @@ def load(content: bytes, size: int) -> bytes | None:
         size: The size of the constraint, in bytes.
     """
     files = disk.cache() if size >= LOOK_BYTES else None
-    found = None if files is None else files.get(_KIND, _file_key(content))
+    key = None if files is None else _file_key(content)
+    found = None if files is None or key is None else files.get(_KIND, key)
     return None if found is None else bytes(found)
 
 
 def store(content: bytes, program: bytes, seconds: float) -> None:
     """Store a program if it took long to create. `content`: as for `load`."""
     files = disk.cache() if seconds >= STORE_SECONDS else None
-    if files is not None:
-        files.put(_KIND, _file_key(content), program)
+    if files is not None and (key := _file_key(content)) is not None:
+        files.put(_KIND, key, program)
 
 
-def _file_key(content: bytes) -> str:
-    return hashlib.blake2b(content + _meaning(), digest_size=16).hexdigest()
+def _file_key(content: bytes) -> str | None:
+    """Return the name of a program's file; None if the code cannot be read, for example without free descriptors."""
+    try:
+        return hashlib.blake2b(content + _meaning(), digest_size=16).hexdigest()
+    except OSError:
+        return None
 
 
 @cached(1)

@@ -38,10 +38,9 @@ __all__ = ["CHECKS"]
 
 TYPED = (gw.GuidewayError, OSError, MemoryError, RuntimeError)
 TABLE = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"</s>"], eos_ids=[256], special_ids=[])
-SCHEMA = {"type": "object", "properties": {f"p{n}": {"type": "integer"} for n in range(60)}, "required": ["p1", "p2"]}
 
 
-LARGE = {"type": "object", "properties": {f"p{n}": {"enum": [n, str(n)]} for n in range(200)}, "required": ["p0"]}
+LARGE = {"type": "object", "properties": {f"p{n}": {"enum": [n, str(n)]} for n in range(900)}, "required": ["p0"]}
 
 
 class Fault:
@@ -65,7 +64,8 @@ class Fault:
 def script(folder: Path) -> list[Any]:
     """Compile with the disk cache, fill masks with threads, save and load a session."""
     found: list[Any] = []
-    automaton = gw.compile(gw.JsonSchema(SCHEMA), TABLE)
+    caching.clear_all()  # programs are found on disk
+    automaton = gw.compile(gw.JsonSchema(LARGE), TABLE)
     rows = np.zeros((8, 9), np.uint32)
     matchers.fill_masks([automaton.matcher() for _ in range(8)], rows, threads=4)
     found.append(rows.tobytes())
@@ -91,7 +91,8 @@ def services(folder: Path) -> list[Any]:
     requests, results = folder / "requests.jsonl", folder / "results.jsonl"
     requests.write_text(LINES, "utf-8")
     model = toy_model(TABLE, 1)
-    run(model, requests, results)
+    if errors := run(model, requests, results).errors:
+        raise gw.errors.EngineError(f"{errors} requests have an error as result")
     found.append(sorted(results.read_text("utf-8").splitlines()))
     with gw.Pool(10, {"a": ModelSpec(lambda: toy_model(TABLE, 1), bytes=6)}) as pool, pool.lease("a") as leased:
         found.append(gw.generate(leased, "x", gw.Regex("[ab]{3}"), seed=1))
@@ -233,10 +234,10 @@ ARRAYS = [(np, "zeros"), (np, "empty"), (np, "full"), (np, "asarray")]
 SESSION, RESULTS = ("session.bin",), ("requests.jsonl", "results.jsonl")
 
 CHECKS = {
-    "faults, files": lambda seed: _injected(script, FILE_CALLS, _full, 60, SESSION),
+    "faults, files": lambda seed: _injected(script, FILE_CALLS, _full, 300, SESSION),
     "faults, threads": lambda seed: _injected(script, THREADS, _no_thread, 10, SESSION),
     "faults, arrays": lambda seed: _injected(script, ARRAYS, _no_memory, 60, SESSION),
-    "faults, files of services": lambda seed: _injected(services, FILE_CALLS, _full, 120, RESULTS),
+    "faults, files of services": lambda seed: _injected(services, FILE_CALLS, _full, 300, RESULTS),
     "faults, threads of services": lambda seed: _injected(services, THREADS, _no_thread, 20, RESULTS),
     "faults, arrays of services": lambda seed: _injected(services, ARRAYS, _no_memory, 60, RESULTS),
     "faults, memory": _limited,

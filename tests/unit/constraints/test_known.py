@@ -215,3 +215,15 @@ def test_the_states_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_switch_disables_sharing() -> None:
     with gw.cache.disabled():
         assert gw.Regex("a").__dict__ is not gw.Regex("a").__dict__
+
+
+def test_a_constraint_is_made_if_the_code_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(path: Path) -> bytes:
+        raise OSError(24, "Too many open files")
+
+    caching.clear_all()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", failing)
+        assert gw.JsonSchema(schema()).parse('{"name 0": "a"}') == {"name 0": "a"}
+    caching.clear_all()
+    assert gw.JsonSchema(schema()).parse('{"name 0": "a"}') == {"name 0": "a"}
