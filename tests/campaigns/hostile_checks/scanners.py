@@ -184,12 +184,21 @@ def texts(text: str) -> None:
             read(text)
 
 
+TAGGED = gw.Tags([gw.Tag("<x>", gw.Regex("[ax<]*"), "</x>")], triggers=["<x"])
+
+
+def tagged(text: str) -> None:
+    """Make tags of a text, and read the text with other tags."""
+    gw.Tags([gw.Tag(text, gw.Regex("a"), text)], triggers=[text[:9]])
+    TAGGED.parse(text)
+
+
 SCANNERS: dict[str, Callable[[str], object]] = {
     "GBNF": gw.Gbnf,
     "EBNF": gw.Ebnf,
     "Lark": gw.Lark,
     "regex": gw.Regex,
-    "tags": lambda text: gw.Tags([gw.Tag(text, gw.Regex("a"), text)], triggers=[text[:9]]),
+    "tags": tagged,
     "tool replies": replies,
     "JSON text": texts,
     "chat template": template,
