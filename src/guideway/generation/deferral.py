@@ -32,7 +32,7 @@ ROUND_WORK = 500_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
 
 ROW_OVERHEAD = 3_000
-"""The work that each of the two calls of a row in a round counts for, beside that of the kernel."""
+"""The work that each of the two calls of a row in a round counts for, in addition to the work of the kernel."""
 
 JOIN_WORK = 100_000
 """The maximum work of a row that joins. More is done in its first round."""
