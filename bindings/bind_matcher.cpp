@@ -96,7 +96,7 @@ void bind_matcher(nb::module_& m) {
                  const nb::gil_scoped_release release;
                  return Matcher(self.automaton());
              }, "A matcher at the start of the text.")
-        .def("walk_ahead", [](const Compiled& self, std::uint64_t work) {
+        .def("warm_up", [](const Compiled& self, std::uint64_t work) {
                  const nb::gil_scoped_release release;
                  self.automaton()->warm_up(work);
              }, nb::arg("work"), "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")

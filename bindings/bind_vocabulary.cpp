@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "guideway/base/checksum.h"
 #include "guideway/base/error.h"
+#include "guideway/base/tuning.h"
 #include "guideway/matcher/vocabulary.h"
 
 namespace guideway {
@@ -54,6 +55,34 @@ VocabularyLimits limits_of(std::size_t max_states, std::uint64_t max_work) {
     return limits;
 }
 
+// Switches and thresholds by name.
+Tuning tuning_of(const nb::dict& given) {
+    Tuning made;
+    for (const auto& [key, value] : given) {
+        const auto name = nb::cast<std::string>(key);
+        const auto number = nb::cast<std::uint32_t>(value);
+        bool known = false;
+        for (const TuningSwitch& each : kTuningSwitches)
+            if (each.name == name) made.*each.member = number != 0, known = true;
+        for (const TuningThreshold& each : kTuningThresholds)
+            if (each.name == name) made.*each.member = number, known = true;
+        if (!known) throw Error(ErrorKind::argument, "no switch or threshold is named " + name + "; kernel/base/tuning.h lists them");
+    }
+    return made;
+}
+
+std::vector<std::string> mechanisms() {
+    std::vector<std::string> made;
+    for (const TuningSwitch& each : kTuningSwitches) made.emplace_back(each.name);
+    return made;
+}
+
+nb::dict thresholds() {
+    nb::dict made;
+    for (const TuningThreshold& each : kTuningThresholds) made[std::string(each.name).c_str()] = each.eager;
+    return made;
+}
+
 // The caller owns the result.
 Vocabulary* read(const nb::bytes& block, const Integers& eos, const Integers& special, const File& file, std::size_t max_states,
                  std::uint64_t max_work) {
@@ -75,17 +104,15 @@ Vocabulary* read(const nb::bytes& block, const Integers& eos, const Integers& sp
 void bind_vocabulary(nb::module_& m) {
     nb::class_<Vocabulary>(m, "KernelVocabulary",
                            "The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what "
-                           "expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, "
-                           "deltas, clipped counts, punctuation as leaves), which change no mask.")
+                           "expressions may take before a new store is begun.")
         .def(
             "__init__",
             [](Vocabulary* self, const nb::sequence& tokens, const Integers& eos, const Integers& special, std::size_t memo_bytes,
-               std::size_t store_bytes, std::size_t max_states, unsigned shortcuts) {
+               std::size_t store_bytes, std::size_t max_states) {
                 VocabularyLimits limits;
                 limits.memo_bytes = memo_bytes;
                 limits.store_bytes = store_bytes;
                 limits.max_states = max_states;
-                limits.shortcuts = {(shortcuts & 1) != 0, (shortcuts & 2) != 0, (shortcuts & 4) != 0, (shortcuts & 8) != 0};
                 const Ids eos_ids = integers<std::uint32_t>(eos), special_ids = integers<std::uint32_t>(special);
                 const std::string block = block_of(tokens);
                 const nb::gil_scoped_release release;
@@ -93,10 +120,31 @@ void bind_vocabulary(nb::module_& m) {
             },
             nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes,
             nb::arg("store_bytes") = VocabularyLimits{}.store_bytes, nb::arg("max_states") = VocabularyLimits{}.max_states,
-            nb::arg("shortcuts") = 15u,
             nb::sig("def __init__(self, token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, "
-                    "max_states: int = 4000000, shortcuts: int = 15) -> None"))
+                    "max_states: int = 4000000) -> None"))
+        .def_static(
+            "tuned",
+            [](const nb::sequence& tokens, const Integers& eos, const Integers& special, const nb::dict& tuning, std::size_t memo_bytes,
+               std::size_t store_bytes) {
+                VocabularyLimits limits;
+                limits.memo_bytes = memo_bytes;
+                limits.store_bytes = store_bytes;
+                limits.tuning = tuning_of(tuning);
+                const Ids eos_ids = integers<std::uint32_t>(eos), special_ids = integers<std::uint32_t>(special);
+                const std::string block = block_of(tokens);
+                const nb::gil_scoped_release release;
+                return new Vocabulary(TokenBlock(block), eos_ids, special_ids, limits);
+            },
+            nb::rv_policy::take_ownership, nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("tuning"), nb::kw_only(),
+            nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes, nb::arg("store_bytes") = VocabularyLimits{}.store_bytes,
+            nb::sig("def tuned(token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
+                    "special_ids: collections.abc.Sequence[int], tuning: dict[str, int], *, memo_bytes: int = 268435456, "
+                    "store_bytes: int = 536870912) -> KernelVocabulary"),
+            "A vocabulary for tests and benchmarks: switches and thresholds of kernel/base/tuning.h by name. They change no mask.")
+        .def_static("mechanisms", &mechanisms, "The switches that `tuned` accepts.")
+        .def_static("thresholds", &thresholds, nb::sig("def thresholds() -> dict[str, int]"),
+                    "The thresholds that `tuned` accepts, with values that small vocabularies reach.")
         .def_static(
             "of_block",
             [](const nb::bytes& block, const Integers& eos, const Integers& special, std::size_t max_states, std::uint64_t max_work) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "guideway/base/byte_set.h"
+#include "guideway/base/dcheck.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/page_arena.h"
 
@@ -28,6 +29,7 @@ public:
     }
     // The key must not be there yet.
     Value& add(const Key& key, const Value& value) {
+        GUIDEWAY_DCHECK(!find(key));
         if (size_ == room_) {
             const std::size_t more = std::min<std::size_t>(room_ + kFirst, kLargest);
             blocks_.push_back(ArenaBlock<Entry>(more));

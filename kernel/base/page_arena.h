@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/base/dcheck.h"
+
 namespace guideway {
 
 // Of any size, from 1 KB on at the beginning of a cache line; its content is not set. From any thread.
@@ -38,7 +40,10 @@ public:
         if (values_) free_block(values_, count_ * sizeof(T));
     }
 
-    T& operator[](std::size_t i) const { return values_[i]; }
+    T& operator[](std::size_t i) const {
+        GUIDEWAY_DCHECK(i < count_);
+        return values_[i];
+    }
     T* data() const { return values_; }
     T* begin() const { return values_; }
     T* end() const { return values_ + count_; }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "guideway/base/dcheck.h"
 #include "guideway/base/page_arena.h"
 
 namespace guideway {
@@ -11,11 +12,17 @@ namespace guideway {
 template <class T, unsigned kBits = 8>  // of the number of entries in a block
 class SegmentedVector {
 public:
-    T& operator[](std::size_t i) { return blocks_[i >> kBits][i & kMask]; }
-    const T& operator[](std::size_t i) const { return blocks_[i >> kBits][i & kMask]; }
+    T& operator[](std::size_t i) {
+        GUIDEWAY_DCHECK(i < size_);
+        return blocks_[i >> kBits][i & kMask];
+    }
+    const T& operator[](std::size_t i) const {
+        GUIDEWAY_DCHECK(i < size_);
+        return blocks_[i >> kBits][i & kMask];
+    }
     void push_back(const T& added) {
         if ((size_ & kMask) == 0 && size_ >> kBits == blocks_.size()) blocks_.push_back(ArenaBlock<T>(std::size_t{1} << kBits));
-        (*this)[size_] = added;
+        blocks_[size_ >> kBits][size_ & kMask] = added;
         ++size_;
     }
     template <class Range>

@@ -2,6 +2,9 @@
 // before (GCC's -fsanitize-coverage=trace-pc; without it, everything mutates the seeds alone).
 //
 //   fuzz_regex [seconds or rounds, as "20s" or "5000"] [seed]     fuzz_regex FILE...  runs those inputs
+//   fuzz_regex keep FILE [seconds or rounds] [seed]     then writes a corpus: few inputs that reach what all of them reach
+//
+// Each target first runs its corpus (corpus/*.hex): one input a line, in hexadecimal.
 //
 // The same seed runs the same inputs. One that ends the process is left in fuzz-crash, and printed in hexadecimal, for
 // where a log is all that is left of a machine.
@@ -70,14 +73,44 @@ std::string mutated(std::string text, const std::vector<std::string>& pool, Rand
     return text;
 }
 
+std::vector<std::string> corpus() {
+    std::vector<std::string> made;
+#ifdef GUIDEWAY_CORPUS
+    std::ifstream file(GUIDEWAY_CORPUS);
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with('#')) continue;
+        std::string& input = made.emplace_back();
+        for (std::size_t i = 0; i + 1 < line.size(); i += 2) input.push_back(static_cast<char>(std::stoi(line.substr(i, 2), nullptr, 16)));
+    }
+#endif
+    return made;
+}
+
 void run(const std::string& text) {
     running = text;
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 
+// The shortest inputs first; one that reaches nothing more is left out.
+void write_corpus(std::vector<std::string> pool, const char* path) {
+    std::stable_sort(pool.begin(), pool.end(), [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
+    reached.fill(false);
+    std::ofstream file(path);
+    for (const std::string& input : pool) {
+        if (input.size() > 400) continue;
+        found = false;
+        run(input);
+        if (!found) continue;
+        for (const char c : input) file << "0123456789abcdef"[static_cast<std::uint8_t>(c) >> 4] << "0123456789abcdef"[c & 15];
+        file << '\n';
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    const char* const kept = argc > 2 && std::string(argv[1]) == "keep" ? argv[2] : nullptr;
+    if (kept) argc -= 2, argv += 2;
     const std::string first = argc > 1 ? argv[1] : "3000";
     if (first.find_first_not_of("0123456789s") != std::string::npos) {
         for (int i = 1; i < argc; ++i) {
@@ -92,6 +125,7 @@ int main(int argc, char** argv) {
     const unsigned long amount = std::stoul(first);
     Random random(argc > 2 ? static_cast<unsigned>(std::stoul(argv[2])) : 1);
     std::vector<std::string> pool = fuzz_seeds();
+    for (std::string& input : corpus()) pool.push_back(std::move(input));
     for (const std::string& seed : pool) run(seed);
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(amount);
     unsigned long rounds = 0;
@@ -101,6 +135,7 @@ int main(int argc, char** argv) {
         run(text);
         if (found && pool.size() < 20'000) pool.push_back(text);
     }
+    if (kept) write_corpus(pool, kept);
     std::cout << rounds << " inputs, " << pool.size() << " kept\n";
     return 0;
 }

@@ -388,7 +388,8 @@ void Machine::resume_all(const std::vector<std::uint32_t>& frames, Configs& out)
 Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) {
     out.clear();
     Outcome outcome;
-    auto& [before, after, waiting, entered, _] = gss_scratch_;
+    auto &before = gss_scratch_.before, &after = gss_scratch_.after;  // clang before 16 captures no structured bindings
+    Configs &waiting = gss_scratch_.waiting, &entered = gss_scratch_.entered;
     before.clear();
     after.clear();
     waiting.clear();

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/base/dcheck.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/page_arena.h"
 #include "guideway/grammar/completion_cost.h"
@@ -321,6 +322,8 @@ private:
 
     // object.cpp
     void step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);
+    void begin_value(const Config& c, std::uint32_t label, Configs& out);
+    void step_colon(const Config& c, std::uint8_t byte, Configs& out);
     void step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
     bool name_goes_on(const Config& c, ExprId state, ExprId next);
     void enter_keys(const Config& c, Configs& out);
@@ -356,6 +359,9 @@ private:
     Offer offer(std::uint32_t node, std::uint32_t regs);
     std::uint32_t rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label);
     void find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all);
+    // `left`: entries that must come besides the one at hand; `space`: that may.
+    void find_rests_in_any_order(const AnalysedNode& k, std::uint32_t from, Offer& all, std::uint32_t left, std::uint32_t space);
+    void find_rests_in_order(const AnalysedNode& k, std::uint32_t from, const Offer& all, std::uint32_t left, std::uint32_t space);
     LabelDistance find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
     std::uint32_t object_cost(const Config& c);
     int object_best_byte(const Config& c, Configs& instead);
@@ -433,7 +439,10 @@ private:
 // gap: where a key may come, and space before it; named: below the leaf of an open key; second: where an open key
 // begins, but the one before it is not known.
 enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, named, second };
-inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) { return static_cast<std::uint32_t>(phase) << 28 | rest; }
+inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
+    GUIDEWAY_DCHECK(rest >> 28 == 0);
+    return static_cast<std::uint32_t>(phase) << 28 | rest;
+}
 inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
 inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
 inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }

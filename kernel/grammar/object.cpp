@@ -22,6 +22,9 @@ std::size_t seen_word(const AnalysedNode& k) { return kClasses + 2 * (k.entries.
 std::size_t unknown_word(const AnalysedNode& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
 std::size_t used_word(const AnalysedNode& k, std::uint32_t label) { return unknown_word(k, label) + 1; }
 
+// Less than what stands for no cost at all.
+std::uint32_t clamped(std::uint64_t total) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1)); }
+
 }  // namespace
 
 bool Machine::seen(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
@@ -274,6 +277,21 @@ void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs
     });
 }
 
+// After a colon: white space, or the value.
+void Machine::begin_value(const Config& c, std::uint32_t label, Configs& out) {
+    if (components_[c.node].punctuation->space) out.push_back({c.node, phase_state(Phase::value, label), c.regs, c.parent});
+    enter_value(c, label, out);
+}
+
+void Machine::step_colon(const Config& c, std::uint8_t byte, Configs& out) {
+    const Punctuation& marks = *components_[c.node].punctuation;
+    const std::uint32_t label = rest_of(c.state) >> 8, at = rest_of(c.state) & 0xff;
+    if (at == 0 && marks.space && is_space(byte)) out.push_back(c);  // and continue: the colon may begin with space
+    if (!takes(marks.colon, at, byte)) return;
+    if (at + 1 == marks.colon.size()) begin_value(c, label, out);
+    else out.push_back({c.node, phase_state(Phase::colon, label << 8 | (at + 1)), c.regs, c.parent});
+}
+
 void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
     const AnalysedNode& k = components_[c.node];
     const Punctuation& marks = *k.punctuation;
@@ -296,10 +314,6 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
         else if (marks.space) keys_or(Phase::gap);
         else enter_keys(c, out);
     };
-    auto value = [&](std::uint32_t label) {
-        if (marks.space) becomes(Phase::value, label);
-        enter_value(c, label, out);
-    };
     switch (phase) {
         case Phase::open:
             if (!takes(marks.open, rest, byte)) return;
@@ -317,16 +331,9 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
         case Phase::second:
             outcome.context_dependent |= pool_.derivative(open_keys(k, c.regs, rest), byte) != kNone;
             return;
-        case Phase::colon: {
-            const std::uint32_t label = rest >> 8, at = rest & 0xff;
-            if (at == 0 && spaced) out.push_back(c);  // and continue: the colon may begin with space
-            if (!takes(marks.colon, at, byte)) return;
-            if (at + 1 < marks.colon.size()) becomes(Phase::colon, label << 8 | (at + 1));
-            else value(label);
-            return;
-        }
+        case Phase::colon: return step_colon(c, byte, out);
         case Phase::value:
-            if (spaced) value(rest);
+            if (spaced) begin_value(c, rest, out);
             return;
         case Phase::after:
             if (spaced) out.push_back(c);
@@ -398,32 +405,39 @@ std::uint32_t Machine::rest_after(std::uint32_t node, std::uint32_t regs, std::u
 }
 
 void Machine::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all) {
-    auto& [need, room, required, required_cost, others] = all;
     rests_.costs.assign(k.fixed, kInfinite);
-    if (room == 0) return;
-    const std::uint32_t comma = length(k.punctuation->comma), left = need - std::min<std::uint32_t>(need, 1);
-    const std::uint32_t space = room == kInfinite ? kInfinite : room - 1;
+    if (all.room == 0) return;
+    const std::uint32_t left = all.need - std::min<std::uint32_t>(all.need, 1), space = all.room == kInfinite ? kInfinite : all.room - 1;
     if (left > space) return;
-    const auto clamped = [](std::uint64_t total) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1)); };
+    if (k.ordered) find_rests_in_order(k, from, all, left, space);
+    else find_rests_in_any_order(k, from, all, left, space);
+}
+
+void Machine::find_rests_in_any_order(const AnalysedNode& k, std::uint32_t from, Offer& all, std::uint32_t left, std::uint32_t space) {
+    auto& others = all.others;
+    const std::uint32_t required = all.required, comma = length(k.punctuation->comma);
     const auto more_than = [&](std::uint32_t named) { return left - std::min(left, named); };
-    if (!k.ordered) {
-        std::sort(others.begin(), others.end());
-        std::vector<std::uint64_t> sums{0};  // of the cheapest ones
-        for (const auto& other : others) sums.push_back(sums.back() + other.first);
-        const std::uint32_t more = more_than(required);
-        for (std::size_t rank = 0; rank < others.size(); ++rank) {
-            const auto [cost, label] = others[rank];
-            if (label >= k.fixed || required > space || others.size() - 1 < more) continue;
-            rests_.costs[label] = clamped(required_cost + (rank < more ? sums[more + 1] - cost : sums[more]));
-        }
-        if (required == 0) return;
-        const std::uint32_t beside = more_than(required - 1);
-        if (required - 1 > space || others.size() < beside) return;
-        for (std::uint32_t i = k.ahead[from].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
-            rests_.costs[i] = clamped(required_cost - sum(k.ahead[i].cost, comma) + sums[beside]);
-        return;
+    std::sort(others.begin(), others.end());
+    std::vector<std::uint64_t> sums{0};  // of the cheapest ones
+    for (const auto& other : others) sums.push_back(sums.back() + other.first);
+    const std::uint32_t more = more_than(required);
+    for (std::size_t rank = 0; rank < others.size(); ++rank) {
+        const auto [cost, label] = others[rank];
+        if (label >= k.fixed || required > space || others.size() - 1 < more) continue;
+        rests_.costs[label] = clamped(all.required_cost + (rank < more ? sums[more + 1] - cost : sums[more]));
     }
-    // In the order given: entries before the label cannot come any more. From the last label on, the cheapest ones are kept.
+    if (required == 0) return;
+    const std::uint32_t beside = more_than(required - 1);
+    if (required - 1 > space || others.size() < beside) return;
+    for (std::uint32_t i = k.ahead[from].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
+        rests_.costs[i] = clamped(all.required_cost - sum(k.ahead[i].cost, comma) + sums[beside]);
+}
+
+// Entries before the label cannot come any more. From the last label on, the cheapest ones are kept.
+void Machine::find_rests_in_order(const AnalysedNode& k, std::uint32_t from, const Offer& all, std::uint32_t left, std::uint32_t space) {
+    const auto& others = all.others;
+    const std::uint32_t required = all.required, comma = length(k.punctuation->comma);
+    const auto more_than = [&](std::uint32_t named) { return left - std::min(left, named); };
     const std::uint32_t last = k.ahead[from].next_required;
     std::vector<std::uint32_t> costs;
     for (const auto& [cost, label] : others)
@@ -432,7 +446,7 @@ void Machine::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all)
         const std::uint32_t more = more_than(required - 1);
         if (costs.size() >= more) {
             std::nth_element(costs.begin(), costs.begin() + more, costs.end());
-            std::uint64_t total = required_cost - sum(k.ahead[last].cost, comma);
+            std::uint64_t total = all.required_cost - sum(k.ahead[last].cost, comma);
             for (std::uint32_t i = 0; i < more; ++i) total += costs[i];
             rests_.costs[last] = clamped(total);
         }
@@ -454,7 +468,7 @@ void Machine::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all)
     for (auto other = others.rbegin(); other != others.rend(); ++other) {
         const auto [cost, label] = *other;
         if (label >= last) continue;
-        if (kept.size() == more) rests_.costs[label] = clamped(required_cost + total);
+        if (kept.size() == more) rests_.costs[label] = clamped(all.required_cost + total);
         keep(cost);
     }
 }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/base/dcheck.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/page_arena.h"
 #include "guideway/base/segmented_vector.h"
@@ -50,6 +51,7 @@ public:
 
     // The state set of these configurations, which are in order and different.
     const StateSet& keep(std::span<const Config> configs) {
+        GUIDEWAY_DCHECK(std::ranges::adjacent_find(configs, [](const Config& a, const Config& b) { return !(a < b); }) == configs.end());
         const std::uint64_t wanted = hash(configs);
         const auto hash_of = [&](std::uint32_t id) { return hash(state_sets_[id].configs()); };
         const auto same = [&](std::uint32_t id) { return std::ranges::equal(state_sets_[id].configs(), configs); };

@@ -61,8 +61,24 @@ private:
     std::size_t bytes_ = 0;
 };
 
+// A time that many threads set. It can be copied where one thread has the object.
+class UseTime {
+public:
+    UseTime() = default;
+    UseTime(const UseTime& other) : time_(other) {}
+    UseTime& operator=(const UseTime& other) { return *this = static_cast<std::uint64_t>(other); }
+    UseTime& operator=(std::uint64_t time) {
+        time_.store(time, std::memory_order_relaxed);
+        return *this;
+    }
+    operator std::uint64_t() const { return time_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> time_ = 0;
+};
+
 struct AutomatonCache {
-    struct Span {  // of `listed`, `named` or `ways`
+    struct Span {  // of `key_tokens`, `key_exits` or `key_ranges`
         std::uint32_t begin, end;
     };
     struct Parts {  // in `parts`, from `at` on: numbers of sets, then the ends of spans
@@ -82,7 +98,7 @@ struct AutomatonCache {
     struct KeyExit {  // of an object over a trie: an entry, and a suffix trie after its name
         std::uint32_t label, suffix_trie;
     };
-    struct KeyRange {  // tokens (in `listed`) on the way to some names
+    struct KeyRange {  // tokens (in `key_tokens`) on the way to some names
         std::uint32_t first, last, begin, end;
     };
     struct KeyIndex {  // known: it can be determined which
@@ -93,9 +109,9 @@ struct AutomatonCache {
     FlatMap<Config, Mask, ConfigHash> masks;
     FlatMap<ResultKey, ComponentSummary, ResultKeyHash> summaries;
     FlatMap<ResultKey, KeyIndex, ResultKeyHash> names;  // by trie, component and state
-    ArenaVector<KeyExit> named;
-    ArenaVector<KeyRange> ways;
-    ArenaVector<std::uint32_t> parts, listed;
+    ArenaVector<KeyExit> key_exits;
+    ArenaVector<KeyRange> key_ranges;
+    ArenaVector<std::uint32_t> parts, key_tokens;
     // By state set: where its masks began in `in_state_sets`; they are still there if `owners` says that there its masks begin.
     ArenaVector<std::uint32_t> of_state_set;
     ArenaVector<Mask*> in_state_sets;  // the one to begin a row with first
@@ -106,7 +122,7 @@ struct AutomatonCache {
     StateSetIndex state_sets;      // no part of `bytes`, as little as what they find
     MachineTables machine;
     std::size_t counted = 0;         // bytes, when they were counted last
-    mutable std::uint64_t last = 0;  // turn of its last use, set in many threads at once
+    mutable UseTime last;            // turn of its last use, set in many threads at once
 
     // All but what finds things.
     void forget() {
@@ -116,13 +132,12 @@ struct AutomatonCache {
         *this = std::move(kept);
     }
     void touch(std::uint64_t turn) const {
-        const std::atomic_ref time(last);
-        if (time.load(std::memory_order_relaxed) != turn) time.store(turn, std::memory_order_relaxed);
+        if (last != turn) last = turn;
     }
-    std::span<const std::uint32_t> tokens(Span span) const { return std::span(listed).subspan(span.begin, span.end - span.begin); }
+    std::span<const std::uint32_t> tokens(Span span) const { return std::span(key_tokens).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(named) + of(ways) + of(parts) + of(listed) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
+        return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) + of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
     }
     std::span<Mask* const> of(const StateSet& state_set) const {  // nothing: not known
         if (state_set.id >= of_state_set.size()) return {};

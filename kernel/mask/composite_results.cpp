@@ -11,104 +11,20 @@
 
 namespace guideway {
 
-// Adds what a configuration of the inner machine takes; gives what is left where the value has ended.
-std::uint32_t MaskEngine::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
-    std::vector<std::uint32_t> ended;
-    Mask mask;
-    mask.first = kNoTokens;
-    at_node(-1, [&] {  // its nodes are not the grammar's
-        if (inner.forks()) ended = saturate_all(inner, trie, config, mask);
-        else {
-            ended_ = &ended;
-            tasks_.assign(1, {trie, config});
-            drain_worklist(inner, mask);
-        }
-    });
-    std::vector<std::uint32_t> own;  // as a row, once it is much
-    const auto add = [&](std::uint32_t set) {
-        if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, taken.tokens);
-        own.resize(words_);
-        sets_.merge(set, own);
-    };
-    if (mask.first != kNoTokens) add(mask.first);
-    for (const std::uint32_t set : std::exchange(found_, {})) add(set);
-    for (const Span& span : std::exchange(spans_, {}))
-        for (const std::uint32_t t : at_->tokens(span))
-            if (own.empty()) taken.tokens.push_back(t);
-            else own[t >> 5] |= 1u << (t & 31);
-    std::sort(ended.begin(), ended.end());
-    ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
-    std::uint32_t suffix_trie = ended.size() == 1 ? ended[0] : suffix_tries_.joined(ended);
-    if (mask.first != kNoTokens) {
-        sets_.change(mask.first, own);
-        if (sets_[mask.first].form == TokenSet::Form::delta) suffix_trie = without(suffix_trie, sets_[mask.first].taken());
-    }
-    if (own.empty()) return suffix_trie;
-    taken.row.resize(words_);
-    join(own, taken.row);
-    return suffix_trie;
-}
-
-WalkResult MaskEngine::result_of_composite(Machine& machine, std::uint32_t trie, const Config& config) {
-    ExprPool& pool = machine.pool();
-    const std::uint32_t state = pool.composite_state(config.state);
-    Machine& inner = CompositeLanguage::of(pool).machine(state);
-    inner.name([&](const AnalysedNode& c) { return component_id(c); });
-    // What is being found outside waits.
-    auto tasks = std::exchange(tasks_, {});
-    auto open = std::exchange(open_, {});
-    auto found = std::exchange(found_, {});
-    auto spans = std::exchange(spans_, {});
-    auto context_dependent = std::exchange(context_dependent_, {});
-    auto visited = std::exchange(visited_, {});
-    const std::size_t opened = std::exchange(opened_, 0), taken = std::exchange(taken_, 0), roads = std::exchange(roads_, 0);
-    auto* const outer = ended_;
-    auto* const trail = std::exchange(trail_, nullptr);
-    Taken here;
-    auto& [tokens, row] = here;
-    std::vector<std::uint32_t> suffix_tries;
-    for (const Config& c : CompositeLanguage::of(pool).configs(state))
-        if (c.node != kDone)
-            if (const std::uint32_t suffix_trie = take_one(inner, trie, c, here)) suffix_tries.push_back(suffix_trie);
-    std::sort(context_dependent_.begin(), context_dependent_.end());
-    context_dependent_.erase(std::unique(context_dependent_.begin(), context_dependent_.end()), context_dependent_.end());
-    const bool listed = row.empty() && tokens.size() <= words_;
-    if (listed) {
-        std::sort(tokens.begin(), tokens.end());
-        tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
-    } else {
-        row.resize(words_);
-        for (const std::uint32_t t : tokens) row[t >> 5] |= 1u << (t & 31);
-    }
-    WalkResult made{listed ? sets_.sparse(tokens) : sets_.row(row), suffix_tries.size() == 1 ? suffix_tries[0] : suffix_tries_.joined(suffix_tries), kNoTokens};
-    if (!context_dependent_.empty()) made.context_dependent = sets_.sparse(context_dependent_);
-    tasks_ = std::move(tasks);
-    open_ = std::move(open);
-    found_ = std::move(found);
-    spans_ = std::move(spans);
-    context_dependent_ = std::move(context_dependent);
-    visited_ = std::move(visited);
-    opened_ = opened;
-    taken_ = taken;
-    roads_ = roads;
-    ended_ = outer;
-    trail_ = trail;
-    return made;
-}
+namespace {
 
 // The tokens after which a value can be nothing but one of the others, found down their spellings alone.
-std::vector<std::uint32_t> MaskEngine::spelled_alike(ExprPool& pool, std::uint32_t trie, ExprId value, ExprId others) {
+std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& forest, ExprId value, ExprId others) {
     struct Level {
         ExprId value, others;
         ChildFilter leap;
     };
-    const TrieForest grove = suffix_tries_.grove(trie);
-    const TokenTrie& x = *grove.trie;
+    const TokenTrie& x = *forest.trie;
     std::vector<std::uint32_t> byte_classes;
-    std::vector<Level> path{{value, others, grove.whole() ? ChildFilter(x, 0, pool.first(others)) : ChildFilter()}};
-    for (const TrieForest::Part& part : grove.parts)
+    std::vector<Level> path{{value, others, forest.whole() ? ChildFilter(x, 0, pool.first(others)) : ChildFilter()}};
+    for (const TrieForest::Part& part : forest.parts)
         for (std::uint32_t i = part.begin; i < part.end;) {
-            fuel_.spend(1);
+            pool.fuel().spend(1);
             path.resize(x.depth[i] - part.above);
             const Level& above = path.back();
             if (const std::uint32_t wanted = above.leap.next(x, i); wanted != i) {
@@ -134,26 +50,94 @@ std::vector<std::uint32_t> MaskEngine::spelled_alike(ExprPool& pool, std::uint32
     return byte_classes;
 }
 
+}  // namespace
+
+// Adds what a configuration of the inner machine takes; gives what is left where the value has ended.
+std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken) {
+    std::vector<std::uint32_t> ended;
+    Mask mask;
+    mask.first = kNoTokens;
+    at_node(-1, [&] {  // its nodes are not the grammar's
+        if (inner.forks()) ended = saturate_all(inner, trie, config, mask);
+        else {
+            ended_ = &ended;
+            tasks_.assign(1, {trie, config});
+            drain_worklist(inner, mask);
+        }
+    });
+    std::vector<std::uint32_t> own;  // as a row, once it is much
+    const auto add = [&](std::uint32_t set) {
+        if (own.empty() && sets_[set].form == TokenSet::Form::sparse) return sets_.append(set, taken.tokens);
+        own.resize(words_);
+        sets_.merge(set, own);
+    };
+    if (mask.first != kNoTokens) add(mask.first);
+    for (const std::uint32_t set : std::exchange(found_, {})) add(set);
+    for (const Span& span : std::exchange(spans_, {}))
+        for (const std::uint32_t t : at_->tokens(span))
+            if (own.empty()) taken.tokens.push_back(t);
+            else own[t >> 5] |= 1u << (t & 31);
+    std::sort(ended.begin(), ended.end());
+    ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
+    std::uint32_t suffix_trie = ended.size() == 1 ? ended[0] : suffix_tries_.united(ended);
+    if (mask.first != kNoTokens) {
+        sets_.change(mask.first, own);
+        if (sets_[mask.first].form == TokenSet::Form::delta) suffix_trie = results_.without(suffix_trie, sets_[mask.first].taken());
+    }
+    if (own.empty()) return suffix_trie;
+    taken.row.resize(words_);
+    join(own, taken.row);
+    return suffix_trie;
+}
+
+// The builder has made nothing yet.
+WalkResult MaskBuilder::composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config) {
+    at_ = &at;
+    ExprPool& pool = machine.pool();
+    const std::uint32_t state = pool.composite_state(config.state);
+    Machine& inner = CompositeLanguage::of(pool).machine(state);
+    inner.name([&](const AnalysedNode& c) { return results_.ids().of(c); });
+    Taken here;
+    auto& [tokens, row] = here;
+    std::vector<std::uint32_t> suffix_tries;
+    for (const Config& c : CompositeLanguage::of(pool).configs(state))
+        if (c.node != kDone)
+            if (const std::uint32_t suffix_trie = take_one(inner, trie, c, here)) suffix_tries.push_back(suffix_trie);
+    std::sort(context_dependent_.begin(), context_dependent_.end());
+    context_dependent_.erase(std::unique(context_dependent_.begin(), context_dependent_.end()), context_dependent_.end());
+    const bool listed = row.empty() && tokens.size() <= words_;
+    if (listed) {
+        std::sort(tokens.begin(), tokens.end());
+        tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    } else {
+        row.resize(words_);
+        for (const std::uint32_t t : tokens) row[t >> 5] |= 1u << (t & 31);
+    }
+    WalkResult made{listed ? sets_.sparse(tokens) : sets_.row(row), suffix_tries.size() == 1 ? suffix_tries[0] : suffix_tries_.united(suffix_tries), kNoTokens};
+    if (!context_dependent_.empty()) made.context_dependent = sets_.sparse(context_dependent_);
+    return made;
+}
+
 bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
-    if (!shortcuts_.marks) return false;
     ExprPool& pool = machine.pool();
     std::vector<ExprPool::Layer> layers;
     Config there = config;
     there.state = pool.layers(config.state, layers);
     if (!pool.is_composite(there.state)) return false;
     if (layers.empty()) {
-        made = result_of_composite(machine, trie, there);
+        MaskBuilder inner(results_, summaries_, punctuation_);  // what is being found outside waits
+        made = inner.composite(*at_, machine, trie, there);
         return true;
     }
     if (layers.size() > 1 || layers[0].tail != kEmpty) return false;
-    made = run(machine, trie, there);
-    const auto byte_classes = spelled_alike(pool, trie, there.state, layers[0].texts);
+    made = results_.run(machine, trie, there);
+    const auto byte_classes = spelled_alike(pool, results_.suffix_tries().forest(trie), there.state, layers[0].texts);
     if (byte_classes.empty()) return true;
-    row_.resize(words_);
-    sets_.write(made.tokens, row_);
-    for (const std::uint32_t t : byte_classes) row_[t >> 5] &= ~(1u << (t & 31));
-    made.tokens = sets_.row(row_);
-    if (suffix_tries_.meets(made.suffix_trie, byte_classes)) made.suffix_trie = suffix_tries_.without(made.suffix_trie, byte_classes);
+    std::vector<std::uint32_t> row(results_.words());
+    sets().write(made.tokens, row);
+    for (const std::uint32_t t : byte_classes) row[t >> 5] &= ~(1u << (t & 31));
+    made.tokens = sets().row(row);
+    if (results_.suffix_tries().contains_any(made.suffix_trie, byte_classes)) made.suffix_trie = results_.suffix_tries().without(made.suffix_trie, byte_classes);
     return true;
 }
 

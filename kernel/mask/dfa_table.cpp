@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "guideway/base/dcheck.h"
 #include "guideway/mask/self_loops.h"
 
 namespace guideway {
@@ -123,6 +124,7 @@ std::uint16_t DfaTable::number(const ExprPool& pool, ExprId expr) {
         states_.reserve(most_);
         steps_.reserve(most_);
     }
+    GUIDEWAY_DCHECK(states_.size() < states_.capacity() && steps_.size() < steps_.capacity());
     const auto made = static_cast<std::uint16_t>(states_.size());
     slots_[at] = made;
     State& state = states_.emplace_back();

@@ -33,15 +33,15 @@ struct Names {
 
 }  // namespace
 
-bool KeyWalk::run(ExprPool& pool, const TrieForest& grove, ExprId state) {
+bool KeyWalk::run(ExprPool& pool, const TrieForest& forest, ExprId state) {
     const StringTrie& words = pool.strings();
     const bool within = pool.is_strings(state);  // after the quote before the name
     const ExprId rest = within ? state : pool.after_byte(kQuote, state);
-    Names names{words, *grove.trie, *this};
-    StringWalk<Names> walk(words, *grove.trie, names);
+    Names names{words, *forest.trie, *this};
+    StringWalk<Names> walk(words, *forest.trie, names);
     if (const std::uint32_t label = pool.label_of(rest); label != kNoLabel) {
         labels.push_back(label);
-        walk.each_quote(grove, [&](std::uint32_t top) { names.over(top, 0); });
+        walk.each_quote(forest, [&](std::uint32_t top) { names.over(top, 0); });
         return true;
     }
     if (!pool.is_strings(rest)) return false;
@@ -49,7 +49,7 @@ bool KeyWalk::run(ExprPool& pool, const TrieForest& grove, ExprId state) {
     if (words.count(node) > kMaxNames) return false;
     words.each_end(node, [&](ExprId end) { labels.push_back(pool.label_of(pool.after_byte(kQuote, end))); });
     if (std::find(labels.begin(), labels.end(), kNoLabel) != labels.end()) return false;
-    walk.run(grove, {node, part}, !within);
+    walk.run(forest, {node, part}, !within);
     return true;
 }
 

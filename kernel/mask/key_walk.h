@@ -24,7 +24,7 @@ struct KeyWalk {
     std::vector<Exit> exits;
 
     // False: the state is no set of texts, each with a quote and a label after it.
-    bool run(ExprPool& pool, const TrieForest& grove, ExprId state);
+    bool run(ExprPool& pool, const TrieForest& forest, ExprId state);
 };
 
 }  // namespace guideway

@@ -30,10 +30,6 @@ void LeafWalk::add_rounds(TokenRange some, std::uint32_t begun) {
 namespace {
 
 constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
-constexpr std::uint32_t kWorthLooking = 4;     // nodes of a subtree, for which it is queried whether all of it is taken
-constexpr std::uint32_t kWorthScouting = 12;   // for which it is found out what the state loops by
-constexpr std::uint32_t kWorthClosing = 2000;  // for which a stable set is looked for
-constexpr std::uint32_t kWorthFollowing = 600;  // nodes walked from a state, all in all, before all its steps and chains are looked at
 constexpr std::size_t kMaxDoubtful = 3000;     // tokens
 constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
 
@@ -41,17 +37,18 @@ constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops
 template <bool kCounts>
 class LeafWalker {
 public:
-    LeafWalker(ExprPool& pool, const TrieForest& grove, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states, LeafWalk& made)
-        : pool_(pool), grove_(grove), x_(*grove.trie), follow_(follow), subtrees_(subtrees), loops_(loops), states_(states), made_(made), whole_(grove.whole()) {}
+    LeafWalker(ExprPool& pool, const TrieForest& forest, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states,
+               const Tuning& tuning, LeafWalk& made)
+        : pool_(pool), forest_(forest), x_(*forest.trie), follow_(follow), subtrees_(subtrees), loops_(loops), states_(states), tuning_(tuning), made_(made), whole_(forest.whole()) {}
 
     void run(ExprId start) {
         states_.begin();
         if (subtrees_) stable_sets_ = &states_.stable_sets(pool_, *subtrees_);
-        closure_count_ = stable_sets_ ? stable_sets_->count() : 0;
+        stable_count_ = stable_sets_ ? stable_sets_->count() : 0;
         const Number first = states_.number(pool_, start);
         path_.resize(16);
         if (kCounts) begun_.resize(2);  // the root's is read before it is entered
-        for (const TrieForest::Part& part : grove_.parts) {
+        for (const TrieForest::Part& part : forest_.parts) {
             pool_.fuel().spend((part.end - part.begin) / kNodesOfWork);
             taken_from_ = x_.first_token[part.begin];
             if (!whole_ || !take_all(first)) {
@@ -126,7 +123,7 @@ private:
                 ++i;
                 continue;
             }
-            const Number from = byte < 0x80 || !subtrees_ ? next : behind(i, next);
+            const Number from = byte < 0x80 || !subtrees_ ? next : after_character(i, next);
             if (subtrees_ && from != DfaTable::kDead && states[from].plain && subtrees_->loop_behind(i, *states[from].loops, kNothing)) {
                 if (counts()) count_loops(i, depth, from);
                 i = end;
@@ -150,7 +147,8 @@ private:
 
     // For a node inside a multi-byte character: the state after its remaining continuation bytes, if all lead to one; else kDead.
     // More than half of the nodes that a walk of `\S+` reaches are inside characters.
-    Number behind(std::uint32_t node, Number at) {
+    Number after_character(std::uint32_t node, Number at) {
+        if (!tuning_.inside_characters) return subtrees_->left(node) > 0 ? DfaTable::kDead : at;
         for (unsigned left = subtrees_->left(node); left > 0 && at != DfaTable::kDead; --left) {
             if (counts() && begins_of(at).meets(kContinuation)) return DfaTable::kDead;  // a round may begin unseen
             at = states_.after_continuation(pool_, at);
@@ -167,7 +165,7 @@ private:
             leave_out(i + 1, end);
             return end;
         }
-        if (end - i >= kWorthLooking && from != DfaTable::kDead && take(i, depth, from, characters)) return end;
+        if (end - i >= tuning_.worth_looking && from != DfaTable::kDead && take(i, depth, from, characters)) return end;
         if (path_.size() <= depth) path_.resize(depth + 32);
         enter(depth, i, number, characters);
         return i + 1;
@@ -228,7 +226,7 @@ private:
             begun_[depth].begins = begins_of(state);
         }
         level.nullable = known.nullable;
-        level.leaps = x_.wide(node) && (depth > 0 || whole_);
+        level.leaps = tuning_.child_filters && x_.wide(node) && (depth > 0 || whole_);
         if (!level.leaps) return;
         if (known.live.empty()) known.live = pool_.first(known.expr);
         ByteSet wanted = known.live;
@@ -240,24 +238,27 @@ private:
     bool take(std::uint32_t node, std::size_t depth, Number number, std::uint32_t characters) {
         if (!subtrees_) return false;
         DfaTable::State& state = states_[number];
-        if (!state.loops && state.walked < kWorthFollowing) state.walked += x_.end[node] - node;
+        if (!state.loops && state.walked < tuning_.worth_following) state.walked += x_.end[node] - node;
         if (!state.scouted) {
-            if (x_.end[node] - node < kWorthScouting || (state.walked < kWorthFollowing && !may_loop(node, state))) return false;
-            scout(state);
+            if (x_.end[node] - node < tuning_.worth_scouting || (state.walked < tuning_.worth_following && !may_loop(node, state))) return false;
+            if (tuning_.self_loops) scout(state);
+            else state.scouted = true;
         }
         if (state.loops && !state.plain && take_loops(node, state, characters)) {
             if (counts()) count_loops(node, depth, number);
             return true;
         }
-        if (made_.measures || !(take_chain(node, state, characters) || take_closed(node, state, characters))) return false;
+        if (made_.measures || !(take_sequence(node, state, characters) || take_stable(node, state, characters))) return false;
         if (counts()) made_.add_rounds(below(node), LeafWalk::kAnyRounds);
         return true;
     }
 
+    ExprPool::Unbounded unbounded(ExprId e) { return tuning_.counted_heads ? pool_.unbounded(e) : ExprPool::Unbounded{e, kInfinite}; }
+
     // What counts may; else, whether a part of the state is known to, or comes back to itself by the first byte below the node:
     // one step for each, instead of up to 128 to find all its loops. The sum itself is not stepped, since it may be ambiguous.
     bool may_loop(std::uint32_t node, const DfaTable::State& state) {
-        if (pool_.unbounded(state.expr).left != kInfinite) return true;
+        if (unbounded(state.expr).left != kInfinite) return true;
         bool found = false;
         pool_.each_summand(state.expr, [&](ExprId part) {
             if (loops_.known(part, false)) return found = true;
@@ -270,7 +271,7 @@ private:
     // A sum may self-loop on few bytes although one of its alternatives self-loops on almost all. So the alternatives are
     // examined too, first those whose loops are cached.
     void scout(DfaTable::State& state) {
-        const ExprPool::Unbounded u = pool_.unbounded(state.expr);
+        const ExprPool::Unbounded u = unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
         const bool itself = u.expr == state.expr;  // else bounds are left out: what is after would seem to begin too early
@@ -306,17 +307,17 @@ private:
         return true;
     }
 
-    bool take_chain(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
-        if (state.loops || state.walked < kWorthFollowing) return false;
+    bool take_sequence(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
+        if (!tuning_.class_sequences || state.loops || state.walked < tuning_.worth_following) return false;
         if (!state.class_sequence) state.class_sequence = loops_.class_sequence(pool_, *subtrees_, state.expr);
         const LoopMemo::ClassSequence* const class_sequence = *state.class_sequence;
         if (!class_sequence || !subtrees_->loop_behind(node, class_sequence->loops, class_sequence->nullable ? follow_ : kNothing)) return false;
         return take_up_to(node, std::uint64_t{class_sequence->characters} + characters, class_sequence->characters == kInfinite);
     }
 
-    void find_closed(DfaTable::State& state) {
+    void find_stable(DfaTable::State& state) {
         state.closed = stable_sets_->find(state.expr);
-        state.stable_sets = closure_count_;
+        state.stable_sets = stable_count_;
     }
 
     // Tokens below the node, of this many characters from their beginning on.
@@ -329,18 +330,19 @@ private:
     }
 
     // States that stay among themselves; of what may be too long, if it is little, note is taken.
-    bool take_closed(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
-        if (state.stable_sets != closure_count_) find_closed(state);
+    bool take_stable(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
+        if (!tuning_.stable_sets) return false;
+        if (state.stable_sets != stable_count_) find_stable(state);
         auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop_behind(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
-        if (!state.looked_around && x_.end[node] - node >= kWorthClosing) {
+        if (!state.looked_around && x_.end[node] - node >= tuning_.worth_closing) {
             const bool none = state.closed.characters < StableSets::kFewCharacters && !state.loops;  // nothing loops here
             const bool narrow = !none && pool_.boolean(state.expr) && !closed();
             if (none) stable_sets_->look_around(state.expr);
             if (narrow) stable_sets_->look_wider(state.expr);
             if (none || narrow) {
                 state.looked_around = true;
-                closure_count_ = stable_sets_->count();
-                find_closed(state);
+                stable_count_ = stable_sets_->count();
+                find_stable(state);
             }
         }
         if (!closed()) return false;
@@ -373,16 +375,17 @@ private:
 
     static constexpr ByteSet kNothing{};
     ExprPool& pool_;
-    const TrieForest& grove_;
+    const TrieForest& forest_;
     const TokenTrie& x_;
     const ByteSet& follow_;
     const SubtreeAlphabets* subtrees_;
     LoopMemo& loops_;
     DfaTable& states_;
+    const Tuning& tuning_;
     LeafWalk& made_;
     const bool whole_;
     StableSets* stable_sets_ = nullptr;
-    std::size_t closure_count_ = 0;
+    std::size_t stable_count_ = 0;
     std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
     std::vector<Begun> begun_;  // by depth; where rounds are counted
@@ -405,24 +408,25 @@ struct Texts {
 };
 
 // False: it is no set of such texts.
-bool walk_texts(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
+bool walk_texts(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, LeafWalk& made) {
     const bool within = pool.is_strings(start);
     const ExprId rest = within ? start : pool.after_byte(kQuote, start);
     if (!pool.is_strings(rest)) return false;
     const auto [node, part] = pool.node_and_part(rest);
     const StringTrie& words = pool.strings();
     if (words.spelling(node) == Encoding::text || !pool.is_byte(words.only_tail(node), kQuote)) return false;
-    Texts texts{*grove.trie, follow, made};
-    StringWalk<Texts>(words, *grove.trie, texts).run(grove, {node, part}, !within);
+    Texts texts{*forest.trie, follow, made};
+    StringWalk<Texts>(words, *forest.trie, texts).run(forest, {node, part}, !within);
     return true;
 }
 
 }  // namespace
 
-void LeafWalk::run(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states) {
-    if (!measures && (walk_texts(pool, grove, start, follow, *this) || walk_substrings(pool, grove, start, follow, *this))) return;
-    if (counts) LeafWalker<true>(pool, grove, follow, subtrees, loops, states, *this).run(start);
-    else LeafWalker<false>(pool, grove, follow, subtrees, loops, states, *this).run(start);
+void LeafWalk::run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states,
+                   const Tuning& tuning) {
+    if (!measures && (walk_texts(pool, forest, start, follow, *this) || walk_substrings(pool, forest, start, follow, *this))) return;
+    if (counts) LeafWalker<true>(pool, forest, follow, subtrees, loops, states, tuning, *this).run(start);
+    else LeafWalker<false>(pool, forest, follow, subtrees, loops, states, tuning, *this).run(start);
 }
 
 }  // namespace guideway

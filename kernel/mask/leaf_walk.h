@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/base/tuning.h"
 #include "guideway/mask/dfa_table.h"
 #include "guideway/regex/expr.h"
 #include "guideway/vocabulary/subtree_alphabets.h"
@@ -75,9 +76,9 @@ struct LeafWalk {
     std::uint32_t round_tokens = 0;     // this many
     std::uint32_t rounds_at_pieces = 0;  // begun before a piece, at most
 
-    // `subtrees`: of the grove's trie, or null. Places are in order in a whole trie only.
-    void run(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops,
-             DfaTable& states);
+    // `subtrees`: of the forest's trie, or null. Places are in order in a whole trie only.
+    void run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops,
+             DfaTable& states, const Tuning& tuning);
     void add(std::uint32_t begin, std::uint32_t end) {
         if (begin == end) return;
         if (!places.empty() && places.back().end == begin) places.back().end = end;

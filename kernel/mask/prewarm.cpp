@@ -29,7 +29,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
                 const ExprId state = quoted ? pool.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
                 if (before - fuel_.left() > kEnough || used() > budget_) return;
-                run(machine, 0, {n, state, 0, kBottom});
+                results_.run(machine, 0, {n, state, 0, kBottom});
             }
     });
     count_learned(*at_);
@@ -37,6 +37,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
 
 void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_t work) {
     turn_to(automaton);
+    builder_.begin(*at_);
     const std::uint64_t before = fuel_.left();
     const auto is_over = [&] { return before - fuel_.left() >= work || used() > budget_; };
     Configs first;
@@ -51,19 +52,19 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
         if (c.kind != NodeKind::sequence || !machine.forks()) continue;
         for (std::uint32_t i = 1; i < c.parts.size(); ++i) {
             behind[c.parts[i - 1]].push_back({n, i, 0, kBottom});
-            if (!is_over()) call(machine, 0, {n, i, 0, kBottom}, 0);
+            if (!is_over()) builder_.call(machine, 0, {n, i, 0, kBottom}, 0);
         }
     }
     std::unordered_set<std::uint64_t> seen;
-    roads_ = 0;
+    builder_.begin(*at_);
     for (std::size_t i = 0; i < leaves.size() && !is_over(); ++i) {  // by steps from the beginnings
         fuel_.spend(kStateWork);
         const Config at = leaves[i];
         if (at.state == kEmpty || !seen.insert(std::uint64_t{at.node} << 32 | at.state).second) continue;
-        const WalkResult made = run(machine, 0, at);
+        const WalkResult made = results_.run(machine, 0, at);
         if (made.suffix_trie)
             for (const Config& rest : behind[at.node])
-                if (!is_over()) call(machine, made.suffix_trie, rest, 0);
+                if (!is_over()) builder_.call(machine, made.suffix_trie, rest, 0);
         const ByteSet live = machine.pool().first(at.state);
         for (int b = live.from(0); b >= 0; b = b < 255 ? live.from(static_cast<unsigned>(b) + 1) : -1) {
             const ExprId next = machine.pool().derivative(at.state, static_cast<std::uint8_t>(b));

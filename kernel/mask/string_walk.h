@@ -21,23 +21,23 @@ public:
     StringWalk(const StringTrie& words, const TokenTrie& trie, Sink& sink) : words_(words), x_(trie), sink_(sink) {}
 
     // Along a place in the texts after their quote; or, `quoted`, from the quote before it on.
-    void run(const TrieForest& grove, const StringTrie::Step& start, bool quoted) {
+    void run(const TrieForest& forest, const StringTrie::Step& start, bool quoted) {
         if (!quoted) {
-            for (const TrieForest::Part& one : grove.parts) run(one.begin, one.end, start, grove.whole() ? std::optional(0u) : std::nullopt);
+            for (const TrieForest::Part& one : forest.parts) run(one.begin, one.end, start, forest.whole() ? std::optional(0u) : std::nullopt);
             return;
         }
-        each_quote(grove, [&](std::uint32_t top) {
+        each_quote(forest, [&](std::uint32_t top) {
             sink_.at(top, start, 0);
             run(top + 1, x_.end[top], start, top);
         });
     }
     // Calls f(node) for each that is at the beginning, and is a quote.
     template <class F>
-    void each_quote(const TrieForest& grove, F&& f) const {
-        if (!grove.whole())
-            for (const TrieForest::Part& part : grove.parts)
+    void each_quote(const TrieForest& forest, F&& f) const {
+        if (!forest.whole())
+            for (const TrieForest::Part& part : forest.parts)
                 if (x_.byte[part.begin] == kQuote) f(part.begin);
-        if (const std::uint32_t top = grove.whole() ? x_.child(0, kQuote) : 0) f(top);
+        if (const std::uint32_t top = forest.whole() ? x_.child(0, kQuote) : 0) f(top);
     }
 
 private:

@@ -115,22 +115,22 @@ Quotation quotation_at(ExprPool& pool, ExprId state) {
     return part == 0 && at.high > 0 && at.depth == 0 ? Quotation::begins : Quotation::inside;
 }
 
-bool walk_substrings(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made) {
+bool walk_substrings(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, LeafWalk& made) {
     const std::optional<Start> at = start_of(pool, start);
     if (!at) return false;
-    const TokenTrie& x = *grove.trie;
+    const TokenTrie& x = *forest.trie;
     const Substrings::Interval interval = pool.substrings().interval(at->state);
     Walker walker(pool, x, follow, at->quoted, made);
     if (!at->before) {
-        for (const TrieForest::Part& one : grove.parts) walker.run(one.begin, one.end, interval, at->part, grove.whole() ? std::optional(0u) : std::nullopt);
+        for (const TrieForest::Part& one : forest.parts) walker.run(one.begin, one.end, interval, at->part, forest.whole() ? std::optional(0u) : std::nullopt);
         return true;
     }
     const auto behind = [&](std::uint32_t top) {
         walker.take(top);
         walker.run(top + 1, x.end[top], interval, at->part, top);
     };
-    if (!grove.whole()) {
-        for (const TrieForest::Part& part : grove.parts)
+    if (!forest.whole()) {
+        for (const TrieForest::Part& part : forest.parts)
             if (x.byte[part.begin] == kQuoteByte) behind(part.begin);
     } else if (const std::uint32_t top = x.child(0, kQuoteByte)) behind(top);
     return true;

@@ -15,6 +15,6 @@ bool is_substring_leaf(const ExprPool& pool, ExprId state);
 enum class Quotation : std::uint8_t { none, begins, inside };
 Quotation quotation_at(ExprPool& pool, ExprId state);
 // False: it is no such state.
-bool walk_substrings(ExprPool& pool, const TrieForest& grove, ExprId start, const ByteSet& follow, LeafWalk& made);
+bool walk_substrings(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, LeafWalk& made);
 
 }  // namespace guideway

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "guideway/base/dcheck.h"
+
 namespace guideway {
 
 namespace {
@@ -10,8 +12,9 @@ constexpr std::size_t kMaxMerged = 3000;  // nodes of a suffix trie that is a se
 
 }  // namespace
 
-TrieForest SuffixTries::grove(std::uint32_t id) const {
+TrieForest SuffixTries::forest(std::uint32_t id) const {
     if (id == 0) return {&trie_, {{1, trie_.size(), 0}}};
+    GUIDEWAY_DCHECK(id <= kept_.size() && kept_[id - 1]);
     const SuffixTrie& suffix_trie = *kept_[id - 1];
     if (suffix_trie.tops.empty()) return {&suffix_trie.trie, {{1, suffix_trie.trie.size(), 0}}};
     TrieForest made{&trie_, {}};
@@ -20,27 +23,27 @@ TrieForest SuffixTries::grove(std::uint32_t id) const {
 }
 
 // What is left where a component has ended: large subtrees of the vocabulary's trie as they are, others merged.
-std::uint32_t SuffixTries::behind(const TokenTrie& x, std::vector<std::uint32_t>& pieces) {
-    if (pieces.empty()) return 0;
-    fuel_.spend(pieces.size());
-    std::sort(pieces.begin(), pieces.end());
-    pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
-    if (pieces.size() > kMaxPieces) return made_behind(x, pieces);
+std::uint32_t SuffixTries::after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits) {
+    if (exits.empty()) return 0;
+    fuel_.spend(exits.size());
+    std::sort(exits.begin(), exits.end());
+    exits.erase(std::unique(exits.begin(), exits.end()), exits.end());
+    if (exits.size() > kMaxPieces) return find_after_exits(x, exits);
     std::uint64_t h = reinterpret_cast<std::uintptr_t>(&x);
-    for (const std::uint32_t piece : pieces) h = mix(h, piece);
-    Left& lately = lefts_[h % kLefts];
-    if (lately.trie != &x || lately.pieces != pieces) lately = {&x, pieces, made_behind(x, pieces)};
+    for (const std::uint32_t piece : exits) h = mix(h, piece);
+    Recent& lately = recent_[h % kRecent];
+    if (lately.trie != &x || lately.exits != exits) lately = {&x, exits, find_after_exits(x, exits)};
     return lately.id;
 }
 
-std::uint32_t SuffixTries::made_behind(const TokenTrie& x, const std::vector<std::uint32_t>& pieces) {
+std::uint32_t SuffixTries::find_after_exits(const TokenTrie& x, const std::vector<std::uint32_t>& exits) {
     std::size_t nodes = 0;
-    for (std::uint32_t p : pieces) nodes += x.end[p] - p;
+    for (std::uint32_t p : exits) nodes += x.end[p] - p;
     SuffixTrie made;
-    if (&x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = pieces;
+    if (&x == &trie_ && nodes > std::min<std::size_t>(kMaxMerged, trie_.size() / 8)) made.tops = exits;
     else {
         std::vector<Spot> spots;
-        for (std::uint32_t p : pieces) spots.push_back({&x, p});
+        for (std::uint32_t p : exits) spots.push_back({&x, p});
         made.trie = merged(std::move(spots));
     }
     return keep(std::move(made));
@@ -69,7 +72,7 @@ std::uint32_t SuffixTries::keep(SuffixTrie made) {
 }
 
 void SuffixTries::spots_of(std::uint32_t id, std::vector<Spot>& spots) const {
-    for (const TrieForest here = grove(id); const TrieForest::Part& part : here.parts)
+    for (const TrieForest here = forest(id); const TrieForest::Part& part : here.parts)
         for (std::uint32_t n = part.begin; n < part.end; n = here.trie->end[n]) spots.push_back({here.trie, n});
 }
 
@@ -80,7 +83,7 @@ std::uint32_t SuffixTries::without(std::uint32_t id, const std::vector<std::uint
     return left.tokens.empty() ? 0 : of(std::move(left));
 }
 
-std::uint32_t SuffixTries::joined(std::span<const std::uint32_t> ids) {
+std::uint32_t SuffixTries::united(std::span<const std::uint32_t> ids) {
     std::vector<Spot> spots;
     for (const std::uint32_t id : ids) spots_of(id, spots);
     return spots.empty() ? 0 : of(merged(std::move(spots)));
@@ -135,7 +138,7 @@ std::uint32_t SuffixTries::of(TokenTrie trie) {
 }
 
 template <class F>
-void SuffixTries::each_of_bytes(const ByteSet& bytes, F&& f) const {
+void SuffixTries::each_of_alphabet(const ByteSet& bytes, F&& f) const {
     ByteSet wanted = bytes;
     wanted.insert('"');
     std::vector<ChildFilter> leaps{{trie_, 0, wanted}};  // by depth
@@ -156,20 +159,20 @@ void SuffixTries::each_of_bytes(const ByteSet& bytes, F&& f) const {
     }
 }
 
-bool SuffixTries::are_over(const ByteSet& bytes, std::uint32_t most) const {
+bool SuffixTries::alphabet_exceeds(const ByteSet& bytes, std::uint32_t most) const {
     std::uint32_t made = 0;
-    each_of_bytes(bytes, [&](std::uint32_t) { return ++made <= most; });
+    each_of_alphabet(bytes, [&](std::uint32_t) { return ++made <= most; });
     return made > most;
 }
 
-std::uint32_t SuffixTries::of_bytes(const ByteSet& bytes, std::uint32_t most) {
-    if (are_over(bytes, most)) return 0;
+std::uint32_t SuffixTries::of_alphabet(const ByteSet& bytes, std::uint32_t most) {
+    if (alphabet_exceeds(bytes, most)) return 0;
     TokenTrieBuilder builder;
     std::vector<std::uint32_t> open;  // nodes, from the root down
     auto close = [&](std::size_t depth) {
         for (; open.size() >= depth; open.pop_back()) builder.close(open.back());
     };
-    each_of_bytes(bytes, [&](std::uint32_t i) {
+    each_of_alphabet(bytes, [&](std::uint32_t i) {
         close(trie_.depth[i]);
         open.push_back(builder.open(trie_.byte[i], trie_.depth[i]));
         for (const std::uint32_t t : trie_.tokens_at(i)) builder.token(t);
@@ -179,14 +182,15 @@ std::uint32_t SuffixTries::of_bytes(const ByteSet& bytes, std::uint32_t most) {
     return of(builder.build());
 }
 
-bool SuffixTries::meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
+bool SuffixTries::contains_any(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const {
+    GUIDEWAY_DCHECK(std::ranges::is_sorted(tokens));
     if (id == 0 || tokens.empty()) return false;
     const auto& own = kept_[id - 1]->trie.tokens;
     return !kept_[id - 1]->tops.empty() || std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });
 }
 
 void SuffixTries::sweep(const std::vector<bool>& used) {
-    lefts_.assign(kLefts, {});
+    recent_.assign(kRecent, {});
     std::erase_if(ids_, [&](const auto& entry) {
         if (used[entry.second]) return false;
         bytes_ -= kept_[entry.second - 1]->bytes();
@@ -199,7 +203,7 @@ void SuffixTries::sweep(const std::vector<bool>& used) {
 void SuffixTries::clear() {
     kept_.clear();
     free_.clear();
-    lefts_.assign(kLefts, {});
+    recent_.assign(kRecent, {});
     ids_.clear();
     bytes_ = 0;
 }

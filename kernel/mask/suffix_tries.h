@@ -21,24 +21,24 @@ public:
     // `longest`: bytes of the vocabulary's longest token.
     SuffixTries(const TokenTrie& trie, std::uint32_t longest, Fuel& work) : trie_(trie), longest_(longest), fuel_(work) {}
 
-    TrieForest grove(std::uint32_t id) const;
+    TrieForest forest(std::uint32_t id) const;
     // Bytes of its longest text.
     std::uint32_t reach(std::uint32_t id) const { return id ? kept_[id - 1]->reach : longest_; }
     // The subtrees at these nodes of a trie, joined; 0 if there are none. Sorts the nodes.
-    std::uint32_t behind(const TokenTrie& x, std::vector<std::uint32_t>& pieces);
+    std::uint32_t after_exits(const TokenTrie& x, std::vector<std::uint32_t>& exits);
     std::uint32_t of(TokenTrie trie);
     // The sub-trie of tokens whose bytes before the first '"' are all in `bytes`; 0 if it has more than `most` nodes.
-    std::uint32_t of_bytes(const ByteSet& bytes, std::uint32_t most);
-    // Whether the nodes of `of_bytes` are more than `most`.
-    bool are_over(const ByteSet& bytes, std::uint32_t most) const;
+    std::uint32_t of_alphabet(const ByteSet& bytes, std::uint32_t most);
+    // Whether the nodes of `of_alphabet` are more than `most`.
+    bool alphabet_exceeds(const ByteSet& bytes, std::uint32_t most) const;
     // All of them as one, 0 if there are none.
-    std::uint32_t joined(std::span<const std::uint32_t> ids);
+    std::uint32_t united(std::span<const std::uint32_t> ids);
 
     // The same without these tokens (in rising order).
     std::uint32_t without(std::uint32_t id, const std::vector<std::uint32_t>& tokens);
 
     // Whether it has one of these tokens (in rising order).
-    bool meets(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const;
+    bool contains_any(std::uint32_t id, const std::vector<std::uint32_t>& tokens) const;
 
     // Forgets those whose number is not set in `used`, which has one more entry than there are numbers.
     void sweep(const std::vector<bool>& used);
@@ -47,9 +47,9 @@ public:
     std::size_t bytes() const { return bytes_; }
 
 private:
-    // Calls f(node) for the nodes of `of_bytes`, from the top down, as long as it returns true.
+    // Calls f(node) for the nodes of `of_alphabet`, from the top down, as long as it returns true.
     template <class F>
-    void each_of_bytes(const ByteSet& bytes, F&& f) const;
+    void each_of_alphabet(const ByteSet& bytes, F&& f) const;
 
     struct SuffixTrie {
         TokenTrie trie;
@@ -58,14 +58,14 @@ private:
         std::size_t bytes() const { return trie.bytes() + tops.size() * 4 + sizeof(SuffixTrie) + 64; }
     };
 
-    struct Left {  // what was made of pieces lately
+    struct Recent {  // what was made of exits lately
         const TokenTrie* trie = nullptr;
-        std::vector<std::uint32_t> pieces;
+        std::vector<std::uint32_t> exits;
         std::uint32_t id = 0;
     };
-    static constexpr std::size_t kLefts = 512, kMaxPieces = 32;
+    static constexpr std::size_t kRecent = 512, kMaxPieces = 32;
 
-    std::uint32_t made_behind(const TokenTrie& x, const std::vector<std::uint32_t>& pieces);
+    std::uint32_t find_after_exits(const TokenTrie& x, const std::vector<std::uint32_t>& exits);
     std::uint32_t keep(SuffixTrie made);
     struct Spot {
         const TokenTrie* trie;
@@ -80,7 +80,7 @@ private:
     Fuel& fuel_;
     std::vector<std::unique_ptr<SuffixTrie>> kept_;
     std::vector<std::uint32_t> free_;
-    std::vector<Left> lefts_ = std::vector<Left>(kLefts);  // by a hash of the pieces
+    std::vector<Recent> recent_ = std::vector<Recent>(kRecent);  // by a hash of the exits
     std::unordered_multimap<std::uint64_t, std::uint32_t> ids_;
     std::size_t bytes_ = 0;
 };

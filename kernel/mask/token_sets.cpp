@@ -45,6 +45,8 @@ std::uint32_t TokenSets::row(std::span<const std::uint32_t> words) {
 
 std::uint32_t TokenSets::delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added) {
     if (cleared.empty() && added.empty()) return base;
+    GUIDEWAY_DCHECK(sets_[base].form == TokenSet::Form::sparse || sets_[base].form == TokenSet::Form::dense);
+    GUIDEWAY_DCHECK(std::ranges::none_of(added, [&](std::uint32_t t) { return std::ranges::find(cleared, t) != cleared.end(); }));
     const auto count = static_cast<std::uint32_t>(cleared.size());
     cleared.insert(cleared.end(), added.begin(), added.end());
     return keep(TokenSet::Form::delta, base, count, cleared);

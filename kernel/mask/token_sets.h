@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "guideway/base/byte_set.h"
+#include "guideway/base/dcheck.h"
 #include "guideway/base/intern_table.h"
 #include "guideway/base/page_arena.h"
 
@@ -33,15 +34,21 @@ class TokenSets {
 public:
     explicit TokenSets(std::uint32_t words) : words_(words) {}
 
-    // A list of ids in rising order.
-    std::uint32_t sparse(std::span<const std::uint32_t> tokens) { return keep(TokenSet::Form::sparse, 0, 0, tokens); }
+    // A list of ids in rising order; an id may come twice.
+    std::uint32_t sparse(std::span<const std::uint32_t> tokens) {
+        GUIDEWAY_DCHECK(std::ranges::is_sorted(tokens));
+        return keep(TokenSet::Form::sparse, 0, 0, tokens);
+    }
     // A row; few bits become a list.
     std::uint32_t row(std::span<const std::uint32_t> words);
     std::uint32_t delta(std::uint32_t base, std::vector<std::uint32_t> cleared, const std::vector<std::uint32_t>& added);
     // The same of any set: of a delta it is one of the delta's own base.
     std::uint32_t changed(std::uint32_t set, std::vector<std::uint32_t> cleared, std::vector<std::uint32_t> added);
 
-    const TokenSet& operator[](std::uint32_t id) const { return sets_[id]; }
+    const TokenSet& operator[](std::uint32_t id) const {
+        GUIDEWAY_DCHECK(id < sets_.size() && sets_[id].form != TokenSet::Form::unused);
+        return sets_[id];
+    }
     // The set without what a delta clears or adds: into a row whose content is lost, or on top of it.
     void write(std::uint32_t id, std::span<std::uint32_t> row) const;
     void merge(std::uint32_t id, std::span<std::uint32_t> row) const;

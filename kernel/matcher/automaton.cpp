@@ -64,10 +64,10 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     made->vocabulary_ = vocabulary;
     made->is_apart_ = is_apart;
     const Hold guard(*store, StoreLock::Rank::background);
-    Program program = read_program(words, store->pool, vocabulary.get(), &store->beginnings);
+    Program program = read_program(words, store->pool, vocabulary.get(), vocabulary->limits().tuning.program_prefixes ? &store->beginnings : nullptr);
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
-    for (AnalysedNode& c : components) c.id = store->engine.component_id(c);
+    for (AnalysedNode& c : components) c.id = store->engine.ids().of(c);
     made->nodes_ = components.size();
     store->ended.each([&](std::uint32_t number) { store->engine.forget(number); });
     made->ended_ = std::make_unique<RetireList::Number>();

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "guideway/base/dcheck.h"
 #include "guideway/grammar/state_sets.h"
 
 namespace guideway {
@@ -59,6 +60,7 @@ public:
     }
     // To an earlier position.
     void back_to(std::size_t position) {
+        GUIDEWAY_DCHECK(position <= this->position());
         Chunk* chunk = last_;
         while (chunk->first > position) chunk = chunk->far->first > position ? chunk->far : chunk->before;
         chunk->count.fetch_add(1, std::memory_order_relaxed);

@@ -5,15 +5,12 @@
 
 #include "guideway/base/checksum.h"
 #include "guideway/base/error.h"
-#include "guideway/mask/substrings_walk.h"
+#include "guideway/matcher/completions.h"
 
 namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
-constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
-constexpr std::uint64_t kStepWork = 100;         // units of work for one byte of a completion
 constexpr std::size_t kMaxRemembered = 1 << 14;  // cached digests of masks
 constexpr unsigned kTries = 3;                   // turns of one call in a contended store, before it moves to a separate one
 constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
@@ -56,6 +53,10 @@ Matcher::Matcher(std::shared_ptr<const Automaton> automaton) : automaton_(std::m
 
 bool Matcher::accepting(std::span<const Config> configs) const {
     return std::any_of(configs.begin(), configs.end(), [&](const Config& c) { return automaton_->machine_->accepting(c); });
+}
+
+Completions Matcher::completions() const {
+    return {*automaton_->vocabulary_, *automaton_->machine_, automaton_->store_->engine, automaton_->number_};
 }
 
 // Where the mask is known; while the store is read.
@@ -339,34 +340,9 @@ std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
     return taken;
 }
 
-// Appends bytes while exactly one byte is legal and the text cannot end. Stops inside a quotation: a model copies a text
-// better if it chooses the tokens itself than if it gets the longest ones.
-std::string Matcher::forced_of(Configs configs) const {
-    std::string forced;
-    Configs next, only;
-    const auto copies = [&](const Config& c) {
-        ExprPool& pool = automaton_->machine_->pool();
-        return automaton_->machine_->is_leaf(c) && is_substring_leaf(pool, c.state) && pool.after_byte('"', c.state) == kNone;
-    };
-    while (forced.size() < kMaxForced && !accepting(configs) && std::none_of(configs.begin(), configs.end(), copies)) {
-        int byte = -1;
-        for (unsigned b = 0; b < 256; ++b) {
-            automaton_->machine_->step_all(configs, static_cast<std::uint8_t>(b), next);
-            if (next.empty()) continue;
-            if (byte >= 0) return forced;
-            byte = static_cast<int>(b);
-            only = next;
-        }
-        if (byte < 0) break;
-        forced.push_back(static_cast<char>(byte));
-        configs = only;
-    }
-    return forced;
-}
-
 std::string Matcher::forced_bytes() const {
     if (finished_) return {};
-    return automaton_->vocabulary_->shown(locked([&] { return forced_of(now()); }));
+    return automaton_->vocabulary_->shown(locked([&] { return completions().forced(now()); }));
 }
 
 // Longest tokens first over the forced bytes, but only up to where no legal token could reach past their end: a token
@@ -374,7 +350,7 @@ std::string Matcher::forced_bytes() const {
 std::vector<std::uint32_t> Matcher::forced_tokens() const {
     if (finished_) return {};
     const Vocabulary& vocabulary = automaton_->vocabulary();
-    const std::string forced = locked([&] { return forced_of(now()); });
+    const std::string forced = locked([&] { return completions().forced(now()); });
     std::vector<std::uint32_t> tokens;
     for (std::size_t at = 0; at < forced.size();) {
         std::uint32_t node = vocabulary.trie().child(0, static_cast<std::uint8_t>(forced[at])), best = kInfinite;
@@ -396,142 +372,14 @@ std::vector<std::uint32_t> Matcher::forced_tokens() const {
     return tokens;
 }
 
-std::uint32_t Matcher::cost(const Configs& configs) const {
-    std::uint32_t bytes = kInfinite;
-    for (const Config& c : configs) bytes = std::min(bytes, automaton_->machine_->cost(c));
-    return bytes;
-}
-
-std::string Matcher::completion_of(Configs configs) const {
-    if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
-        throw Error(ErrorKind::limit, "the shortest completion has at least " + std::to_string(bytes) + " bytes, more than " + std::to_string(kMaxFollowed) + " (a fixed limit): use smaller minimum lengths and counts");
-    Machine& machine = *automaton_->machine_;
-    std::string text;
-    Configs next;
-    for (int b; (b = machine.best_byte(configs)) >= 0;) {
-        machine.step_all(configs, static_cast<std::uint8_t>(b), next);
-        if (machine.recalls()) configs.swap(next);
-        else machine.cheapest(next, configs);  // costs are exact: no other is on a shortest way
-        text.push_back(static_cast<char>(b));
-        machine.pool().fuel().spend(kStepWork);
-    }
-    return text;
-}
-
 std::string Matcher::completion() const {
     if (finished_) return {};
-    return automaton_->vocabulary_->shown(locked([&] { return completion_of(now()); }));
-}
-
-// Of a shortest completion.
-std::uint32_t Matcher::fewest_tokens(Configs configs) const {
-    const Vocabulary& vocabulary = automaton_->vocabulary();
-    Machine& machine = *automaton_->machine_;
-    if (machine.recalls()) return vocabulary.fewest_tokens(completion_of(std::move(configs)));
-    std::string text;
-    CompletionCache::Tail tail;
-    std::vector<std::pair<std::size_t, Configs>> places;
-    Configs next;
-    while (!(tail = automaton_->learned().tails.find(configs)).text) {
-        if (text.size() % CompletionCache::kEvery == 0) places.emplace_back(text.size(), configs);
-        const int b = machine.best_byte(configs);
-        if (b < 0) break;
-        machine.step_all(configs, static_cast<std::uint8_t>(b), next);
-        machine.cheapest(next, configs);
-        text.push_back(static_cast<char>(b));
-        machine.pool().fuel().spend(kStepWork);
-    }
-    const std::size_t own = text.size();
-    std::vector<std::uint32_t> fewest(own, kInfinite);
-    if (tail.text) {
-        const std::size_t seen = own < CompletionCache::kShortest ? std::min<std::size_t>(tail.size, vocabulary.longest()) : tail.size;
-        text.append(tail.text, seen);
-        fewest.insert(fewest.end(), tail.fewest, tail.fewest + seen + 1);
-    } else fewest.push_back(0);
-    const TokenTrie& trie = vocabulary.trie();
-    for (std::size_t i = own; i-- > 0;) {
-        std::uint32_t node = trie.child(0, static_cast<std::uint8_t>(text[i]));
-        for (std::size_t j = i + 1; node; ++j) {
-            if (fewest[j] != kInfinite && !trie.tokens_at(node).empty()) fewest[i] = std::min(fewest[i], fewest[j] + 1);
-            if (j == text.size()) break;
-            node = trie.child(node, static_cast<std::uint8_t>(text[j]));
-        }
-    }
-    const std::uint32_t found = fewest[0];
-    if (own >= CompletionCache::kShortest) automaton_->learned().tails.keep(std::move(text), std::move(fewest), std::move(places));
-    return found;
-}
-
-std::uint32_t Matcher::finish(Configs configs) const {
-    automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
-    if (const auto known = automaton_->learned().finish.find(configs)) return *known;
-    // Beyond a length that no budget has, bytes are as good as tokens.
-    const std::uint32_t bytes = cost(configs);
-    const std::uint32_t tokens = sum(bytes > kMaxFollowed ? bytes : fewest_tokens(configs), 1);
-    automaton_->learned().finish.keep(std::move(configs), tokens);
-    automaton_->store_->engine.count(automaton_->number_);
-    return tokens;
+    return automaton_->vocabulary_->shown(locked([&] { return completions().text(now()); }));
 }
 
 std::uint32_t Matcher::tokens_to_finish() const {
     if (finished_) return 0;
-    return locked([&] { return finish(now()); });
-}
-
-// An upper bound of what any token below the node needs afterwards, where all of them keep to a state that comes back to
-// itself; else kInfinite. What ends inside a character may need three bytes more, each a token.
-std::uint32_t Matcher::loop_needs(const Configs& configs, std::uint32_t node) const {
-    const Vocabulary& vocabulary = automaton_->vocabulary();
-    Machine& machine = *automaton_->machine_;
-    if (!vocabulary.spells_every_byte()) return kInfinite;
-    std::uint32_t least = kInfinite;
-    for (const Config& c : configs) {
-        if (!machine.is_leaf(c)) continue;
-        const ExprPool::Unbounded state = machine.pool().unbounded(c.state);
-        const SelfLoops* loops = automaton_->store_->engine.loops(machine.pool(), state.expr);
-        if (!loops || !vocabulary.subtrees().loop(node, *loops, machine.component(c.node).follow)) continue;
-        const bool alone = configs.size() == 1 && state.expr == c.state;  // so every character leads back to it
-        least = std::min(least, sum(alone ? finish(configs) : sum(machine.cost(c), 1), 3));
-    }
-    return least;
-}
-
-// Clears the bits of tokens that leave too little; returns an upper bound of what any legal token needs afterwards.
-std::uint32_t Matcher::keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const {
-    Machine& machine = *automaton_->machine_;
-    const Vocabulary& vocabulary = automaton_->vocabulary();
-    const TokenTrie& trie = vocabulary.trie();
-    std::vector<Configs> path{configs};
-    std::uint32_t worst = 0;
-    const auto loops = [&](const Configs& at, std::uint32_t node) {
-        const std::uint32_t needs = loop_needs(at, node);
-        if (sum(needs, 1) > left) return false;
-        worst = std::max(worst, needs);
-        return true;
-    };
-    if (loops(configs, 0)) return worst;
-    for (std::uint32_t i = 1; i < trie.size();) {
-        const std::size_t depth = trie.depth[i];
-        if (path.size() <= depth) path.resize(depth + 1);
-        machine.step_all(path[depth - 1], trie.byte[i], path[depth]);
-        Configs& here = path[depth];
-        if (here.empty()) {
-            i = trie.end[i];
-            continue;
-        }
-        machine.settle(here, vocabulary.longest());
-        if (const auto tokens = trie.tokens_at(i); !tokens.empty()) {
-            const std::uint32_t bytes = cost(here);
-            std::uint32_t needs = vocabulary.spells_every_byte() ? sum(bytes, 1) : kInfinite;
-            // Where not even the longest tokens would do there is no need to look.
-            if (sum(needs, 1) > left && (machine.recalls() || bytes / vocabulary.longest() < left)) needs = finish(here);
-            worst = std::max(worst, needs);
-            if (sum(needs, 1) > left)
-                for (std::uint32_t t : tokens) row[t >> 5] &= ~(1u << (t & 31));
-        }
-        i = trie.end[i] > i + 1 && loops(here, i) ? trie.end[i] : i + 1;
-    }
-    return worst;
+    return locked([&] { return completions().tokens(now()); });
 }
 
 bool Matcher::fill_mask_within(std::span<std::uint32_t> row, std::uint32_t left) const {
@@ -553,7 +401,7 @@ Matcher::Fit Matcher::fill_masks_within(std::span<std::uint32_t> row, std::span<
 
 Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t left) const {
     Configs configs = now();
-    const std::uint32_t needed = finished_ ? kInfinite : finish(configs);
+    const std::uint32_t needed = finished_ ? kInfinite : completions().tokens(configs);
     if (finished_ || needed > left) {
         std::fill(row.begin(), row.end(), 0);
         return {.fits = false, .is_whole = false};
@@ -566,7 +414,7 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     fill_locked(history_.now(), row);
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
     if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left) return {.fits = true, .is_whole = true};
-    const std::uint32_t worst = keep_within(configs, row, left);
+    const std::uint32_t worst = completions().keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
     automaton_->learned().worst.keep(std::move(configs), worst);
     automaton_->store_->engine.count(automaton_->number_);

@@ -28,6 +28,8 @@ using PackedProgram = std::shared_ptr<const std::vector<std::uint8_t>>;
 PackedProgram packed(std::span<const std::uint32_t> words);
 std::vector<std::uint32_t> unpacked(const PackedProgram& program);
 
+class Completions;
+
 class Automaton : public std::enable_shared_from_this<Automaton> {
 public:
     ~Automaton();
@@ -155,13 +157,7 @@ private:
     };
     Filled fill_within(std::span<std::uint32_t> row, std::uint32_t left) const;
     bool fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows, bool known) const;
-    std::uint32_t cost(const Configs& configs) const;  // bytes of a shortest completion
-    std::uint32_t fewest_tokens(Configs configs) const;
-    std::string completion_of(Configs configs) const;
-    std::string forced_of(Configs configs) const;
-    std::uint32_t finish(Configs configs) const;
-    std::uint32_t loop_needs(const Configs& configs, std::uint32_t node) const;
-    std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left) const;
+    Completions completions() const;
 
     mutable std::shared_ptr<const Automaton> automaton_;
     mutable History history_;  // the state sets of all positions

@@ -21,7 +21,7 @@ struct VocabularyLimits {
     std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
     std::size_t max_states = 4'000'000;    // expressions in one store
     std::uint64_t max_work = kDefaultFuel;   // of one call (fuel.h)
-    Shortcuts shortcuts{};
+    Tuning tuning{};
 };
 
 // Numbers of automata that have ended, until a thread that holds the store's lock forgets them: an automaton may end on any
@@ -55,7 +55,7 @@ private:
 
 struct Store {
     Store(const TokenTable& vocabulary, const VocabularyLimits& limits)
-        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work}), engine(vocabulary, limits.memo_bytes, limits.shortcuts, pool.fuel()) {
+        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work, .tuning = limits.tuning}), engine(vocabulary, limits.memo_bytes, limits.tuning, pool.fuel()) {
         pool.fuel().watch(&lock);
     }
     StoreLock lock;  // shared while nothing is made: masks and transitions that are cached

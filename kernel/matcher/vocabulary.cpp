@@ -27,7 +27,7 @@ Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
 
 bool Vocabulary::is_full(Store& store) const {
     const SharedHold guard(store);
-    return store.pool.bytes() + store.leaves.bytes() + store.engine.kept_bytes() > limits_.store_bytes || store.pool.size() > limits_.max_states / 2 || store.engine.is_short_of_ids();
+    return store.pool.bytes() + store.leaves.bytes() + store.engine.kept_bytes() > limits_.store_bytes || store.pool.size() > limits_.max_states / 2 || store.engine.ids().is_short();
 }
 
 // A store is made, examined and released outside of the lock: a fork takes that lock and those of all stores.

@@ -35,6 +35,7 @@ public:
     Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, std::span<const std::uint64_t> file,
                std::shared_ptr<const void> owner, VocabularyLimits limits = {});
 
+    const VocabularyLimits& limits() const { return limits_; }
     std::shared_ptr<Store> store() const;
     // A store for one automaton, of which the vocabulary gives no other a part; it has a share of the budget.
     std::shared_ptr<Store> store_apart() const;

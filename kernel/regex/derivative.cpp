@@ -20,7 +20,6 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
-constexpr std::uint8_t kLookups = 24;
 constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
 constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
 
@@ -161,7 +160,7 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
 std::uint32_t ExprPool::find_live_row(ExprId e) {
     if (!exprs_[e].boolean) return make_live_row(e);
     std::uint32_t made = 0;
-    if (!found_[e].hard) found_[e].hard = !with_short_searches([&] { made = make_live_row(e); });
+    if (!found_[e].expensive) found_[e].expensive = !with_short_searches([&] { made = make_live_row(e); });
     return made;
 }
 
@@ -176,7 +175,7 @@ ExprId ExprPool::one_less(const Expr& repeated) {
 }
 
 // A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
-// kLookups bounds what it costs.
+// Tuning::row_lookups bounds what it costs.
 bool ExprPool::is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.c != kInfinite); }
 
 // Decomposes e into pairs (head, tail) whose derivatives unite to that of e, and calls f for each. False if there are too
@@ -262,8 +261,8 @@ ExprId ExprPool::derivative_without_row(ExprId e, std::uint8_t byte) {
     if (x.op == Op::difference) return derivative_of_difference(x, byte);
     if (x.op == Op::composite) return composites_->next(x.a, byte);
     if (!x.rowless) {
-        if (found_[e].looked_up >= kLookups) return kUnknownExpr;
-        ++found_[e].looked_up;
+        if (found_[e].lookups >= limits_.tuning.row_lookups) return kUnknownExpr;
+        ++found_[e].lookups;
     }
     if (x.op == Op::intersection) {
         const ExprId to = derivative_of_intersection(x, byte);
@@ -282,7 +281,7 @@ ExprId ExprPool::derivative_without_row(ExprId e, std::uint8_t byte) {
     if (counts) step_head(x.a, one_less(x));
     const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {
-        found_[e].looked_up = kLookups;
+        found_[e].lookups = static_cast<std::uint8_t>(limits_.tuning.row_lookups & 127);
         return kUnknownExpr;
     }
     if (!several.empty()) {
@@ -389,7 +388,7 @@ ByteSet ExprPool::first_of_rowless(ExprId e) {
         ByteSet both = first(x.b);
         both &= made;
         both.each([&](std::uint8_t b) {
-            if (!exprs_[derivative(x.a, b)].infinite && derivative_of_difference(x, b) == kNone) made.erase(b);
+            if (!exprs_[derivative(x.a, b)].known_infinite && derivative_of_difference(x, b) == kNone) made.erase(b);
         });
     }
     return made;
@@ -397,7 +396,7 @@ ByteSet ExprPool::first_of_rowless(ExprId e) {
 
 ByteSet ExprPool::first(ExprId e) {
     if (exprs_[e].op == Op::repetition && !exprs_[e].boolean) return first(exprs_[e].a);
-    if (found_[e].live_row == 0 && (exprs_[e].rowless || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+    if (found_[e].live_row == 0 && (exprs_[e].rowless || (found_[e].lookups < limits_.tuning.row_lookups && !stack_is_low()))) {
         check_stack();
         if (exprs_[e].op == Op::strings || exprs_[e].op == Op::difference || is_composite(e) || is_substring(e)) return first_of_rowless(e);
         ByteSet made;
@@ -464,7 +463,7 @@ bool ExprPool::has_derivative(ExprId e, std::uint8_t byte) {
         const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone;
         return end > kEmpty && has_derivative(end, byte);
     }
-    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && found_[e].live_row == 0 && (x.rowless || (found_[e].looked_up < kLookups && !stack_is_low()))) {
+    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && found_[e].live_row == 0 && (x.rowless || (found_[e].lookups < limits_.tuning.row_lookups && !stack_is_low()))) {
         check_stack();
         bool some = false;
         if (each_head(e, false, [&](ExprId head, ExprId) { some = some || has_derivative(head, byte); })) return some;
@@ -612,7 +611,7 @@ void ExprPool::derive_intersection(ExprId e, Targets& out) {
 }
 
 ExprId ExprPool::delta_base(ExprId e) {
-    if (!exprs_[e].endless) return kNone;
+    if (!exprs_[e].unbounded) return kNone;
     if (const ExprId whole = taken_from(e); whole != kNone) return whole;
     const ExprId at = dominant_target(e);
     return at != kNone && dominant_target(at) == at ? at : kNone;

@@ -174,6 +174,7 @@ bool Emptiness::flatten() {
 // searches at their start, such as that for a date with a wrong letter (decision 7). Large sums are not examined: that costs
 // more than to follow them.
 bool Emptiness::lacks_bytes() {
+    if (!pool_.limits_.tuning.needed_bytes) return false;
     ByteSet common = ByteSet::range(0, 255), needed;
     unsigned count = 0;
     for (const std::uint32_t part : parts_) {
@@ -235,7 +236,7 @@ void Emptiness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t pare
     }
     if (!nullable) least = std::max(least, 1u);
     const bool single = parts_.size() == 1 && !(parts_[0] & kNot) && pool_.exprs_[parts_[0]].measured;
-    alive = alive || (any_ && parts_.size() == 1 && !(parts_[0] & kNot) && pool_.exprs_[parts_[0]].sure);
+    alive = alive || (any_ && parts_.size() == 1 && !(parts_[0] & kNot) && pool_.exprs_[parts_[0]].known_nonempty);
     const std::uint32_t total = nullable || alive ? depth : sum(depth, least);
     if (total >= best_) return;
     seen_.push_back({number, depth, parent});
@@ -286,7 +287,7 @@ bool Emptiness::search(ExprId start, bool any, std::size_t most) {
     best_ = kInfinite;
     any_ = any;
     parts_.assign(1, start);
-    see(pool_.exprs_[start].spelled ? between : anywhere, 0, 0);
+    see(pool_.exprs_[start].encoding_closed ? between : anywhere, 0, 0);
     while (!tasks_.empty() && (any ? best_ == kInfinite : tasks_.front().least < best_)) {
         const std::uint32_t at = tasks_.front().at;
         std::pop_heap(tasks_.begin(), tasks_.end(), later);
@@ -349,6 +350,24 @@ void Emptiness::keep_path() {
     }
 }
 
+namespace {
+
+struct SeenDifference {
+    ExprId expr;
+    std::uint32_t depth, parent;  // bytes; a place in the list of those that were seen
+};
+
+// Calls f for a state and those that led there, up to the first.
+template <class F>
+void each_on_path(const std::vector<SeenDifference>& seen, std::uint32_t at, F&& f) {
+    for (;; at = seen[at].parent) {
+        f(seen[at]);
+        if (at == 0) return;
+    }
+}
+
+}  // namespace
+
 // A value that is none of some others: A*, since what is left of it without them is hardly longer, and mostly the next byte
 // tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
 void ExprPool::search_other_composite(ExprId start) {
@@ -361,11 +380,7 @@ void ExprPool::search_other_composite(ExprId start) {
         return true;
     };
     if (settled_by_length(start)) return;
-    struct Seen {
-        ExprId expr;
-        std::uint32_t depth, parent;
-    };
-    std::vector<Seen> seen{{start, 0, 0}};
+    std::vector<SeenDifference> seen{{start, 0, 0}};
     std::unordered_map<ExprId, std::uint32_t> depths{{start, 0}};
     using Task = std::pair<std::uint32_t, std::uint32_t>;  // bytes at least, a place in `seen`; of equals the last
     auto later = [](const Task& x, const Task& y) { return x.first != y.first ? x.first > y.first : x.second < y.second; };
@@ -379,7 +394,7 @@ void ExprPool::search_other_composite(ExprId start) {
     while (!tasks.empty() && tasks.top().first < best) {
         const std::uint32_t at = tasks.top().second;
         tasks.pop();
-        const Seen here = seen[at];
+        const SeenDifference here = seen[at];
         if (depths[here.expr] < here.depth || here.depth >= most) continue;
         if (seen.size() > limits_.max_search)
             throw SearchLimit(over_limit(limits_.max_search, "states in the search for an item that differs from all others", "use a smaller schema for the items").what());
@@ -409,13 +424,8 @@ void ExprPool::search_other_composite(ExprId start) {
         });
     }
     if (best == kInfinite) {
-        for (const Seen& s : seen) measure(s.expr, kInfinite);
-        return;
-    }
-    for (std::uint32_t at = best_at;; at = seen[at].parent) {
-        measure(seen[at].expr, best - seen[at].depth);
-        if (at == 0) break;
-    }
+        for (const SeenDifference& state : seen) measure(state.expr, kInfinite);
+    } else each_on_path(seen, best_at, [&](const SeenDifference& state) { measure(state.expr, best - state.depth); });
 }
 
 void ExprPool::measure(ExprId e, std::uint32_t bytes) {
@@ -474,15 +484,15 @@ std::uint32_t ExprPool::values_at_least(ExprId e) {
     if (is_composite(e)) return composites_->at_least(exprs_[e].a);
     if (is_number(e)) return numbers_->has_endless_values(exprs_[e].a) ? kInfinite : 1;
     const ExprId string = derivative(e, '"');
-    return string != kNone && is_infinite(string) ? kInfinite : exprs_[e].sure ? 1 : 0;
+    return string != kNone && is_infinite(string) ? kInfinite : exprs_[e].known_nonempty ? 1 : 0;
 }
 
 // As `shortest`, but any text will do, which takes less to find.
 bool ExprPool::search_nonempty(ExprId start) {
-    auto told = [&](ExprId e) { return e == kNone || exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured; };
-    auto lives = [&](ExprId e) { return e != kNone && (exprs_[e].sure || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].shortest != kInfinite); };
+    auto told = [&](ExprId e) { return e == kNone || exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured; };
+    auto lives = [&](ExprId e) { return e != kNone && (exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].shortest != kInfinite); };
     auto settle = [&](ExprId e, bool found) {
-        if (found) exprs_[e].sure = true;
+        if (found) exprs_[e].known_nonempty = true;
         else measure(e, kInfinite);
     };
     std::vector<ExprId> todo{start};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "guideway/base/dcheck.h"
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
 #include "guideway/regex/emptiness.h"
@@ -32,14 +33,14 @@ ExprPool::ExprPool(ExprLimits limits)
         throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
     rows_.push_back({});  // row 0 means "not made"
     Expr none;
-    none.spelled = none.weakly_encoding_closed = true;
+    none.encoding_closed = none.weakly_encoding_closed = true;
     intern(none);
     Expr empty;
     empty.op = Op::empty;
     empty.nullable = true;
     empty.within = kAllSpellings;
     empty.shortest = 0;
-    empty.sure = empty.known_finite = empty.spelled = empty.weakly_encoding_closed = true;
+    empty.known_nonempty = empty.known_finite = empty.encoding_closed = empty.weakly_encoding_closed = true;
     intern(empty);
 }
 
@@ -67,7 +68,7 @@ bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* par
 std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
     const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
     if (known != InternTable::kMissing) {
-        exprs_[known].spelled |= made.spelled;
+        exprs_[known].encoding_closed |= made.encoding_closed;
         exprs_[known].weakly_encoding_closed |= made.weakly_encoding_closed;
         exprs_[known].within |= made.within;
         exprs_[known].counted |= made.counted;
@@ -76,6 +77,9 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
 }
 
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
+    GUIDEWAY_DCHECK(!parts || std::ranges::all_of(*parts, [&](ExprId part) { return part < exprs_.size(); }));
+    GUIDEWAY_DCHECK(made.op != Op::concatenation || (made.a < exprs_.size() && made.b < exprs_.size() && exprs_[made.a].op != Op::concatenation));
+    GUIDEWAY_DCHECK((made.op != Op::alternation && made.op != Op::intersection) || (parts && parts->size() > 1 && std::ranges::is_sorted(*parts)));
     const std::uint64_t h = hash(made, parts);
     if (const std::uint32_t known = find(h, made, parts); known != InternTable::kMissing) return known;
     fuel_.spend(kExprWork);
@@ -88,7 +92,7 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     }
     const auto id = static_cast<ExprId>(exprs_.size());
     made.measured = !made.boolean && made.op != Op::number && (made.op != Op::composite || made.known_finite);
-    made.sure |= !made.boolean && made.op != Op::none;
+    made.known_nonempty |= !made.boolean && made.op != Op::none;
     while (found_.size() <= id) found_.push_back({});  // one more than needed where the next allocation failed before
     exprs_.push_back(made);
     interned_.add(h, id);
@@ -118,8 +122,8 @@ ExprId ExprPool::set(const ByteSet& bytes) {
     made.op = Op::set;
     made.a = set_id(bytes);
     made.shortest = 1;
-    made.sure = made.known_finite = true;
-    made.spelled = made.weakly_encoding_closed = bytes == ByteSet::range('"', '"');  // the end of a string
+    made.known_nonempty = made.known_finite = true;
+    made.encoding_closed = made.weakly_encoding_closed = bytes == ByteSet::range('"', '"');  // the end of a string
     made.within = bytes.within(unescaped) ? kAllSpellings : bytes.within(ascii) ? 1 : 0;
     return intern(made);
 }
@@ -146,7 +150,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.a = head;
     made.b = b;
     const Expr x = exprs_[head], y = exprs_[b];
-    made.spelled = made.weakly_encoding_closed = x.spelled && y.spelled;
+    made.encoding_closed = made.weakly_encoding_closed = x.encoding_closed && y.encoding_closed;
     made.within = x.within & y.within;
     made.counted = x.counted || y.counted;
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
@@ -159,11 +163,11 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.nullable = x.nullable && y.nullable;
     made.boolean = x.boolean || y.boolean;
     made.bounded = x.bounded || y.bounded;
-    made.endless = x.endless || y.endless;
+    made.unbounded = x.unbounded || y.unbounded;
     made.labelled = x.labelled || y.labelled;
-    made.sure = x.sure && y.sure;
+    made.known_nonempty = x.known_nonempty && y.known_nonempty;
     made.known_finite = x.known_finite && y.known_finite;
-    made.infinite = made.sure && (x.infinite || y.infinite);
+    made.known_infinite = made.known_nonempty && (x.known_infinite || y.known_infinite);
     made.rowless = x.rowless;
     const auto after = static_cast<std::uint16_t>(x.nullable ? y.depth + (y.op == Op::concatenation ? 0 : 1) : 0);
     made.depth = std::max<std::uint16_t>(x.op == Op::set ? 0 : static_cast<std::uint16_t>(x.depth + 1), after);
@@ -266,7 +270,7 @@ ExprId ExprPool::unite(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     ByteSet bytes;
     std::uint8_t universe = 0;
-    bool spelled = true, weakly_encoding_closed = true;  // of sums whose parts fall apart here
+    bool encoding_closed = true, weakly_encoding_closed = true;  // of sums whose parts fall apart here
     const ExprId everything = complement(kNone);
     auto take = [&](ExprId p) {
         if (exprs_[p].op == Op::set) bytes |= sets_[exprs_[p].a];
@@ -275,7 +279,7 @@ ExprId ExprPool::unite(std::vector<ExprId> parts) {
     };
     for (ExprId p : parts) {
         if (p == everything) return everything;
-        spelled &= exprs_[p].spelled;
+        encoding_closed &= exprs_[p].encoding_closed;
         weakly_encoding_closed &= exprs_[p].weakly_encoding_closed;
         if (exprs_[p].op == Op::alternation)
             for (std::uint32_t i = 0; i < exprs_[p].b; ++i) take(args_[exprs_[p].a + i]);
@@ -292,7 +296,7 @@ ExprId ExprPool::unite(std::vector<ExprId> parts) {
     drop_counts(flat);
     if (flat.empty()) return kNone;
     if (flat.size() == 1) {
-        exprs_[flat[0]].spelled |= spelled;
+        exprs_[flat[0]].encoding_closed |= encoding_closed;
         exprs_[flat[0]].weakly_encoding_closed |= weakly_encoding_closed;
         return flat[0];
     }
@@ -300,7 +304,7 @@ ExprId ExprPool::unite(std::vector<ExprId> parts) {
     made.op = Op::alternation;
     made.within = kAllSpellings;
     made.known_finite = true;
-    made.spelled = spelled;
+    made.encoding_closed = encoding_closed;
     made.weakly_encoding_closed = weakly_encoding_closed;
     for (ExprId p : flat) {
         const Expr& x = exprs_[p];
@@ -308,12 +312,12 @@ ExprId ExprPool::unite(std::vector<ExprId> parts) {
         made.boolean |= x.boolean;
         made.bounded |= x.bounded;
         made.counted |= x.counted;
-        made.endless |= x.endless;
+        made.unbounded |= x.unbounded;
         made.labelled |= x.labelled;
         made.within &= x.within;
-        made.sure |= x.sure;
+        made.known_nonempty |= x.known_nonempty;
         made.known_finite &= x.known_finite;
-        made.infinite |= x.infinite;
+        made.known_infinite |= x.known_infinite;
         made.shortest = std::min(made.shortest, x.shortest);
         const bool flat_head = x.op == Op::set || (x.op == Op::concatenation && exprs_[x.a].op == Op::set);
         made.depth = std::max<std::uint16_t>(made.depth, flat_head ? 0 : static_cast<std::uint16_t>(x.depth + 1));
@@ -349,20 +353,20 @@ ExprId ExprPool::intersect(std::vector<ExprId> parts) {
     if (flat.size() == 1) return flat[0];
     Expr made;
     made.op = Op::intersection;
-    made.boolean = made.endless = true;
+    made.boolean = made.unbounded = true;
     made.nullable = made.weakly_encoding_closed = true;
     made.shortest = 0;
     for (ExprId p : flat) {
         made.nullable &= exprs_[p].nullable;
-        made.endless &= exprs_[p].endless;
+        made.unbounded &= exprs_[p].unbounded;
         made.bounded |= exprs_[p].bounded;
         made.shortest = std::max(made.shortest, exprs_[p].shortest);
         made.within |= exprs_[p].within;
-        made.spelled |= exprs_[p].spelled;
+        made.encoding_closed |= exprs_[p].encoding_closed;
         made.weakly_encoding_closed &= exprs_[p].weakly_encoding_closed;
         made.depth = std::max<std::uint16_t>(made.depth, static_cast<std::uint16_t>(exprs_[p].depth + 1));
     }
-    made.spelled &= made.weakly_encoding_closed;
+    made.encoding_closed &= made.weakly_encoding_closed;
     if (std::binary_search(flat.begin(), flat.end(), kEmpty)) return made.nullable ? kEmpty : kNone;
     std::vector<ExprId> taken, left;
     for (ExprId p : flat) {
@@ -373,8 +377,8 @@ ExprId ExprPool::intersect(std::vector<ExprId> parts) {
     // What is left of one language by several finite sets of texts, each taken away by itself.
     const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].a : p; };
     const ExprId base = taken_from(flat[0]);
-    if (exprs_[base].infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].known_finite); }))
-        made.infinite = made.sure = true;
+    if (exprs_[base].known_infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].known_finite); }))
+        made.known_infinite = made.known_nonempty = true;
     return intern(made, &flat);
 }
 
@@ -392,13 +396,13 @@ ExprId ExprPool::subtract(ExprId a, ExprId texts) {
     made.b = texts;
     made.boolean = made.rowless = true;
     made.bounded = x.bounded;
-    made.endless = x.endless;
+    made.unbounded = x.unbounded;
     made.known_finite = x.known_finite;
     made.shortest = x.shortest;  // a lower bound, as for all Booleans until they are measured
-    made.infinite = made.sure = x.infinite;
+    made.known_infinite = made.known_nonempty = x.known_infinite;
     made.nullable = x.nullable && !y.nullable;
     made.weakly_encoding_closed = x.weakly_encoding_closed && y.weakly_encoding_closed;
-    made.spelled = x.spelled && y.weakly_encoding_closed;
+    made.encoding_closed = x.encoding_closed && y.weakly_encoding_closed;
     made.within = x.within;
     made.depth = static_cast<std::uint16_t>(std::max(x.depth, y.depth) + 1);
     return intern(made);
@@ -415,8 +419,8 @@ ExprId ExprPool::string_state(std::uint32_t node, std::uint32_t part) {
     const ExprId end = part == 0 ? strings_->end(node) : kNone;
     made.nullable = end != kNone && exprs_[end].nullable;
     made.labelled = strings_->last_label(node) != kNoLabel;
-    made.sure = made.known_finite = made.rowless = true;
-    made.spelled = made.weakly_encoding_closed = part == 0 && strings_->spelling(node) == Encoding::escaped_any && strings_->ends_spelled(node);
+    made.known_nonempty = made.known_finite = made.rowless = true;
+    made.encoding_closed = made.weakly_encoding_closed = part == 0 && strings_->spelling(node) == Encoding::escaped_any && strings_->ends_spelled(node);
     if (part == 0 && strings_->is_plain(node)) {
         made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(strings_->spelling(node)));
     }
@@ -434,8 +438,8 @@ ExprId ExprPool::substring(std::uint32_t state, std::uint32_t part) {
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
     const Encoding spelling = substrings_->spelling(state);
     made.nullable = part == 0 && substrings_->ends(state);
-    made.sure = made.known_finite = made.rowless = true;
-    made.spelled = made.weakly_encoding_closed = part == 0 && spelling == Encoding::escaped_any;
+    made.known_nonempty = made.known_finite = made.rowless = true;
+    made.encoding_closed = made.weakly_encoding_closed = part == 0 && spelling == Encoding::escaped_any;
     if (part == 0) made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(spelling));
     made.depth = 1;
     made.shortest = made.nullable ? 0 : substrings_->shortest(state, part);
@@ -462,8 +466,8 @@ ExprId ExprPool::complement(ExprId a) {
     Expr made;
     made.op = Op::complement;
     made.a = a;
-    made.boolean = made.endless = true;
-    made.infinite = made.sure = exprs_[a].known_finite;
+    made.boolean = made.unbounded = true;
+    made.known_infinite = made.known_nonempty = exprs_[a].known_finite;
     made.bounded = !exprs_[a].boolean && exprs_[a].shortest > kNear;
     made.shortest = exprs_[a].nullable ? 1 : 0;
     made.weakly_encoding_closed = exprs_[a].weakly_encoding_closed;
@@ -486,14 +490,14 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     made.c = maximum;
     made.nullable = minimum == 0;
     made.boolean = x.boolean;
-    made.endless = x.endless || maximum == kInfinite;
+    made.unbounded = x.unbounded || maximum == kInfinite;
     made.bounded = x.bounded || minimum > 1 || (maximum != kInfinite && maximum > 1);
     made.counted = x.counted || (maximum != kInfinite && loop_bodies_.find(a));
     made.within = x.within;
-    made.sure = x.sure || minimum == 0;
-    made.spelled = made.weakly_encoding_closed = x.spelled;
+    made.known_nonempty = x.known_nonempty || minimum == 0;
+    made.encoding_closed = made.weakly_encoding_closed = x.encoding_closed;
     made.known_finite = x.known_finite && maximum != kInfinite;
-    made.infinite = x.sure && (x.infinite || (maximum == kInfinite && !x.labelled));
+    made.known_infinite = x.known_nonempty && (x.known_infinite || (maximum == kInfinite && !x.labelled));
     made.depth = static_cast<std::uint16_t>(x.depth + 1);
     made.shortest = multiply(x.shortest, minimum);
     return intern(made);
@@ -548,7 +552,7 @@ ExprId ExprPool::label(std::uint32_t number) {
     Expr made;
     made.op = Op::label;
     made.a = number;
-    made.nullable = made.labelled = made.sure = made.known_finite = made.spelled = made.weakly_encoding_closed = true;
+    made.nullable = made.labelled = made.known_nonempty = made.known_finite = made.encoding_closed = made.weakly_encoding_closed = true;
     made.shortest = 0;
     return intern(made);
 }
@@ -567,14 +571,14 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
     std::vector<std::uint32_t> shortest(states.size(), kInfinite), queue;
     std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> into(states.size());
     std::uint8_t within = kAllSpellings;
-    bool spelled = true;
+    bool encoding_closed = true;
     std::uint16_t depth = 0;
     for (std::uint32_t i = 0; i < states.size(); ++i) {
         for (const GraphEdge& edge : states[i].edges)
             if (edge.step != kNone) {
                 into[edge.to].emplace_back(i, exprs_[edge.step].shortest);
                 within &= exprs_[edge.step].within;
-                spelled &= exprs_[edge.step].spelled;
+                encoding_closed &= exprs_[edge.step].encoding_closed;
                 depth = std::max<std::uint16_t>(depth, static_cast<std::uint16_t>(exprs_[edge.step].depth + 1));
             }
         if (states[i].accepting) shortest[i] = 0, queue.push_back(i);
@@ -592,11 +596,11 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
         if (shortest[i] == kInfinite) continue;
         Expr made;
         made.op = Op::state;
-        made.endless = true;
+        made.unbounded = true;
         made.a = static_cast<std::uint32_t>(steps_.size());
         made.nullable = states[i].accepting;
         made.within = within;
-        made.spelled = made.weakly_encoding_closed = spelled;
+        made.encoding_closed = made.weakly_encoding_closed = encoding_closed;
         made.depth = depth;
         made.shortest = shortest[i];
         const bool ends = std::none_of(states[i].edges.begin(), states[i].edges.end(), leads_on);

@@ -32,6 +32,7 @@
 #include "guideway/base/lengths.h"
 #include "guideway/base/page_arena.h"
 #include "guideway/base/segmented_vector.h"
+#include "guideway/base/tuning.h"
 
 namespace guideway {
 
@@ -50,13 +51,13 @@ struct Expr {
     bool labelled : 1 = false;    // holds a label
     bool bounded : 1 = false;     // holds a repetition with bounds, or excludes long texts
     bool counted : 1 = false;     // holds a bounded repetition of a unit (see `without_loop_bounds`), as far as was known when it was made
-    bool endless : 1 = false;     // its texts may be of any length; only then can it come back to itself
+    bool unbounded : 1 = false;     // its texts may be of any length; only then can it come back to itself
     bool known_finite : 1 = false;      // has finitely many texts, as far as was seen
-    bool infinite : 1 = false;    // has infinitely many, as far as was seen
-    bool sure : 1 = false;        // has a text, as far as was seen
+    bool known_infinite : 1 = false;    // has infinitely many, as far as was seen
+    bool known_nonempty : 1 = false;        // has a text, as far as was seen
     bool rowless : 1 = false;        // followed without rows
     bool measured : 1 = false;    // whether `shortest` is known; boolean ones are measured by a search
-    bool spelled : 1 = false;     // pieces of JSON strings: with each text all others that spell the same characters
+    bool encoding_closed : 1 = false;     // pieces of JSON strings: with each text all others that spell the same characters
     bool weakly_encoding_closed : 1 = false;   // the same, perhaps in addition to texts that are none
     std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
     std::uint8_t universe = 0;    // bit m: all texts of spelling m
@@ -87,6 +88,7 @@ struct ExprLimits {
     std::size_t max_search = 100'000;  // states looked at to decide whether one is alive
     std::uint16_t max_depth = 400;
     std::uint64_t max_work = kDefaultFuel;  // of one call from outside (fuel.h)
+    Tuning tuning{};
 };
 
 class ExternalLanguage;
@@ -163,14 +165,14 @@ public:
         });
     }
     // All spellings, inside a JSON string, of some characters.
-    void mark_encoding_closed(ExprId e) { exprs_[e].spelled = exprs_[e].weakly_encoding_closed = true; }
-    bool spelled(ExprId e) const { return exprs_[e].spelled; }
+    void mark_encoding_closed(ExprId e) { exprs_[e].encoding_closed = exprs_[e].weakly_encoding_closed = true; }
+    bool encoding_closed(ExprId e) const { return exprs_[e].encoding_closed; }
     void mark_universe(ExprId e, unsigned spelling) { exprs_[e].universe |= static_cast<std::uint8_t>(1u << spelling); }
 
-    bool is_unbounded(ExprId e) const { return exprs_[e].endless; }
+    bool is_unbounded(ExprId e) const { return exprs_[e].unbounded; }
     // How many different JSON values its texts spell at least, from the start of a value; kInfinite: endlessly many.
     std::uint32_t values_at_least(ExprId e);
-    bool is_infinite(ExprId e) const { return exprs_[e].infinite; }  // has endlessly many texts, as far as was seen
+    bool is_infinite(ExprId e) const { return exprs_[e].known_infinite; }  // has endlessly many texts, as far as was seen
     bool labelled(ExprId e) const { return exprs_[e].labelled; }
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
     // Whether it can be the end of texts (string_trie.h).
@@ -181,7 +183,7 @@ public:
         std::uint32_t r = found_[e].live_row;
         if (r == 0) [[unlikely]] {
             Recent& lately = recent_[(e * 31 + byte) % kRecent];
-            if (lately.expr == e && lately.byte == byte) return lately.next;
+            if (lately.expr == e && lately.byte == byte && limits_.tuning.recent_derivatives) return lately.next;
             if (const ExprId known = derivative_without_row(e, byte); known != kUnknownExpr) {
                 lately = {e, known, byte};
                 return known;
@@ -291,7 +293,7 @@ public:
     bool boolean(ExprId e) const { return exprs_[e].boolean; }
     // Bytes of a shortest text, kInfinite if there is none.
     std::uint32_t shortest(ExprId e);
-    bool is_nonempty(ExprId e) { return e != kNone && (exprs_[e].sure || !exprs_[e].boolean || search_nonempty(e)); }
+    bool is_nonempty(ExprId e) { return e != kNone && (exprs_[e].known_nonempty || !exprs_[e].boolean || search_nonempty(e)); }
     // Calls f(); false where a search in it reached more than kShortSearch states (or the pool's own limit), and was left off.
     template <class F>
     bool with_short_searches(F&& f) {
@@ -354,8 +356,8 @@ private:
         std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
         std::uint32_t alphabet = 0;               // 1 + the number of a set; 0: not known yet
         std::int16_t best_byte = -2;              // -2: not known yet
-        std::uint8_t looked_up : 7 = 0;           // how often, while it has no row
-        bool hard : 1 = false;                    // it takes long to see which of its targets live
+        std::uint8_t lookups : 7 = 0;           // how often, while it has no row
+        bool expensive : 1 = false;                    // it takes long to see which of its targets live
         std::uint8_t escapes = 0;                 // emptiness.cpp; 0: not known yet
     };
     struct Recent {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways

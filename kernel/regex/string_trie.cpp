@@ -66,7 +66,7 @@ std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encodi
         made.label = pool_.last_label(end, false);
         made.depth = pool_.depth(end);
         made.plain = end == kEmpty;
-        made.spelled = pool_.spelled(end);
+        made.spelled = pool_.encoding_closed(end);
         made.texts = made.characters = 1;
     }
     for (const auto& [c, child] : edges) {

@@ -226,7 +226,8 @@ std::uint32_t Substrings::cheapest(const Source& source, const Interval& start) 
     std::uint32_t best = kInfinite;
     std::vector<Open> open{{start, 0}};
     for (std::size_t i = 0; i < open.size(); ++i) {
-        const auto [at, cost] = open[i];
+        const Interval at = open[i].at;
+        const std::uint32_t cost = open[i].cost;
         if (cost >= best) continue;
         fuel_.spend(1 + std::min(at.high - at.low, kScanned) / 8);
         if (at.high - at.low <= kScanned && at.depth > 0) {

@@ -131,9 +131,9 @@ ByteSet ExprPool::alphabet(ExprId e) {
 ByteSet ExprPool::needed(ExprId e) {
     auto fixed = [&](ExprId p) {
         const Expr& x = exprs_[p];
-        if (!x.spelled) return true;
+        if (!x.encoding_closed) return true;
         if (x.op == Op::strings) return strings_->count(x.a) != 1 || strings_->characters(x.a) > kMaxCharacters;
-        if (x.op == Op::concatenation) return !exprs_[x.a].spelled || !exprs_[x.b].spelled;  // inside an escape
+        if (x.op == Op::concatenation) return !exprs_[x.a].encoding_closed || !exprs_[x.b].encoding_closed;  // inside an escape
         return x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference && (x.op != Op::repetition || x.nullable);
     };
     auto of = [&](ExprId p) {

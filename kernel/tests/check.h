@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#ifdef __GNUC__
+#if defined(__GNUC__) && !defined(_WIN32)
 // If the fuzz targets are built too, the kernel calls this at every block. Only their driver defines it.
 extern "C" __attribute__((weak)) void __sanitizer_cov_trace_pc() {}
 #endif

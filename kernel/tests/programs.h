@@ -3,12 +3,22 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "guideway/base/tuning.h"
 #include "guideway/grammar/program.h"
 
 namespace programs {
+
+// Every token is reached by a walk, node by node.
+inline guideway::Tuning without_subtrees() {
+    guideway::Tuning made;
+    made.self_loops = made.class_sequences = made.stable_sets = made.plain_tokens = made.alphabet_slices = false;
+    return made;
+}
 
 using Words = std::vector<std::uint32_t>;
 
@@ -112,7 +122,7 @@ inline Words letters(bool split) {
 }
 
 inline constexpr unsigned kCounted = 7;
-// What the shortcuts of masks are for, by kind: counts near and beyond the longest token, and strings with some texts left out.
+// What the mechanisms of tuning.h are for, by kind: counts near and beyond the longest token, and strings with some texts left out.
 inline Words counted(unsigned kind) {
     Writer w;
     const std::uint32_t any = w.chars({0, 0x10ffff}), letters = w.chars({'a', 'c', 0xe9, 0xe9});
@@ -242,6 +252,22 @@ inline std::vector<std::string> tokens() {
     for (const char* text : {"\"name", "{\"", "\":", "\":\"", "\"}", "\",\"", "kids", "[{", "]}", "}]", "ab", "abc", "bc", "ccc",
                              "\xc3\xa9", "\xa9x", ", \"", "\\u0"})
         made.emplace_back(text);
+    return made;
+}
+
+// Some 9,000 tokens: those of tokens(), then letters, digits, structure, escapes and characters of several bytes, of up to
+// 24 pieces. Large enough for each mechanism of tuning.h.
+inline std::vector<std::string> many_tokens() {
+    const char* const pieces[] = {"a", "b", "c", "d", "e", "on", "ti", "the", "0", "9", "-", " ", "\"", "\",", "\":", "\"}", "{\"", "\n", "\\n", "\\u00",
+                                  "\xc3\xa9", "\xc3", "\xe6\x97\xa5", "\xe6\x97", "\xf0\x9f\x98\x80", "\xc8\x95"};
+    std::mt19937 chance(3);
+    std::vector<std::string> made = tokens();
+    while (made.size() < 9000) {
+        const std::size_t length = 1 + chance() % (chance() % 20 ? 5 : 24), kinds = chance() % 4 ? 12 : std::size(pieces);
+        std::string one;
+        for (std::size_t i = 0; i < length; ++i) one += pieces[chance() % kinds];
+        made.push_back(std::move(one));
+    }
     return made;
 }
 

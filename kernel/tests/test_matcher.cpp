@@ -12,10 +12,10 @@ namespace {
 
 using Row = std::vector<std::uint32_t>;
 
-std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, Shortcuts shortcuts = {}) {
+std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, const Tuning& tuning = {}) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
-    limits.shortcuts = shortcuts;
+    limits.tuning = tuning;
     const std::vector<std::uint32_t> eos{0}, special{programs::kSpecial};
     const auto made = std::make_shared<Vocabulary>(programs::tokens(), eos, special, limits);
     if (memo_bytes) return made;
@@ -32,8 +32,8 @@ bool bit(const Row& row, std::uint32_t t) { return row[t >> 5] >> (t & 31) & 1; 
 
 void walk(const programs::Words& program, unsigned seed) {
     const auto automaton = Automaton::compile(vocabulary(64 << 20), program), forgetful = Automaton::compile(vocabulary(0), program);
-    const Shortcuts closed{false, false, false};
-    Matcher matcher(automaton), twin(forgetful), encoder(automaton), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, closed), program));
+    Matcher matcher(automaton), twin(forgetful), encoder(automaton), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, Tuning::off()), program)),
+        eager(Automaton::compile(vocabulary(64 << 20, Tuning::eager()), program));
     const Vocabulary& v = automaton->vocabulary();
     std::mt19937 random(seed);
     Row row(v.words()), other(v.words());
@@ -42,6 +42,8 @@ void walk(const programs::Words& program, unsigned seed) {
         twin.fill_mask(other);
         CHECK(row == other);
         plodder.fill_mask(other);
+        CHECK(row == other);
+        eager.fill_mask(other);
         CHECK(row == other);
         encoder.fill_mask(other);  // took the same text byte by byte
         CHECK(row == other);
@@ -60,6 +62,7 @@ void walk(const programs::Words& program, unsigned seed) {
         matcher.advance(chosen);
         twin.advance(chosen);
         plodder.advance(chosen);
+        eager.advance(chosen);
         if (v.is_eos(chosen) || v.is_special(chosen)) encoder.advance(chosen);
         else
             for (const char byte : v.token(chosen)) encoder.advance(1 + static_cast<std::uint8_t>(byte));

@@ -34,7 +34,7 @@ std::vector<std::string> tokens(std::mt19937& chance) {
 
 std::shared_ptr<const Vocabulary> vocabulary(const std::vector<std::string>& all, bool subtrees = true) {
     VocabularyLimits limits;
-    limits.shortcuts.subtrees = subtrees;
+    if (!subtrees) limits.tuning = programs::without_subtrees();
     return std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0}, limits);
 }
 

@@ -56,7 +56,7 @@ ProgramWords counted(std::mt19937& chance) {
 
 void compare(std::mt19937& chance, const std::vector<std::string>& all, const ProgramWords& program) {
     VocabularyLimits plain;
-    plain.shortcuts.subtrees = false;
+    plain.tuning = programs::without_subtrees();
     const auto quick = std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0});
     const auto slow = std::make_shared<const Vocabulary>(all, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{0}, plain);
     const auto one = Automaton::compile(quick, program), other = Automaton::compile(slow, program);
@@ -138,7 +138,7 @@ void test_chains(const std::vector<std::string>& all) {
     LeafWalk walks[2];  // of what is reached, a letter begun needs most: a byte of it, two letters, the dash, five letters
     for (LeafWalk& walk : walks) {
         walk.measures = true;
-        walk.run(pool, {&trie, {{1, trie.size(), 0}}}, e, {}, &vocabulary.subtrees(), loops, states);
+        walk.run(pool, {&trie, {{1, trie.size(), 0}}}, e, {}, &vocabulary.subtrees(), loops, states, Tuning{});
     }
     CHECK(walks[0].rest == 9 && walks[1].rest == walks[0].rest);
 }

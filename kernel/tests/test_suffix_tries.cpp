@@ -39,15 +39,15 @@ void test_tokens_of_bytes() {
     for (const ByteSet& bytes : {ByteSet::of("0123456789"), ByteSet::of("ab"), ByteSet::of("\"z"), ByteSet::of("\xc3"), ByteSet::range(0, 0x7f), ByteSet{}}) {
         Fuel work;
         SuffixTries suffix_tries(trie, 6, work);
-        const TokenTrie& made = *suffix_tries.grove(suffix_tries.of_bytes(bytes, trie.size())).trie;
+        const TokenTrie& made = *suffix_tries.forest(suffix_tries.of_alphabet(bytes, trie.size())).trie;
         std::vector<std::uint32_t> got(made.tokens.begin(), made.tokens.end()), wanted;
         std::sort(got.begin(), got.end());
         for (std::uint32_t t = 0; t < all.size(); ++t)
             if (is_of(all[t], bytes)) wanted.push_back(t);
         CHECK(got == wanted && !got.empty());
         const std::uint32_t nodes = made.size() - 1;  // but the root
-        CHECK(!suffix_tries.are_over(bytes, nodes) && suffix_tries.are_over(bytes, nodes - 1));
-        CHECK(suffix_tries.of_bytes(bytes, nodes - 1) == 0);
+        CHECK(!suffix_tries.alphabet_exceeds(bytes, nodes) && suffix_tries.alphabet_exceeds(bytes, nodes - 1));
+        CHECK(suffix_tries.of_alphabet(bytes, nodes - 1) == 0);
     }
 }
 

@@ -50,6 +50,52 @@ void check_loops(const std::shared_ptr<Vocabulary>& vocabulary, std::span<const 
     left.rows.reset();
 }
 
+// Threads compile, fill masks and drop automata while the vocabulary begins new stores: each finds what one thread finds.
+void check_rollover(std::span<const Case> cases) {
+    VocabularyLimits limits;
+    limits.store_bytes = 1 << 17;  // outgrown by a few constraints
+    limits.memo_bytes = 1 << 18;
+    const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+    const auto masks = [&](const Case& one) {
+        Matcher matcher(Automaton::compile(vocabulary, one.program));
+        std::vector<std::uint32_t> all, row(vocabulary->words());
+        for (const char c : one.text) {
+            matcher.fill_mask(row);
+            all.insert(all.end(), row.begin(), row.end());
+            matcher.advance(1 + static_cast<std::uint8_t>(c));
+        }
+        return all;
+    };
+    const auto fresh = [](std::uint32_t number) {  // a constraint that no store has
+        programs::Writer w;
+        const std::uint32_t text = w.repeat(w.chars({'a', 'b' + number % 20}), number % 7, 300 + number);
+        w.node({0, w.quoted(w.either({text, w.literal(std::to_string(number))}))});
+        return w.program(0);
+    };
+    std::vector<std::vector<std::uint32_t>> expected;
+    for (const Case& one : cases) expected.push_back(masks(one));
+    std::atomic<int> equal = 0;
+    std::atomic<std::size_t> stores = 0;
+    constexpr int kThreads = 4, kRounds = 6;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i)
+        threads.emplace_back([&, i] {
+            std::shared_ptr<Store> last = vocabulary->store();
+            for (int round = 0; round < kRounds; ++round) {
+                const std::size_t which = static_cast<std::size_t>(i + round) % cases.size();
+                if (masks(cases[which]) == expected[which]) ++equal;
+                for (int n = 0; n < 4; ++n) Automaton::compile(vocabulary, fresh(static_cast<std::uint32_t>((i * kRounds + round) * 4 + n)));
+                if (auto now = vocabulary->store(); now != last) {
+                    ++stores;
+                    last = std::move(now);
+                }
+            }
+        });
+    for (auto& thread : threads) thread.join();
+    CHECK(equal == kThreads * kRounds);
+    CHECK(stores > 2);
+}
+
 int main(int argc, char** argv) {
     check::begin(argc, argv);
     const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{});
@@ -87,5 +133,6 @@ int main(int argc, char** argv) {
         CHECK(equal == 20);
     }
     RUN(check_loops(vocabulary, cases));
+    RUN(check_rollover(cases));
     return check::report();
 }

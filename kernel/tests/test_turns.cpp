@@ -234,14 +234,14 @@ void ids_run_out() {
     const programs::Words program = programs::tree(false, true);
     Matcher before(Automaton::compile(small, program));
     const std::vector<Row> expected = walk(before, kText);
-    store->engine.number_from(kInfinite - 2);
-    CHECK(store->engine.is_short_of_ids());
+    store->engine.ids().number_from(kInfinite - 2);
+    CHECK(store->engine.ids().is_short());
     CHECK(small->store() != store);  // a new one, whose ids begin anew
     AnalysedNode object;
     object.kind = NodeKind::object;
-    CHECK(store->engine.component_id(object) == kInfinite - 2 && store->engine.component_id(object) == kInfinite - 1);
-    CHECK_THROWS(store->engine.component_id(object), Error);
-    CHECK_THROWS(store->engine.component_id(object), Error);
+    CHECK(store->engine.ids().of(object) == kInfinite - 2 && store->engine.ids().of(object) == kInfinite - 1);
+    CHECK_THROWS(store->engine.ids().of(object), Error);
+    CHECK_THROWS(store->engine.ids().of(object), Error);
     Matcher after(Automaton::compile(small, program));
     CHECK(walk(after, kText) == expected);
 }

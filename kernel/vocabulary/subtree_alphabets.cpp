@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <compare>
 #include <map>
 
 #include "guideway/base/flat_file.h"
@@ -48,11 +49,12 @@ private:
         std::vector<std::uint32_t> blocks;  // prefixes: bytes from the left, then their number
         std::uint16_t left = 0;
         bool broken = false;
-        friend auto operator<=>(const Atoms& a, const Atoms& b) {
+        friend std::strong_ordering operator<=>(const Atoms& a, const Atoms& b) {
             if (a.left != b.left) return a.left <=> b.left;
             if (a.ascii[0] != b.ascii[0]) return a.ascii[0] <=> b.ascii[0];
             if (a.ascii[1] != b.ascii[1]) return a.ascii[1] <=> b.ascii[1];
-            return a.blocks <=> b.blocks;
+            if (a.blocks == b.blocks) return std::strong_ordering::equal;
+            return a.blocks < b.blocks ? std::strong_ordering::less : std::strong_ordering::greater;
         }
     };
 
@@ -124,7 +126,7 @@ private:
             for (std::uint32_t b : sets_[i]->blocks) numbers.emplace(b, 0);
         for (auto& [block, number] : numbers) {
             number = static_cast<std::uint16_t>(blocks_.size());
-            auto byte = [&](unsigned shift) { return static_cast<std::uint8_t>(block >> shift); };
+            const auto byte = [bytes = block](unsigned shift) { return static_cast<std::uint8_t>(bytes >> shift); };
             blocks_.push_back({byte(0), {byte(24), byte(16), byte(8)}});
         }
         for (std::size_t i = 0; i < count; ++i) {

@@ -23,10 +23,26 @@ def bound_work(units: int | None) -> int | None:
 
 class KernelVocabulary:
     """
-    The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what expressions may take before a new store is begun. `shortcuts`: bits for the ways around a full walk (subtrees, deltas, clipped counts, punctuation as leaves), which change no mask.
+    The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what expressions may take before a new store is begun.
     """
 
-    def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000, shortcuts: int = 15) -> None: ...
+    def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000) -> None: ...
+
+    @staticmethod
+    def tuned(token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], tuning: dict[str, int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912) -> KernelVocabulary:
+        """
+        A vocabulary for tests and benchmarks: switches and thresholds of kernel/base/tuning.h by name. They change no mask.
+        """
+
+    @staticmethod
+    def mechanisms() -> list[str]:
+        """The switches that `tuned` accepts."""
+
+    @staticmethod
+    def thresholds() -> dict[str, int]:
+        """
+        The thresholds that `tuned` accepts, with values that small vocabularies reach.
+        """
 
     @staticmethod
     def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
@@ -77,7 +93,7 @@ class Automaton:
     def matcher(self) -> Matcher:
         """A matcher at the start of the text."""
 
-    def walk_ahead(self, work: int) -> None:
+    def warm_up(self, work: int) -> None:
         """
         Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.
         """

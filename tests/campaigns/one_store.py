@@ -316,7 +316,7 @@ class Stores:
         whole = (self.tokens, self.table.eos_ids, self.table.special_ids)
         self.default = self.table.kernel
         self.small = _kernel.KernelVocabulary(*whole, memo_bytes=4 << 20, store_bytes=8 << 20)
-        self.plain = _kernel.KernelVocabulary(*whole, shortcuts=0)
+        self.plain = _kernel.KernelVocabulary.tuned(*whole, dict.fromkeys(_kernel.KernelVocabulary.mechanisms(), 0))
         self.file = np.frombuffer(self.table.kernel.save(), dtype=np.uint8)
         silent = self.table.unusable()
         self.ids = {text: token for token, text in enumerate(self.tokens) if text and token not in silent}

@@ -15,7 +15,9 @@ def python_files(folder: Path = PACKAGE) -> list[Path]:
 
 def kernel_files() -> list[Path]:
     """The kernel proper: its headers and sources, without tests, fuzzers and benchmarks."""
-    folders = [path for path in (ROOT / "kernel").iterdir() if path.is_dir() and path.name not in {"tests", "fuzz"}]
+    folders = [
+        path for path in (ROOT / "kernel").iterdir() if path.is_dir() and path.name not in {"tests", "fuzz", "bench"}
+    ]
     return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in {".h", ".cpp"})
 
 

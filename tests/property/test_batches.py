@@ -35,7 +35,7 @@ SOURCES = [
 
 def automaton(source: object, **settings: object) -> gw.Automaton:
     """The source compiled on its own, with settings of the kernel."""
-    table = _kernel.KernelVocabulary(list(TOKENS.texts), sorted(TOKENS.eos), [], **settings)  # type: ignore[arg-type]  # by name
+    table = vocabularies.table(list(TOKENS.texts), sorted(TOKENS.eos), [], **settings)
     return gw.Automaton.compile(table, encode(of(source).grammar()))
 
 
@@ -53,8 +53,8 @@ def test_every_setting_gives_the_same_masks(source: object) -> None:
         {},
         {"memo_bytes": 0},
         {"memo_bytes": 20_000},
-        {"shortcuts": 0},
-        {"shortcuts": 0, "memo_bytes": 0},
+        {"tuning": vocabularies.PLAIN},
+        {"tuning": vocabularies.PLAIN, "memo_bytes": 0},
     ]
     rng = random.Random(str(source))
     made = [automaton(source, **each) for each in settings]

@@ -11,7 +11,7 @@ import pytest
 import guideway as gw
 
 from . import wide
-from .vocabularies import limited
+from .vocabularies import PLAIN, limited
 
 ITEM = {"properties": {"name": {"type": "string"}, "more": {}}, "additionalProperties": False}
 HEX = "0123456789abcdef" * 4
@@ -87,7 +87,7 @@ def vocabularies() -> tuple[gw.Tokenizer, gw.Vocabulary, gw.Vocabulary]:
     tokenizer = wide.tokenizer("tekken")
     table = tokenizer.vocabulary
     fresh, plain = (gw.Vocabulary(table.token_bytes, table.eos_ids, table.special_ids) for _ in range(2))
-    return tokenizer, fresh, limited(plain, shortcuts=0)
+    return tokenizer, fresh, limited(plain, tuning=PLAIN)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -73,7 +73,7 @@ def compared(tokens: Sequence[bytes], seeds: range) -> int:
     """How many constraints were walked along."""
     empty, done = [i for i, token in enumerate(tokens) if not token], 0
     quick, plain = (gw.Vocabulary(tokens, eos_ids=[0], special_ids=empty) for _ in range(2))
-    vocabularies.limited(plain, shortcuts=0)
+    vocabularies.limited(plain, tuning=vocabularies.PLAIN)
     row = np.zeros((len(tokens) + 31) // 32, np.uint32)
     for seed in seeds:
         rng, taken = random.Random(seed), b""

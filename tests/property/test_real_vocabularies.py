@@ -49,7 +49,7 @@ def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
     """Those that begin alike are taken at once, and not where a count or what stands behind it says otherwise."""
     cutter = Cutter(name, random.Random(1))
     quick = cutter.vocabulary
-    plain = vocabularies.limited(wide.tokenizer(name).vocabulary, shortcuts=0)
+    plain = vocabularies.limited(wide.tokenizer(name).vocabulary, tuning=vocabularies.PLAIN)
     crowd = Crowd.compiled(gw.Regex(pattern), [quick, plain])
     row = np.zeros((len(quick.token_bytes) + 31) // 32, np.uint32)
     tokens = cutter.cut(text.encode())

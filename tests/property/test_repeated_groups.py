@@ -74,7 +74,7 @@ def test_masks_at_each_number_of_rounds() -> None:
     rng, taken = random.Random(11), 0
     for _ in range(30):
         words = tokens(rng)
-        plain = vocabularies.kernel(words, shortcuts=0)
+        plain = vocabularies.kernel(words, tuning=vocabularies.PLAIN)
         shared = vocabularies.kernel(words)  # what patterns before have counted stays known
         for _ in range(12):
             pattern = rounds(rng)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import guideway as gw
 from guideway import _kernel
@@ -33,28 +35,58 @@ def cut(rng: random.Random, texts: list[bytes], count: int, *, alphabet: bool = 
     return Tokens((*pieces[:end], b"</s>", *pieces[end:]), frozenset({end}))
 
 
-# Ways to make masks, none of which may change one: what is remembered, when a store is left, which shortcuts are taken.
-SETTINGS: tuple[dict[str, int], ...] = (
-    {"memo_bytes": 1},
-    {"shortcuts": 0},
-    {"store_bytes": 1, "shortcuts": 14},
-    {"memo_bytes": 1, "shortcuts": 11},
-    {"memo_bytes": 2000, "shortcuts": 13},
-    {"shortcuts": 7},
+# Tunings of the kernel (kernel/base/tuning.h): no mechanism that shortens work; thresholds that small vocabularies reach;
+# some mechanisms off.
+PLAIN: dict[str, int] = dict.fromkeys(_kernel.KernelVocabulary.mechanisms(), 0)
+EAGER: dict[str, int] = _kernel.KernelVocabulary.thresholds()
+SUBTREES = (
+    "self_loops",
+    "counted_heads",
+    "class_sequences",
+    "stable_sets",
+    "inside_characters",
+    "child_filters",
+    "plain_tokens",
+    "alphabet_slices",
 )
 
 
-def kernel(tokens: Tokens, **limits: int) -> gw.Vocabulary:
+def without(*names: str) -> dict[str, int]:
+    """An eager tuning without some mechanisms."""
+    return EAGER | dict.fromkeys(names, 0)
+
+
+# Ways to make masks, none of which may change one: what is cached, when a store is replaced, which mechanisms are used.
+SETTINGS: tuple[dict[str, Any], ...] = (
+    {"memo_bytes": 1},
+    {"tuning": PLAIN},
+    {"tuning": EAGER},
+    {"store_bytes": 1, "tuning": without(*SUBTREES)},
+    {"memo_bytes": 1, "tuning": without("saturated_counters", "supersets", "loop_bounds", "child_filters")},
+    {"memo_bytes": 2000, "tuning": without("differences", "bases", "delta_sets", "self_loops")},
+    {"tuning": without("summaries", "key_index", "punctuation", "composite_walks", "plain_tokens")},
+)
+
+
+def table(
+    tokens: Sequence[bytes], eos: Sequence[int], special: Sequence[int], **limits: Any
+) -> _kernel.KernelVocabulary:
+    """A vocabulary of the kernel under limits, and perhaps with a `tuning`."""
+    made = _kernel.KernelVocabulary
+    return made.tuned(tokens, eos, special, **limits) if "tuning" in limits else made(tokens, eos, special, **limits)
+
+
+def kernel(tokens: Tokens, **limits: Any) -> gw.Vocabulary:
     """The same for the library; `limits` are those of the kernel's vocabulary."""
     made = gw.Vocabulary(list(tokens.texts), eos_ids=sorted(tokens.eos), special_ids=sorted(tokens.special))
     return limited(made, **limits)
 
 
-def limited(made: gw.Vocabulary, **limits: int) -> gw.Vocabulary:
+def limited(made: gw.Vocabulary, **limits: Any) -> gw.Vocabulary:
     """The same under limits of the kernel's vocabulary."""
     if limits:
-        table = _kernel.KernelVocabulary(made.token_bytes, made.eos_ids, made.special_ids, **limits)
-        object.__setattr__(made, "_kernel", table)  # limits are for tests and servers of the kernel; not public
+        under = table(made.token_bytes, made.eos_ids, made.special_ids, **limits)
+        object.__setattr__(made, "_kernel", under)  # limits are for tests and servers of the kernel; not public
     return made
 
 

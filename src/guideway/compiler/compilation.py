@@ -163,7 +163,7 @@ def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabula
     try:
         made = Automaton.compile(vocabulary, program)
         if ahead:
-            made.walk_ahead(ahead)
+            made.warm_up(ahead)
         return made
     except ConstraintError as error:  # the kernel reports a node; the grammar maps it to a place
         place = None if error.node is None or grammar is None else grammar.place(error.node)

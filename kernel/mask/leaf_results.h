@@ -1,0 +1,173 @@
+// Results of walks: a suffix trie through one component from one of its states, cached by trie, component and state; and the
+// strategies by which the result of a leaf's state is found (mask_engine.h describes them).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/flat_map.h"
+#include "guideway/base/tuning.h"
+#include "guideway/grammar/machine.h"
+#include "guideway/mask/automaton_cache.h"
+#include "guideway/mask/leaf_walk.h"
+#include "guideway/mask/suffix_tries.h"
+#include "guideway/mask/token_sets.h"
+#include "guideway/vocabulary/plain_tokens.h"
+#include "guideway/vocabulary/subtree_alphabets.h"
+#include "guideway/vocabulary/token_trie.h"
+
+namespace guideway {
+
+class TokenTable;
+
+struct WalkResult {
+    std::uint32_t tokens;             // number of a token set
+    std::uint32_t suffix_trie;        // number of a trie, 0: nothing is left
+    std::uint32_t context_dependent;  // tokens that depend on text before them, a list; kNoTokens: none
+};
+
+// Numbers of components in keys of the memo: leaves with equal follow bytes share one, everything else has its own.
+class ComponentIds {
+public:
+    // These throw Error(limit) where 32 bits have no id left; a vocabulary begins a new store long before.
+    std::uint32_t of(const AnalysedNode& component);
+    std::uint32_t of_leaf(const ByteSet& follow);
+    bool is_short() const { return next_ >= kInfinite / 2; }
+    std::size_t leaves() const { return leaves_.size(); }
+    // For tests: the next component that is new has this id.
+    void number_from(std::uint32_t id) { next_ = id; }
+
+private:
+    std::uint32_t next();
+
+    std::unordered_map<ByteSet, std::uint32_t, ByteSetHash> leaves_;
+    std::uint32_t next_ = 0;
+};
+
+// What all that makes masks counts together.
+struct ResultCounters {
+    mutable std::atomic<std::size_t> hits = 0;
+    std::size_t misses = 0, used = 0;  // used: bytes of what is cached
+    std::uint32_t time = 1;            // counts what was looked for and not found
+};
+
+// Results of arrays and objects that are one leaf; a higher part implements them (composite_results.cpp).
+class CompositeResults {
+public:
+    // False: the configuration is no such leaf.
+    virtual bool walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) = 0;
+
+protected:
+    ~CompositeResults() = default;
+};
+
+// Notes that a token set, or none, is used: for TokenSets::sweep.
+void mark_used(std::uint32_t set, std::vector<bool>& sets);
+
+class LeafResults {
+public:
+    LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fuel& work, CompositeResults& composites);
+
+    // The result of a trie in the component of a configuration. `bare`: not as another result and what differs.
+    const WalkResult& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
+    // The same of a leaf that all grammars share, under a number of ids().
+    const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state, const ByteSet& follow);
+    // A suffix trie without what a delta clears.
+    std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> taken);
+    // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
+    const SelfLoops* loops(ExprPool& pool, ExprId state) { return tuning_.self_loops ? loops_.find(pool, subtrees_, state, true) : nullptr; }
+
+    ResultCounters counters;
+    ComponentIds& ids() { return ids_; }
+    const ComponentIds& ids() const { return ids_; }
+    TokenSets& sets() { return sets_; }
+    const TokenSets& sets() const { return sets_; }
+    SuffixTries& suffix_tries() { return suffix_tries_; }
+    const TokenTable& vocabulary() const { return vocabulary_; }
+    const Tuning& tuning() const { return tuning_; }
+    Fuel& fuel() const { return fuel_; }
+    std::uint32_t words() const { return words_; }
+    std::size_t bytes() const { return counters.used + sets_.bytes() + loops_.bytes() + dfa_table_.bytes() + suffix_tries_.bytes(); }
+
+    // Forgetting: see MaskEngine::drop_before.
+    void times(std::vector<std::uint32_t>& times) const {
+        memo_.each([&](const ResultKey&, const Known& known) { times.push_back(known.time); });
+    }
+    void drop_before(std::uint32_t time, std::vector<bool>& tries);
+    void sweep(std::vector<bool>& sets, const std::vector<bool>& tries);
+    void clear();
+
+private:
+    static constexpr std::size_t kRunBytes = 64;  // of an entry of the memo
+    struct Known {  // a result, and when it was used last
+        WalkResult run;
+        std::uint32_t time;
+    };
+    struct SupersetBounds {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
+        std::uint32_t rest = 0, deepest = 0;
+    };
+    struct Rounds {  // of the run of a state that counts no units (expr.h), for all that were known then
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one round, and how many
+        std::uint32_t at_pieces = 0, units = 0;                        // rounds begun by what leaves the state, at most
+        std::size_t bytes() const { return sizeof(Rounds) + sizeof(ResultKey) + 48 + tokens.size() * sizeof(tokens[0]); }
+    };
+
+    WalkResult walk(Machine& machine, std::uint32_t trie, const Config& config);
+    ExprId clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const;
+    std::uint32_t alphabet_slice(ExprPool& pool, ExprId state);
+    // The trie that serves tokens of these bytes, 0 if they are too many; null: not known yet.
+    const std::uint32_t* known_slice(const ByteSet& bytes) const;
+    // Whether tokens of these bytes are too many for a separate trie, or not of ASCII alone.
+    bool is_large_alphabet(const ByteSet& bytes);
+    WalkResult walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, SupersetBounds* wider = nullptr, const ResultKey* rounds_of = nullptr);
+    bool accepts_plain_tokens(ExprPool& pool, ExprId state, bool exact);
+    ExprId plain_summand(ExprPool& pool, ExprId state);
+    std::uint32_t plain_set(std::uint32_t characters, std::span<const std::uint32_t> others);
+    bool walk_plain_tokens(Machine& machine, const Config& config, bool bare, WalkResult& made);
+    bool knows(Machine& machine, const Config& config, ExprId state);
+    bool walk_difference(Machine& machine, const Config& config, WalkResult& made);
+    bool walk_as_base(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made);
+    void keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk& walked, const ResultKey& key);
+    bool walk_without_loop_bounds(Machine& machine, const Config& config, bool walks, WalkResult& made);
+    WalkResult but_for(const WalkResult& run, std::vector<std::uint32_t>&& cleared);
+    bool walk_superset(Machine& machine, const Config& config, std::size_t most_tried, WalkResult& made);
+    const Known& superset_result(Machine& machine, const Config& config, SupersetBounds& wider);
+    std::uint32_t keep(const TokenTrie& x, LeafWalk& walked, bool disordered);
+    void bits_of(const TokenTrie& x, std::span<const TokenRange> places, std::vector<std::uint32_t>& row);
+    const std::vector<std::uint32_t>& tokens_up_to(std::uint8_t characters);
+    void write_row(std::uint32_t set);
+    bool lives(ExprPool& pool, ExprId state, std::string_view token);
+
+    const TokenTable& vocabulary_;
+    const TokenTrie& trie_;  // of the vocabulary
+    const SubtreeAlphabets& subtrees_;
+    std::uint32_t words_;
+    Tuning tuning_;
+    Fuel& fuel_;
+    CompositeResults& composites_;
+    ComponentIds ids_;
+    TokenSets sets_;
+    LoopMemo loops_;
+    DfaTable dfa_table_;
+    SuffixTries suffix_tries_;
+    FlatMap<ResultKey, Known, ResultKeyHash> memo_;
+    std::unordered_map<ResultKey, SupersetBounds, ResultKeyHash> superset_bounds_;
+    std::unordered_map<ResultKey, Rounds, ResultKeyHash> rounds_;
+    std::uint32_t structural_[PlainTokens::kinds] = {};                   // suffix tries of structural tokens
+    std::vector<std::pair<ByteSet, std::uint32_t>> few_;                  // suffix tries of tokens of these bytes; 0: they are many
+    std::vector<std::uint32_t> all_;                                      // the row of all tokens of the trie
+    std::unordered_map<std::uint8_t, std::vector<std::uint32_t>> up_to_;  // rows of tokens, by number of characters
+    std::vector<std::uint32_t> longest_first_;                            // tokens of kNear bytes or more, by their bytes
+    std::vector<std::uint8_t> characters_;                                // by token, as `SubtreeAlphabets` counts them
+    std::vector<std::uint32_t> plain_row_;                                // all plain tokens
+    std::vector<std::uint32_t> row_, scratch_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,122 @@
+// One mask in the making: what a configuration's own component takes, and what comes of its suffix trie in the frames below.
+// All scratch of it is here, so that the walk of a composite value inside another mask has a builder of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "guideway/mask/automaton_cache.h"
+#include "guideway/mask/leaf_results.h"
+#include "guideway/mask/punctuation.h"
+#include "guideway/mask/summaries.h"
+
+namespace guideway {
+
+class MaskBuilder {
+public:
+    using Mask = AutomatonCache::Mask;
+
+    MaskBuilder(LeafResults& results, FrameSummaries& summaries, PunctuationLeaves& punctuation)
+        : results_(results), summaries_(summaries), punctuation_(punctuation), vocabulary_(results.vocabulary()), tuning_(results.tuning()),
+          fuel_(results.fuel()), sets_(results.sets()), suffix_tries_(results.suffix_tries()), words_(results.words()) {}
+
+    // The mask of a configuration with its whole stack; its parts are cached in `at`.
+    void build(AutomatonCache& at, Machine& machine, const Config& config, Mask& made);
+    // The result of a trie in a composite value that is one leaf. The builder has made nothing before.
+    WalkResult composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config);
+    // Calls of `call` without a mask begin with this.
+    void begin(AutomatonCache& at) {
+        at_ = &at;
+        paths_ = 0;
+    }
+    // What a trie comes to in the rest of a sequence. Null where it is not to be worked out here: it is being worked out
+    // already, or too much is.
+    const FrameSummary* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
+
+private:
+    using Span = AutomatonCache::Span;
+    using Parts = AutomatonCache::Parts;
+    using ComponentSummary = AutomatonCache::ComponentSummary;
+    using KeyIndex = AutomatonCache::KeyIndex;
+    struct Task {
+        std::uint32_t trie;
+        Config config;
+    };
+    // The open tasks, and the results so far, in grammars that call themselves.
+    struct Exploration {
+        std::vector<Task> tasks;
+        std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
+        std::vector<std::uint32_t> sets, context_dependent, exits;
+        std::unordered_set<std::uint64_t> visited;  // tries and frames
+        std::unordered_map<std::uint32_t, VisitedSet> taken;  // by trie: configurations of objects and arrays
+    };
+    struct SummaryBuilder {  // a yield that is being found; what comes of its tasks is on top of theirs
+        ResultKey key;
+        Config config;
+        std::size_t tasks, sets, spans;
+        bool by_entry, whole;
+        std::vector<std::uint32_t> exits, continuations;
+    };
+
+    void find_mask(Machine& machine, const Config& config, Mask& made);
+    void step_through_context_dependent(Machine& machine, const Config& config, Mask& made);
+    Parts keep_parts(std::size_t sets, std::size_t spans);
+    void drain_worklist(Machine& machine, Mask& mask);
+    void take(Machine& machine, const Task& task, Mask& mask);
+    bool take_punctuation(Machine& machine, const Task& task);
+    bool step_along(Machine& machine, const Config& c, std::string_view bytes);
+    void take_text(Machine& machine, std::uint32_t trie, bool spaced, std::string_view text, std::span<const Config> after);
+    void take_closing(Machine& machine, const Task& task, bool spaced, std::string_view text);
+    bool take_keys(Machine& machine, const Task& task);
+    KeyIndex key_index_of(Machine& machine, const Task& task);
+    bool take_summary(Machine& machine, const Task& task);
+    void close_summary(Machine& machine);
+    void leave(Machine& machine, std::uint32_t suffix_trie, const Config& config);
+    void go_on(std::uint32_t suffix_trie, const Config& config);
+
+    // summaries.cpp
+    void find_forked_mask(Machine& machine, const Config& config, Mask& made);
+    std::vector<std::uint32_t> saturate_all(Machine& machine, std::uint32_t trie, const Config& config, Mask& mask);
+    void follow(Machine& machine, Exploration& exploration, unsigned depth);
+    void drain_worklist(Machine& machine, Exploration& exploration);
+    bool take_parts(Machine& machine, Exploration& exploration, const Task& task);
+    void leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame);
+
+    // composite_results.cpp
+    struct Taken {  // the row is made where there is much
+        std::vector<std::uint32_t> tokens, row;
+    };
+    std::uint32_t take_one(Machine& inner, std::uint32_t trie, const Config& config, Taken& taken);
+
+    LeafResults& results_;
+    FrameSummaries& summaries_;
+    PunctuationLeaves& punctuation_;
+    const TokenTable& vocabulary_;
+    const Tuning& tuning_;
+    Fuel& fuel_;
+    TokenSets& sets_;
+    SuffixTries& suffix_tries_;
+    std::uint32_t words_;
+    AutomatonCache* at_ = nullptr;                 // of the automaton that the mask is found for
+    std::vector<std::uint32_t>* ended_ = nullptr;  // suffix tries at the end of the whole grammar; null: not requested
+    Exploration* exploration_ = nullptr;                 // what takes tasks and what is left, in grammars that call themselves
+    std::size_t paths_ = 0;                        // parser stacks that were looked at, in grammars that call themselves
+    std::vector<Task> tasks_;
+    std::vector<SummaryBuilder> open_;
+    std::size_t opened_ = 0;  // of them
+    std::vector<std::uint32_t> found_;
+    std::vector<Span> spans_;
+    std::unordered_map<std::uint32_t, VisitedSet> visited_;
+    std::size_t taken_ = 0;
+    std::vector<std::uint32_t> context_dependent_, row_, may_come_;
+    Configs below_, next_, after_;
+};
+
+}  // namespace guideway

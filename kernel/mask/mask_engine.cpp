@@ -1,0 +1,210 @@
+// What is cached of automata, and masks put together from their parts.
+#include "guideway/mask/mask_engine.h"
+
+#include <algorithm>
+
+#include "guideway/vocabulary/token_table.h"
+
+namespace guideway {
+
+MaskEngine::MaskEngine(const TokenTable& vocabulary, std::size_t budget, const Tuning& tuning, Fuel& work)
+    : budget_(budget), fuel_(work), results_(vocabulary, tuning, work, *this), summaries_(results_), punctuation_(results_),
+      builder_(results_, summaries_, punctuation_), forget_at_(budget / kShare) {}
+
+std::uint32_t MaskEngine::next_automaton() {
+    if (free_numbers_.empty()) {
+        learned_.push_back(nullptr);
+        free_numbers_.reserve(learned_.capacity());  // so that `forget` asks for no memory
+        free_numbers_.push_back(static_cast<std::uint32_t>(learned_.size() - 1));
+    }
+    const std::uint32_t number = free_numbers_.back();
+    learned_[number] = std::make_unique<AutomatonCache>();
+    free_numbers_.pop_back();
+    return number;
+}
+
+// Sets that its masks were made of stay until the next trim.
+void MaskEngine::forget(std::uint32_t automaton) noexcept {
+    learned_bytes_ -= learned_[automaton]->counted;
+    learned_[automaton].reset();
+    at_ = nullptr;
+    free_numbers_.push_back(automaton);
+}
+
+// Room is made before it begins: its own is forgotten only with that of all others.
+void MaskEngine::turn_to(std::uint32_t automaton) {
+    if (at_) count_learned(*at_);  // an error may have left it uncounted
+    at_ = learned_[automaton].get();
+    at_->touch(++turn_);
+    trim();
+    at_->touch(turn_);  // if it forgot, that as well
+}
+
+void MaskEngine::count_learned(AutomatonCache& learned) {
+    const std::size_t now = learned.bytes();
+    learned_bytes_ += now - learned.counted;
+    learned.counted = now;
+}
+
+void MaskEngine::count(std::uint32_t automaton) { count_learned(*learned_[automaton]); }
+
+// The longest idle ones first, until they take so much at most all together; not those that were used lately.
+void MaskEngine::forget_idle(std::size_t most) {
+    std::vector<std::pair<std::uint64_t, AutomatonCache*>> idle;
+    for (const auto& one : learned_)
+        if (one && one->counted) idle.emplace_back(static_cast<std::uint64_t>(one->last), one.get());
+    std::sort(idle.begin(), idle.end());
+    for (const auto& [last, one] : idle) {
+        if (learned_bytes_ <= most || last + kLately > turn_) return;
+        learned_bytes_ -= one->counted;
+        one->forget();
+        one->state_sets.forget();
+        one->machine.forget();
+    }
+}
+
+void MaskEngine::forget_learned() {
+    for (const auto& one : learned_)
+        if (one) one->forget();
+    learned_bytes_ = 0;
+}
+
+void MaskEngine::clear() {
+    results_.clear();
+    summaries_.clear();
+    punctuation_.clear();
+    forget_learned();
+}
+
+void MaskEngine::trim() {
+    if (learned_bytes_ > forget_at_) {
+        const std::size_t some = budget_ / kShare / 4;
+        forget_idle(3 * some);
+        forget_at_ = std::max(4 * some, learned_bytes_ + some);  // all may be in use: they are not checked at each mask
+    }
+    if (used() <= budget_) return;
+    std::vector<std::uint32_t> times;
+    results_.times(times);
+    summaries_.times(times);
+    if (!times.empty()) {
+        auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+        std::nth_element(times.begin(), middle, times.end());
+        drop_before(*middle + 1);
+    }
+    if (used() > budget_) clear();
+}
+
+// Keeps what was used since, and what that needs.
+void MaskEngine::drop_before(std::uint32_t time) {
+    forget_learned();
+    std::vector<bool> sets, tries(results_.suffix_tries().count() + 1);
+    results_.drop_before(time, tries);
+    summaries_.drop_before(time, sets, tries);
+    punctuation_.clear();
+    results_.sweep(sets, tries);
+}
+
+// What a leaf has read does not matter, unless something depended on the context.
+MaskEngine::Mask* MaskEngine::find(const Machine& machine, const AutomatonCache& learned, const Config& c) {
+    if (!machine.is_leaf(c)) return learned.masks.find(c);
+    Mask* known = learned.masks.find({c.node, c.state, 0, c.parent});
+    if (known && known->context_dependent && c.regs != 0) known = learned.masks.find(c);
+    return known && known->first != kNoTokens ? known : nullptr;
+}
+
+std::optional<bool> MaskEngine::fill_known(std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) const {
+    const AutomatonCache& from = *learned_[automaton];
+    const auto masks = from.of(state_set);
+    if (masks.empty()) return std::nullopt;
+    from.touch(turn_);
+    bool accepting = false;
+    for (const Mask* one : masks) accepting |= one->accepting;
+    write(from, masks, row);
+    results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
+    return accepting;
+}
+
+std::optional<bool> MaskEngine::accepting_known(std::uint32_t automaton, const StateSet& state_set) const {
+    const auto masks = learned_[automaton]->of(state_set);
+    if (masks.empty()) return std::nullopt;
+    return std::any_of(masks.begin(), masks.end(), [](const Mask* one) { return one->accepting; });
+}
+
+bool MaskEngine::fill(Machine& machine, std::uint32_t automaton, const StateSet& state_set, std::span<std::uint32_t> row) {
+    if (const auto known = fill_known(automaton, state_set, row)) return *known;
+    turn_to(automaton);
+    bool accepting = false;
+    filled_.clear();
+    for (const Config& c : state_set.configs()) {
+        filled_.push_back(&mask(machine, c));
+        accepting |= filled_.back()->accepting;
+    }
+    put_first(filled_);
+    write(*at_, filled_, row);
+    at_->keep(state_set, filled_);
+    count_learned(*at_);
+    return accepting;
+}
+
+// One of whole rows goes first, since it is copied then, not joined.
+void MaskEngine::put_first(std::span<Mask*> masks) const {
+    if (masks.empty()) return;
+    const auto listed = [&](const Mask* one) { return sets()[one->first].form == TokenSet::Form::sparse; };
+    if (listed(masks.front()))
+        if (const auto whole = std::find_if_not(masks.begin(), masks.end(), listed); whole != masks.end()) std::swap(masks.front(), *whole);
+}
+
+void MaskEngine::write(const AutomatonCache& from, std::span<Mask* const> masks, std::span<std::uint32_t> row) const {
+    if (masks.empty()) return std::fill(row.begin(), row.end(), 0);
+    write(from, *masks.front(), kNoTokens, row);
+    for (const Mask* one : masks.subspan(1)) write(from, *one, masks.front()->first, row);
+}
+
+// Adds a mask to a row. Its `cleared` tokens are removed only if no earlier mask set them. `before`: the base set that
+// the row was initialised from (kNoTokens: undefined content); with the same base, only the cleared tokens are restored.
+void MaskEngine::write(const AutomatonCache& from, const Mask& mask, std::uint32_t before, std::span<std::uint32_t> row) const {
+    thread_local std::vector<std::uint32_t> kept;
+    const bool blank = before == kNoTokens, beside = !blank && sets()[mask.first].form == TokenSet::Form::delta;
+    if (beside) {
+        kept.clear();
+        for (const std::uint32_t t : sets()[mask.first].taken())
+            if (row[t >> 5] >> (t & 31) & 1) kept.push_back(t);
+    }
+    if (blank) sets().write(mask.first, row);
+    else if (sets().delta_base(before) == sets().delta_base(mask.first)) sets().restore(before, row);
+    else sets().merge(mask.first, row);
+    std::uint32_t part = mask.more.at;
+    for (const std::uint32_t end = part + mask.more.sets; part != end; ++part) sets().merge(from.parts[part], row);
+    for (const std::uint32_t end = part + 2 * mask.more.spans; part != end; part += 2)
+        for (const std::uint32_t t : from.tokens({from.parts[part], from.parts[part + 1]})) row[t >> 5] |= 1u << (t & 31);
+    sets().change(mask.first, row);
+    if (beside)
+        for (const std::uint32_t t : kept) row[t >> 5] |= 1u << (t & 31);
+    if (mask.last != kNoTokens) sets().merge(mask.last, row);
+}
+
+MaskEngine::Mask& MaskEngine::mask(Machine& machine, const Config& config) {
+    if (Mask* known = find(machine, *at_, config)) {
+        results_.counters.hits.fetch_add(1, std::memory_order_relaxed);
+        return *known;
+    }
+    Mask made;
+    builder_.build(*at_, machine, config, made);
+    made.accepting = machine.accepting(config);
+    Config place = config;
+    if (machine.is_leaf(config) && config.regs != 0) {
+        const Config any{config.node, config.state, 0, config.parent};
+        Mask* sign = at_->masks.find(any);
+        if (!made.context_dependent && (!sign || !sign->context_dependent)) place = any;
+        if (made.context_dependent && !sign) {
+            sign = &at_->masks.add(any, {});
+            sign->first = kNoTokens;
+        }
+        if (made.context_dependent) sign->context_dependent = true;  // one must look again
+    }
+    Mask& kept = at_->masks.get(place);
+    made.context_dependent |= kept.context_dependent;
+    return kept = made;
+}
+
+}  // namespace guideway

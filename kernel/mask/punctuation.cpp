@@ -1,0 +1,47 @@
+#include "guideway/mask/punctuation.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace guideway {
+
+// The canonical set among a few that holds these bytes, so that suffix tries are shared: what follows JSON's punctuation.
+ByteSet PunctuationLeaves::canonical(const ByteSet& bytes) {
+    if (bytes.empty()) return bytes;
+    static const auto known = [] {
+        std::array<ByteSet, 3> made;
+        const char* const members[] = {" \t\n\r\"", " \t\n\r,]}", " \t\n\r\"{[]}:,-0123456789tfn"};
+        for (std::size_t i = 0; i < made.size(); ++i)
+            for (const char* b = members[i]; *b; ++b) made[i].insert(static_cast<std::uint8_t>(*b));
+        return made;
+    }();
+    for (const ByteSet& set : known)
+        if (bytes.within(set)) return set;
+    return bytes;
+}
+
+// White space, then a text, as a leaf that every grammar shares.
+PunctuationLeaves::Leaf& PunctuationLeaves::leaf(ExprPool& pool, std::string_view text, bool spaced) {
+    for (Leaf& mark : leaves_)
+        if (mark.spaced == spaced && mark.text == text) return mark;
+    if (leaves_.size() >= kMostMarks) leaves_.clear();
+    ExprId e = kEmpty;
+    for (std::size_t i = text.size(); i-- > 0;) e = pool.concat(pool.set(ByteSet::range(static_cast<std::uint8_t>(text[i]), static_cast<std::uint8_t>(text[i]))), e);
+    if (spaced) e = pool.concat(pool.repeat(pool.set(kBlank), text.empty() ? 1 : 0, kInfinite), e);
+    leaves_.push_back({std::string(text), spaced, e, {}});
+    return leaves_.back();
+}
+
+const WalkResult& PunctuationLeaves::result(ExprPool& pool, std::uint32_t trie, std::string_view text, bool spaced, const ByteSet& follow) {
+    Leaf& found = leaf(pool, text, spaced);
+    auto at = std::find_if(found.ids.begin(), found.ids.end(), [&](const auto& entry) { return entry.first == follow; });
+    if (at == found.ids.end() && found.ids.size() >= kMostFollows) {
+        found.ids.clear();
+        at = found.ids.end();
+    }
+    if (at == found.ids.end()) at = found.ids.insert(at, {follow, results_.ids().of_leaf(follow)});
+    return results_.run_shared(pool, trie, at->second, found.expr, follow);
+}
+
+}  // namespace guideway

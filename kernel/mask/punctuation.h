@@ -1,0 +1,48 @@
+// Punctuation and the white space before it as leaves, which all objects and arrays share, with their results.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/byte_set.h"
+#include "guideway/mask/leaf_results.h"
+
+namespace guideway {
+
+inline constexpr char kSpace[] = {' ', '\t', '\n', '\r'};
+inline const ByteSet kBlank = [] {
+    ByteSet made;
+    for (char b : kSpace) made.insert(static_cast<std::uint8_t>(b));
+    return made;
+}();
+
+class PunctuationLeaves {
+public:
+    explicit PunctuationLeaves(LeafResults& results) : results_(results) {}
+
+    // The result of a text, perhaps after white space, before these bytes.
+    const WalkResult& result(ExprPool& pool, std::uint32_t trie, std::string_view text, bool spaced, const ByteSet& follow);
+    static ByteSet canonical(const ByteSet& bytes);
+    std::size_t size() const { return leaves_.size(); }
+    void clear() { leaves_.clear(); }
+
+private:
+    struct Leaf {  // and its numbers by what follows it
+        std::string text;
+        bool spaced;
+        ExprId expr;
+        std::vector<std::pair<ByteSet, std::uint32_t>> ids;
+    };
+    static constexpr std::size_t kMostMarks = 64, kMostFollows = 64;  // texts, and what follows one; then they are made anew
+
+    Leaf& leaf(ExprPool& pool, std::string_view text, bool spaced);
+
+    LeafResults& results_;
+    std::vector<Leaf> leaves_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,42 @@
+// Shortest completions of the configurations of one automaton, and which tokens fit into a budget. An object for one call,
+// under the store's lock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "guideway/grammar/machine.h"
+#include "guideway/mask/mask_engine.h"
+#include "guideway/vocabulary/token_table.h"
+
+namespace guideway {
+
+class Completions {
+public:
+    // `automaton`: its number in the engine.
+    Completions(const TokenTable& vocabulary, Machine& machine, MaskEngine& engine, std::uint32_t automaton)
+        : vocabulary_(vocabulary), machine_(machine), engine_(engine), automaton_(automaton) {}
+
+    // A shortest completion. Throws Error(limit) where it is too long.
+    std::string text(Configs configs);
+    // The bytes that every completion begins with, up to where the text may end.
+    std::string forced(Configs configs);
+    // Fewest tokens that spell a shortest completion, end token included; beyond a million bytes, its bytes.
+    std::uint32_t tokens(Configs configs);
+    // Clears the bits of tokens after which `left - 1` more do not complete the text; returns an upper bound of what any
+    // legal token needs afterwards.
+    std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left);
+
+private:
+    std::uint32_t cost(const Configs& configs);  // bytes of a shortest completion
+    std::uint32_t fewest_tokens(Configs configs);
+    std::uint32_t loop_needs(const Configs& configs, std::uint32_t node);
+
+    const TokenTable& vocabulary_;
+    Machine& machine_;
+    MaskEngine& engine_;
+    std::uint32_t automaton_;
+};
+
+}  // namespace guideway
