@@ -158,15 +158,16 @@ class Implications:
         if required.patterns:
             return False
         others = required.additional or ANYTHING
-        names = dict.fromkeys(required.names)
-        if others:  # else nothing is required of other keys
-            for rules in assumed.rule_sets:
-                names.update(dict.fromkeys(rules.names))
-        self._compared += 1 + len(names)
+        self._compared += 1 + len(required.names)
         if self._compared > MAX_COMPARED:
             return False
         if others and not self._all(_conditions_of(assumed, None), others):
             return False
+        names = dict.fromkeys(required.names)
+        if others:  # else nothing is required of other keys
+            for rules in assumed.rule_sets:
+                names.update(dict.fromkeys(rules.names))
+            self._compared += len(names)
         for name in names:
             condition = required.names.get(name, others)
             if condition and name not in assumed.forbidden and not self._all(_conditions_of(assumed, name), condition):
