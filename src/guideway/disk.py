@@ -298,14 +298,21 @@ def set_enabled(enabled: bool) -> None:
     _enabled = enabled
 
 
-@contextlib.contextmanager
-def disabled() -> Iterator[None]:
+class _Disabled:
+    """A context manager, faster than one made of a generator."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = _off.set(True)
+
+    def __exit__(self, *_: object) -> None:
+        _off.reset(self._before)
+
+
+def disabled() -> contextlib.AbstractContextManager[None]:
     """Disable all caches in this block, for this thread or task."""
-    before = _off.set(True)
-    try:
-        yield
-    finally:
-        _off.reset(before)
+    return _Disabled()
 
 
 def cache() -> DiskCache | None:
