@@ -79,8 +79,8 @@ public:
     void forget(std::uint32_t automaton) noexcept;
     // After something was added to what it has learned.
     void count(std::uint32_t automaton);
-    // Computes the runs of leaves at their start and after the opening quote, up to a limit on work (some tenths of a
-    // millisecond). Throws Error(limit) if a single run takes ten times as much.
+    // Computes the runs of leaves, except sets of texts, at their start and after the opening quote, up to a limit on work
+    // (some tenths of a millisecond). Throws Error(limit) if a single run takes ten times as much.
     void warm_up_leaves(Machine& machine, std::uint32_t automaton);
     // Precomputes with about `work` units: the first mask, the masks of each rest of a sequence, the states of leaves, the
     // nearest first. Results do not depend on how much is precomputed, only speed.

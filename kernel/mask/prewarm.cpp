@@ -16,7 +16,8 @@ constexpr std::uint64_t kMost = 10 * kEnough;  // where a single run takes so lo
 }  // namespace
 
 // Nearly every text needs these runs, and they are the most expensive part of a new mask. Leaves that other automata have too cost
-// a look-up. After the quote comes first: there a string is in any case, before it only where no token holds both.
+// a look-up. After the quote comes first: there a string is in any case, before it only where no token holds both. Sets of
+// texts are left to the steps that need them: their walks visit the nodes of these texts only.
 void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
     turn_to(automaton);
     ExprPool& pool = machine.pool();
@@ -26,6 +27,7 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
             for (std::uint32_t n = 0; n < machine.size(); ++n) {
                 const AnalysedNode& c = machine.component(n);
                 if (c.kind != NodeKind::leaf || !pool.is_nonempty(c.expr)) continue;
+                if (pool.is_strings(c.expr) || pool.is_strings(pool.after_byte('"', c.expr))) continue;
                 const ExprId state = quoted ? pool.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
                 if (before - fuel_.left() > kEnough || used() > budget_) return;
