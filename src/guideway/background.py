@@ -93,7 +93,7 @@ def _end_turn() -> None:
         _POOL.turns.end()
 
 
-class _Turn:
+class _CodeTurn:
     """A context manager, faster than one made of a generator."""
 
     __slots__ = ("_begun",)
@@ -110,7 +110,7 @@ class _Turn:
 
 def turn() -> AbstractContextManager[None]:
     """Run Python code in turns with the other background threads. Code in C that releases the GIL needs none."""
-    return _Turn()
+    return _CodeTurn()
 
 
 def checkpoint() -> None:
