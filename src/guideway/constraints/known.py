@@ -118,10 +118,8 @@ def shared(init: Callable[..., None]) -> Callable[..., None]:
             self.__dict__ = state
             return
         self._size = len(key) + sum(one.get("_size", 0) for one in held if type(one) is dict)
-        # Only large constraints are searched for on disk. A small one needs a key only as a part of others; without
-        # objects identified by address, a digest of `key` is equal in every process.
-        large = held or self._size >= programs.LOOK_BYTES
-        self._stable = _stable_key(kind, *named) if large else hashlib.blake2b(key, digest_size=16).digest()
+        # Without objects identified by address, `key` is equal in every process.
+        self._stable = _stable_key(kind, *named) if held else hashlib.blake2b(key, digest_size=16).digest()
         init(self, *args, **kwargs)
         states.put(key, self.__dict__, held)
 
@@ -135,11 +133,29 @@ MAX_REDUCED = 16
 is recursive."""
 
 
-class _Arguments(pickle.Pickler):
-    """Writes arguments: plain data by content, constraints and types by identity. Raises `TypeError` for others."""
+MAX_KEY_BYTES = 8 << 20
+"""The maximum size of a key."""
 
-    def __init__(self, file: io.BytesIO) -> None:
+
+class _Bounded(io.BytesIO):
+    """A buffer of at most `MAX_KEY_BYTES`. Raises `OverflowError` beyond it."""
+
+    def write(self, data: Any, /) -> int:
+        written = super().write(data)
+        if self.tell() > MAX_KEY_BYTES:
+            raise OverflowError
+        return written
+
+
+class _Arguments(pickle.Pickler):
+    """Writes arguments: plain data by content, constraints and types by identity. Raises `TypeError` for others.
+
+    A part that occurs several times is written each time, so equal arguments have equal keys.
+    """
+
+    def __init__(self, file: _Bounded) -> None:
         super().__init__(file, 5)
+        self.fast = True
         self.held: list[object] = []
         self._reduced = 0
 
@@ -167,10 +183,10 @@ def _reference(*_: int) -> None:
 
 def _key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[bytes, list[object]] | None:
     """Return the key of a constructor call, and the objects that it identifies by address; None: it has no key."""
-    given = (kind.__module__, kind.__qualname__, args, kwargs)
+    given = (kind.__module__, kind.__qualname__, args, sorted(kwargs.items()))
     if any(nests_deeper(one, MAX_C_DEPTH) for one in (*args, *kwargs.values()) if type(one) in (dict, list, tuple)):
         return None
-    written = io.BytesIO()
+    written = _Bounded()
     pickler = _Arguments(written)
     try:
         pickler.dump(given)

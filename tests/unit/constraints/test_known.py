@@ -15,7 +15,7 @@ import pytest
 
 import guideway as gw
 from guideway import caching, disk
-from guideway.constraints import programs
+from guideway.constraints import known, programs
 from guideway.constraints.base import Literal
 from guideway.constraints.known import states
 from tests.helpers.byte_tokens import BYTES, accepts
@@ -119,7 +119,7 @@ COUNT = """
 import sys
 import guideway as gw
 from guideway import disk
-from guideway.constraints import programs
+from guideway.constraints import known, programs
 from tests.helpers.byte_tokens import BYTES
 from tests.unit.constraints.test_known import KINDS
 programs.STORE_SECONDS, programs.LOOK_BYTES = 0.0, 0
@@ -227,3 +227,18 @@ def test_a_constraint_is_made_if_the_code_cannot_be_read(monkeypatch: pytest.Mon
         assert gw.JsonSchema(schema()).parse('{"name 0": "a"}') == {"name 0": "a"}
     caching.clear_all()
     assert gw.JsonSchema(schema()).parse('{"name 0": "a"}') == {"name 0": "a"}
+
+
+def test_shared_parts_are_equal_to_copies() -> None:
+    """The key of a constraint depends on the content of its arguments, not on which parts are one object."""
+    part = {"type": "string", "maxLength": 7}
+    one = gw.JsonSchema({"properties": {"a": part, "b": part}})
+    other = gw.JsonSchema({"properties": {"a": dict(part), "b": dict(part)}})
+    assert one.__dict__ is other.__dict__
+
+
+def test_huge_arguments_have_no_key() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(30):
+        schema = {"properties": {"a": schema, "b": schema}}
+    assert known._key(gw.JsonSchema, (schema,), {}) is None
