@@ -2,11 +2,11 @@
 
     python benchmarks/bench_batch.py [--rounds 40] [--record]
 
-In each round every row takes the next token of its instance (a row at its end begins again), then one call fills all
-masks; that call alone is timed, median over rounds: CPU time with one thread, wall time with two (which on a shared
-machine measure the machine too). "advance too": guideway's fused call, which does both. Rows stand at random places of
-valid instances of 16 MaskBench schemas that all engines take. Memos are warm, as in a server that has run for a while.
-Bar: 256 rows in 0.5 ms on one thread.
+In each round, each row consumes the next token of its instance (a row at the end of its instance starts again). Then one
+call fills all masks. Only that call is timed. The result is the median over rounds: CPU time with one thread, wall time
+with two threads (which includes the load of a shared machine). "advance too": guideway's fused call, which advances and
+fills. Rows start at random positions of valid instances of 16 MaskBench schemas that all engines accept. Memos are warm,
+as in a server that has run for a while. Bar: 256 rows in 0.5 ms on one thread.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Row:
 
 
 def chosen(engines: list[Engine], count: int) -> list[tuple[list[Any], list[int]]]:
-    """Automata of each engine and the tokens of an instance, for so many schemas that all of them take."""
+    """Returns the automata of each engine and the tokens of an instance, for `count` schemas that all engines accept."""
     encode, found = data.encoder(), list[tuple[list[Any], list[int]]]()
     for case in data.spread(data.cases(), 200):
         texts = [data.text_of(i) for i, valid in case.instances if valid]

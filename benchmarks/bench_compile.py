@@ -1,4 +1,4 @@
-"""Setting up a vocabulary, and compiling: first, from memory, from disk; beside llguidance and xgrammar, in one run.
+"""Times of vocabulary set-up and compilation: first, from memory, from disk; with llguidance and xgrammar in one run.
 
     python benchmarks/bench_compile.py [--schemas 200] [--record]
 

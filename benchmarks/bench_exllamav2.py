@@ -3,10 +3,11 @@
     python benchmarks/bench_exllamav2.py --model FOLDER [--tokens 256] [--rounds 3] [--record]
 
 Ways: the normal generator with one prompt; the same with a batch of eight in one cache; a loop over eight sequences,
-each with a cache of its own; the streaming generator; the dynamic generator with eight jobs. Each without a constraint,
-with a logits processor that is off (None), with the processor, and with a filter (not in batches of the normal
-generator, where ExLlamaV2 takes none). The constraint allows any text, so that all write equally many tokens. Bars: off
-as without; with at most 1 % less. tests/wheels/test_exllamav2.py runs every way with stand-ins for extension and model.
+each with a separate cache; the streaming generator; the dynamic generator with eight jobs. Each way runs without a
+constraint, with a disabled logits processor (None), with the processor, and with a filter (except for batches of the
+normal generator, where ExLlamaV2 accepts no filter). The constraint allows any text, so that all write the same number of
+tokens. Bars: disabled, the same speed as without; with, at most 1 % slower. tests/wheels/test_exllamav2.py runs every way
+with substitutes for the extension and the model.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Tokens per second of whole generations, beside the loops of transformers and llama-cpp-python over the same weights.
+"""Tokens per second of whole generations, compared with the loops of transformers and llama-cpp-python on equal weights.
 
     python benchmarks/bench_generation.py [--tokens 96] [--seconds 6] [--rounds 5] [--record]
 
 The bundled `tiny` (V = 4,096) and a random llama of 131,072 tokens (2 layers, width 128), float32, greedy, one thread.
-Peers and we run in pairs in one process, who is first by turns, for so many seconds a line (at least so many rounds),
-behind two pairs to warm up. Time is the process's own, since the machine is shared; before each run the collector runs,
-and leaves alone what loading has made. A ratio is the median of those of the pairs, with their quartiles; tokens per
-second are medians.
+Peers and guideway run in pairs in one process. The order in a pair alternates. Each line runs for `--seconds` seconds and
+at least `--rounds` rounds, after two pairs of warm-up. Times are process CPU time, because the machine is shared. The
+garbage collector runs before each run and ignores objects that were created during loading. A ratio is the median of the
+ratios of the pairs, with quartiles; tokens per second are medians.
 "unconstrained": transformers.generate and `complete` over the same weights, batch 1 and 16; llama-cpp-python's
 own `Llama.generate` and ours over llama.cpp, batch 1, and 16 prompts one after the other for it. Prompts are token ids
 for all; nothing of one run is kept for the next; all write the same number of tokens. "overhead": what a

@@ -1,11 +1,11 @@
-"""Context-free grammars beside llguidance (Lark), xgrammar (EBNF) and llama.cpp (GBNF): compile, and each step.
+"""Context-free grammars, compared with llguidance (Lark), xgrammar (EBNF) and llama.cpp (GBNF): compile and each step.
 
     python benchmarks/bench_grammars.py [--texts 40] [--limit 60] [--record]
 
 Languages of tests/real over Tekken's 131,072 tokens: texts of JSON are instances of MaskBench, the others are masked
-samples. Each engine walks the texts that it takes in a process of its own, with a limit of seconds; compared are the
-texts that all engines took which take the grammar; llama.cpp, whose steps take tens of milliseconds, walks the first
-two texts only and is compared by these. Two walks: the first from nothing ("cold"), then the same again.
+samples. Each engine walks the texts that it accepts in a separate process with a time limit. The comparison uses the
+texts that all engines accepted, among the engines that accept the grammar. llama.cpp walks only the first two texts, since
+its steps take tens of milliseconds, and is compared on these. Two walks: the first without caches ("cold"), then a repeat.
 Compile: wall time in ms, best of 3. Steps: advance + mask; p50 in wall time, p99 in CPU time of the thread, both in us.
 Bars: p50 at most half, p99 at most a third of the best peer's; JSON as a grammar at most 3 times the native frames.
 """

@@ -53,7 +53,7 @@ def vocabularies() -> dict[str, list[bytes]]:
 
 
 def microseconds(call: Callable[[], object], calls: int = 1, rounds: int = 1) -> float:
-    """Thread CPU time of a call: the median over rounds of so many calls each."""
+    """Returns the thread CPU time of a call: the median over `rounds` of `calls` calls each."""
     taken = []
     for _ in range(rounds):
         start = thread_time_ns()
@@ -64,7 +64,7 @@ def microseconds(call: Callable[[], object], calls: int = 1, rounds: int = 1) ->
 
 
 def fresh(token_bytes: list[bytes]) -> gw.Vocabulary:
-    """A vocabulary that remembers nothing, its tables made."""
+    """Returns a vocabulary with empty memos and complete tables."""
     empty = [i for i, token in enumerate(token_bytes) if not token]
     made = gw.Vocabulary(token_bytes, eos_ids=empty[:1], special_ids=empty)
     _ = made.kernel
@@ -72,7 +72,7 @@ def fresh(token_bytes: list[bytes]) -> gw.Vocabulary:
 
 
 def measure_site(token_bytes: list[bytes], source: object, text: bytes) -> tuple[float, float, float, float]:
-    """Compile, cold mask, warm mask, advance and rollback; the mask behind `text`, the advance over its last byte."""
+    """Times compile, cold mask, warm mask, advance and rollback: the mask after `text`, the advance over its last byte."""
     vocabulary, row = fresh(token_bytes), np.zeros((len(token_bytes) + 31) // 32, np.uint32)
     byte_ids = {token: i for i, token in enumerate(token_bytes) if len(token) == 1}
     start = thread_time_ns()

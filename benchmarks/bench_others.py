@@ -1,9 +1,9 @@
-"""The same as bench_maskbench.py for outlines-core, lm-format-enforcer and Formatron. No bar hangs on these.
+"""The same as bench_maskbench.py for outlines-core, lm-format-enforcer and Formatron. They define no bar.
 
     python benchmarks/bench_others.py [--schemas 40] [--limit 15] [--record]
 
-Each of them gets a process of its own per schema, and so many seconds for it; schemas that took longer count as not
-compiled, and are said. Their machines come from their own JSON Schema front ends.
+Each engine has a separate process per schema, with a time limit. A schema that takes longer counts as not compiled and is
+reported. Their machines are built by their own JSON Schema front ends.
 """
 
 from __future__ import annotations

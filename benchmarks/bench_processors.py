@@ -2,9 +2,10 @@
 
     python benchmarks/bench_processors.py [--only NAMES] [--batches 1,16,64] [--record]
 
-A llama of one layer and random weights writes the same JSON under each processor, a text a row, told which by another
-processor behind it. CPU time of the calling thread in each call, medians over the steps. "fill": `scores.fill_(0)`;
-"nothing": a processor that does nothing, clock and all. Ours is the default, which writes in place here. One thread.
+A llama of one layer with random weights writes the same JSON under each processor, one text per row. A second processor,
+which runs after the measured one, selects the tokens. CPU time of the calling thread in each call, medians over the
+steps. "fill": `scores.fill_(0)`; "nothing": a processor that does nothing, including the clock. Guideway's processor is
+the default, which writes in place here. One thread.
 "off", "ahead": wall time of whole calls, the quickest of several in turns.
 Bars: a batch of 1 beyond "nothing" in 30 us or 1 % of the step; batches of 16 and 64 at most twice "fill"; cheaper than
 every peer.
@@ -43,7 +44,7 @@ NAMES = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Grace Hopper"]
 
 
 class Clock:
-    """Reads the clock around a processor. Not in the list beside it: transformers asks there for signatures, slowly."""
+    """Reads the clock before and after a processor. Used outside processor lists: transformers inspects signatures slowly."""
 
     def __init__(self, processor: Any) -> None:
         self.processor, self.times = processor, list[int]()
@@ -168,7 +169,7 @@ def off(bench: Bench, rounds: int, report: Report) -> None:
 
 
 def ahead(bench: Bench, batches: list[int], rounds: int, report: Report) -> None:
-    """Masks while the model runs: warm ones, and of a schema that nobody has seen."""
+    """Measures masks that are computed while the model runs: warm masks, and masks of a new schema."""
     from guideway.integrations.transformers import logits_processor
 
     table = vocabulary()

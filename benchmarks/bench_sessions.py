@@ -3,11 +3,11 @@
     python benchmarks/bench_sessions.py [--rounds 50] [--record]
 
 Random models (two layers, width 64) with a context of 4,200 tokens; under a constraint, so that the matcher moves too.
-"rewind": ten tokens given back and the logits there asked for, CPU time of the calling thread; "fork": an independent
-session at the same place. "step": one more token, wall time; "behind": the first one after a rewind, on another way.
-"shared": whether a fork holds the very keys and values of its origin.
-"alone": the same in forks, one after the other, without a step of the model between them; what "rewind" takes more is
-what that step has swept out of the processor's caches.
+"rewind": remove ten tokens and read the logits there, CPU time of the calling thread; "fork": create an independent
+session at the same position. "step": one more token, wall time; "behind": the first step after a rewind, with a different
+token. "shared": whether a fork shares the memory of the keys and values of its origin.
+"alone": rewinds in forks, in sequence, without a step of the model between them. The difference from "rewind" is the cost
+of the data that a step evicts from the processor's caches.
 Bar: the slowest rewind at 2,000 in under 1 ms; "alone", 4,000 tokens at most twice what 500 take.
 """
 
@@ -67,7 +67,7 @@ ENGINES: dict[str, tuple[Callable[[Path], gw.Model], tuple[str, ...]]] = {
 
 
 def started(model: gw.Model, length: int) -> Session:
-    """A session of so many tokens under a constraint."""
+    """Returns a session of `length` tokens under a constraint."""
     session = model.session()
     session.constrain(gw.compile(gw.Regex(r"[a-z. ]*"), model.vocabulary).matcher())
     ids = model.tokenizer.encode(TEXT * (length // 4))

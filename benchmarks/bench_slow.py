@@ -1,11 +1,11 @@
-"""Constraints that break engines: compile time, and the dearest mask along a text, cold.
+"""Constraints that break engines: compile time, and the slowest mask along a text, cold.
 
     python benchmarks/bench_slow.py [--limit 60] [--only enum] [--record]
 
-Each engine gets each case in a process of its own, with a limit of seconds; guideway's vocabulary is new in each, so
-that nothing is in a memo. Compile: wall time in ms, the first mask not included, best of 3 (once where it takes over a
-second). Steps: advance + mask, CPU us of the calling thread, a single walk. Bars: a mask in 1 ms; compile in 50 ms (the
-20,000 `$defs`: 2 s).
+Each engine runs each case in a separate process with a time limit. guideway's vocabulary is new in each process, so that
+memos are empty. Compile: wall time in ms without the first mask, best of 3 (one run if it takes over a second). Steps:
+advance and mask, CPU us of the calling thread, a single walk. Bars: a mask in 1 ms; compile in 50 ms (the 20,000 `$defs`:
+2 s).
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Ever new schemas and grammars, for as long as asked: resident memory must stay on a line.
+"""New schemas and grammars for a configurable duration: resident memory must stay constant.
 
     python benchmarks/bench_soak.py [--requests 8000] [--minutes 60] [--budget-mb 8] [--record]
 
-Each request compiles a constraint that was never seen before, through the cache as a server would, and walks it by
-random tokens, with a mask at each: schemas (made-up keys, enums and patterns, open objects that count and remember
-their keys, arrays whose items differ), and, every fifth, a grammar that calls itself, half of them ambiguous. Three
-budgets are set low, so that they are met many times in a short run: masks (`memo_bytes`), expressions (`store_bytes`)
-and the cache of automata. Memory is read at 40 moments; the run ends after so many requests or minutes, whichever comes
-first. The first quarter fills the budgets; the bar: after that, the second half of the run never holds more than one
-budget above what the half before held at most (the line is a saw: a store that was left is freed when the last
-automaton made from it is). `make soak` runs a million.
+Each request compiles a new constraint through the cache, as a server does. It walks the constraint with random tokens and
+computes a mask at each token. Constraints are schemas (random keys, enums and patterns; open objects that count and store
+their keys; arrays of different items). Every fifth is a recursive grammar; half of these are ambiguous. Three budgets are
+low, so that a short run reaches them often: masks (`memo_bytes`), expressions (`store_bytes`) and the cache of automata.
+Memory is read at 40 moments. The run ends at the limit of requests or of minutes, whichever is first. The first quarter
+fills the budgets. Bar: in the rest, the maximum of the second half exceeds the maximum of the first half by at most one
+budget. (The curve is a sawtooth: a store that is no longer used is freed with the last automaton that uses it.)
+`make soak` runs a million requests.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def schema(rng: random.Random, depth: int = 0) -> dict[str, Any]:
 
 
 def grammar(rng: random.Random) -> str:
-    """Calls with arguments, or sums of sums, in words of its own."""
+    """Returns a grammar of calls with arguments, or of nested sums, with random words."""
     name = f"NAME: /{word(rng)}[{word(rng)}]{{1,{rng.randint(1, 9)}}}/"
     if rng.random() < 0.5:
         return f'start: item ("," item)*\nitem: NAME "(" start? ")" | NAME | "{word(rng)}" start\n{name}\n'
@@ -98,7 +98,7 @@ def main() -> None:
     special = [i for i, token in enumerate(table) if not token]
     vocabulary, budget = gw.Vocabulary(table, eos_ids=[data.EOS], special_ids=special), given.budget_mb << 20
     kernel = _kernel.KernelVocabulary(table, [data.EOS], special, memo_bytes=budget, store_bytes=budget)
-    object.__setattr__(vocabulary, "_kernel", kernel)  # no public way yet to give a vocabulary budgets of its own
+    object.__setattr__(vocabulary, "_kernel", kernel)  # no public API sets the budgets of a vocabulary
     cache.budget_bytes = budget // 16
     row = np.zeros((len(table) + 31) // 32, np.uint32)
     points, tokens, start, n = list[tuple[int, float]](), 0, perf_counter(), 0

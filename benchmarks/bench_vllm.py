@@ -1,11 +1,11 @@
-"""vLLM on a CPU with our structured-output backend, beside its xgrammar and guidance backends, in one run.
+"""vLLM on a CPU: guideway's structured-output backend compared with its xgrammar and guidance backends, in one run.
 
     .venv-vllm/bin/python benchmarks/bench_vllm.py [--schemas 10] [--seeds 4] [--rounds 3] [--record]
 
-The bundled `tiny` in vLLM 0.32 with the V1 runner, float32, each backend in a process of its own and all of them in
-turn, round by round; the same schemas, seeds and temperature. "first": from asking to the first token of a request
-alone whose schema the engine has not seen (compiling is part of it); medians over schemas. "each": seconds per token
-of a batch of all schemas and seeds, compiled before; medians over rounds. Every whole output is judged by `jsonschema`.
+The bundled `tiny` in vLLM 0.32 with the V1 runner, float32. Each backend runs in a separate process; the backends take
+turns in each round, with the same schemas, seeds and temperature. "first": from the submission of a single request to its
+first token, with a schema that is new to the engine (compilation is included); medians over schemas. "each": seconds per
+token of a batch of all schemas and seeds, compiled before; medians over rounds. `jsonschema` validates every whole output.
 Bars: all outputs valid; "each" not above the better peer's; "first" below it.
 """
 
@@ -72,7 +72,7 @@ SCHEMAS: list[dict[str, Any]] = [
 
 
 def schemas(count: int, salt: str = "") -> list[dict[str, Any]]:
-    """So many schemas, no two alike, nor those of another salt: names differ, so that nothing compiled serves twice."""
+    """Returns `count` different schemas. Names differ between salts, so that no compiled schema is used twice."""
     made = []
     for number in range(count):
         text = json.dumps(SCHEMAS[number % len(SCHEMAS)])
@@ -174,8 +174,8 @@ def _report(options: Any) -> None:
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in BACKENDS}
     for _ in range(options.rounds + 1):  # the first to warm up
         for name, process in runs.items():
-            assert process.stdin is not None  # noqa: S101  # asked for above
-            assert process.stdout is not None  # noqa: S101  # asked for above
+            assert process.stdin is not None  # noqa: S101  # requested above
+            assert process.stdout is not None  # noqa: S101  # requested above
             process.stdin.write("\n")
             process.stdin.flush()
             found[name].append(json.loads(process.stdout.readline()))

@@ -1,7 +1,7 @@
 """An editor in the terminal that shows what a model would write next: `python examples/editor.py [MODEL] [TEXT]`.
 
-Type, delete, move with the arrows and retype in the middle; tab takes the first suggestion, escape leaves. The last
-line counts the tokens that the model ran for the last key, beside those a fresh session would have run.
+Type, delete, move with the arrows and retype in the middle. Tab accepts the first suggestion, escape exits. The last line
+shows the number of tokens that the model ran for the last key, and the number that a new session would run.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ import guideway as gw
 
 
 class Editor:
-    """A text, a place in it, and a session over what stands before that place."""
+    """A text, a cursor, and a session over the text before the cursor."""
 
     def __init__(self, model: gw.Model, text: str = "") -> None:
         self.session, self.text, self.at = model.session(), "", 0

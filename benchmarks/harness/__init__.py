@@ -1,1 +1,1 @@
-"""What the benchmarks share: data, engines behind one face, timing, reports."""
+"""Shared parts of the benchmarks: data, a common interface to engines, timing, reports."""

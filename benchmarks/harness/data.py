@@ -16,7 +16,7 @@ EOS = 2  # Tekken's </s>
 
 
 def folder() -> Path:
-    """Where the data lies: `GUIDEWAY_DATA`, else ../shared/data beside the repository."""
+    """Returns the folder of the data: `GUIDEWAY_DATA`, else ../shared/data next to the repository."""
     home = Path(os.environ.get("GUIDEWAY_DATA") or Path(__file__).parents[3] / "shared" / "data")
     if not (home / "maskbench-dev").is_dir():
         raise SystemExit(f"no maskbench-dev in {home}: set GUIDEWAY_DATA to the folder that holds it")

@@ -1,4 +1,4 @@
-"""Engines behind one face: guideway, llguidance, xgrammar. The slower ones are in `others.py`.
+"""A common interface to engines: guideway, llguidance, xgrammar. The slower engines are in `others.py`.
 
 Each is used as its own documentation uses it where speed counts: no Python between the caller and the native call that
 could be left out, rows allocated once, native JSON Schema front ends with any whitespace between pieces.

@@ -83,7 +83,7 @@ def instances(count: int) -> Sequence[str]:
 
 
 def tasks(count: int, only: str) -> Iterator[Task]:
-    """The languages whose name holds `only`, with so many texts each."""
+    """Yields the languages whose names contain `only`, with `count` texts each."""
     import guideway as gw
 
     if only in "JSON":

@@ -24,9 +24,9 @@ def vocabulary() -> gw.Vocabulary:
 
 
 def ours(schema: Any) -> Make:
-    """Guideway's as it is by default: it looks who asks, and writes in place where that is `generate`.
+    """Returns guideway's default processor. It inspects its caller, and writes in place if the caller is `generate`.
 
-    With a clock between, who seems to ask is the list of processors: that is told to be as good.
+    With a clock in between, the caller is the list of processors, so the list is registered as an equivalent caller.
     """
     from transformers import LogitsProcessorList
 
@@ -52,7 +52,7 @@ def xgrammar(schema: Any) -> Make:
 
 
 def llguidance(schema: Any) -> Make:
-    """The processor that Outlines has around llguidance, which brings the functions for it, but none of its own."""
+    """Returns Outlines' processor over llguidance. llguidance provides the functions for a processor, but no processor."""
     from llguidance import LLMatcher
     from outlines.backends.llguidance import LLGuidanceLogitsProcessor
 
@@ -96,7 +96,7 @@ def enforcer(schema: Any) -> Make:
 
 
 class Unpinned:
-    """PyTorch, which gives memory as it comes where pinned memory is asked for: without a GPU there is none."""
+    """PyTorch with normal memory where pinned memory is requested: pinned memory requires a GPU."""
 
     def __getattr__(self, name: str) -> Any:
         import torch

@@ -1,7 +1,7 @@
-"""outlines-core, lm-format-enforcer and Formatron behind the face of `engines.py`: reported, no bar hangs on them.
+"""outlines-core, lm-format-enforcer and Formatron with the interface of `engines.py`: reported, without a bar.
 
-They may take minutes for a schema, in native code that cannot be interrupted; `guarded` runs each in a process of its
-own with a limit.
+They may need minutes for a schema, in native code that cannot be interrupted; `guarded` runs each in a separate process
+with a time limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A picture of the steps: for each engine, how many take longer than so many microseconds."""
+"""A plot of the steps: for each engine, the number of steps that take longer than a given time."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Report:
         return RECORD / f"{self.lines[0][:10]}-{self.name}.txt"
 
     def done(self, record: bool) -> None:
-        """Print, and write to benchmarks/record/ where asked."""
+        """Prints the report, and writes it to benchmarks/record/ if `record` is true."""
         text = "\n".join(self.lines).strip()
         print(text)
         if record:

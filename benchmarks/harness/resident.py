@@ -1,4 +1,4 @@
-"""What a process holds in memory, and measuring in a process of its own."""
+"""Resident memory of a process, and measurements in separate processes."""
 
 from __future__ import annotations
 

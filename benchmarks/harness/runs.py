@@ -156,7 +156,7 @@ def compared(results: Results, cases: list[Case], ours: str, other: str, report:
 
 
 def worst(results: Results, cases: list[Case], count: int) -> list[str]:
-    """Our dearest steps, with the text before them, and our dearest first masks."""
+    """Returns guideway's slowest steps, with the text before them, and its slowest first masks."""
     texts = {case.name: [text_of(i) for i, _ in case.instances] for case in cases}
     table, encode = tekken(), encoder()
     found = []

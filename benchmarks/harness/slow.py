@@ -30,7 +30,7 @@ def closed(properties: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def layered(count: int, levels: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """So many definitions in levels, each pointing to one of the next, all of the first from the root; an instance."""
+    """Returns `count` definitions in levels, each referring to one of the next level, and an instance."""
     width = count // levels
     defs: dict[str, Any] = {}
     for n in range(count):

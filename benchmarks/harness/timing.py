@@ -1,7 +1,7 @@
-"""Two clocks around a call, and what many calls come to.
+"""Two clocks around a call, and statistics of many calls.
 
-Wall time is what a user waits for; on a shared machine its tail is other people's work. So medians and means are
-given in wall time, the 99th percentile and beyond in CPU time of the calling thread.
+Wall time is what a user waits for. On a shared machine, other processes cause its tail. Therefore medians and means are
+wall time, and the 99th percentile and beyond are CPU time of the calling thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, tuple[float, float]]:
 
 
 def walked(walker: Walker, tokens: Iterable[int]) -> Times | None:
-    """Time each advance and the mask behind it; None where a token is refused."""
+    """Times each advance and the mask after it; returns None if a token is refused."""
     walls, cpus = [], []
     advance, fill, step, row = walker
     for token in tokens:
@@ -40,7 +40,7 @@ def walked(walker: Walker, tokens: Iterable[int]) -> Times | None:
             else:
                 taken = advance(token)
                 fill()
-        except Exception:  # each engine has errors of its own for a token that does not fit
+        except Exception:  # each engine raises different errors for a token that does not fit
             return None
         wall_end, cpu_end = perf_counter_ns(), thread_time_ns()
         if taken is False:

@@ -85,7 +85,7 @@ class Storm:
         os.environ.update(GUIDEWAY_CACHE_DIR=str(self.folder), GUIDEWAY_CACHE_BYTES=str(BUDGET))
         programs.STORE_SECONDS, programs.LOOK_BYTES = 0.0, 0
         answers = expected()
-        # Shared: how many compiles each worker has behind it, and how many bits were flipped.
+        # Shared: the number of finished compiles of each worker, and the number of flipped bits.
         self._done = mmap.mmap(-1, 4 * self.processes + 4)
         workers = {self._start(number, answers): number for number in range(self.processes)}
         flipper = self._fork(lambda: self._flip(random.Random(self.seed)))

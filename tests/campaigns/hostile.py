@@ -2,7 +2,7 @@
 
 python -m tests.campaigns.hostile [--only CLASS] [--seed 0] [--jobs 2]
 
-Each class runs in its own process. The batches, whose steps are timed, run alone, and the others beside one another.
+Each class runs in a separate process. The batches, whose steps are timed, run alone; the others run concurrently.
 """
 
 from __future__ import annotations

@@ -449,7 +449,7 @@ class Walk:
 
 
 def hold(name: str, count: int, seed: int, *, faults: int = 1, says: bool = False) -> Counter[str]:
-    """Walk so many constraints; what was compared, which `says` prints on the way. Raises the first mismatches."""
+    """Walks `count` constraints and counts the comparisons; `says` prints progress. Raises the first mismatches."""
     rng = random.Random(seed)
     stores = Stores(name, rng)
     found: list[str] = []

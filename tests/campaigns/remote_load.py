@@ -1,4 +1,4 @@
-"""Concurrent streams on the loopback interface: all end correctly, with little CPU time beside that of the SDK.
+"""Concurrent streams on the loopback interface: all end correctly, with little CPU time compared with the SDK's.
 
     python -m tests.campaigns.remote_load --streams 1000
 

@@ -107,10 +107,10 @@ def hostile_schema(number: int) -> dict[str, Any]:
 
 
 async def beside_hostile(port: int, count: int) -> tuple[list[float], list[float], list[float]]:
-    """Measure the gaps between the tokens of four streams: first alone, then beside hostile schemas.
+    """Measures the gaps between the tokens of four streams: first alone, then concurrently with hostile schemas.
 
     Returns:
-        The gaps alone, those beside hostile schemas, and the seconds that these took.
+        The gaps alone, the gaps with hostile schemas, and the seconds that the hostile schemas took.
     """
     alone, beside = Measured(), Measured()
     going = alone

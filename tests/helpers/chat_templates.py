@@ -118,7 +118,7 @@ DEEPSEEK = (
     "{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<｜Assistant｜>{{ '<think>\\n' if thinking is defined and thinking }}{% endif %}"
 )
-"""DeepSeek: markers of its own vocabulary, reasoning cut from earlier replies."""
+"""DeepSeek: special markers; reasoning is removed from earlier replies."""
 
 HARMONY = (
     "{% macro schema(parameters) %}{% for name, one in parameters.properties.items() %}"

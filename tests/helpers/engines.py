@@ -96,7 +96,7 @@ def forks_and_files(model: Model, path: Path, tolerance: float) -> None:
 
 
 def faults(model: Model, path: Path, tolerance: float) -> None:
-    """Each call to the engine fails once, before its work and after: the session is as it was, and goes on."""
+    """Each call to the engine fails once, before and after its work: the session is unchanged, and can continue."""
     for late, call in product((False, True), range(1, 12)):
         engine = FailingEngine(model.engine, fail_at=call, late=late)
         session = Model(engine, model.tokenizer).session(logits_bytes=0)
@@ -146,7 +146,7 @@ def shared_prefixes(model: Model, tolerance: float) -> None:
 
 
 def greedy(model: Model, prompt: str = TEXT) -> tuple[list[int], np.ndarray]:
-    """The tokens of a greedy generation under a constraint, and the logits behind the prompt."""
+    """Returns the tokens of a greedy generation under a constraint, and the logits after the prompt."""
     session = model.session()
     session.feed(prompt)
     logits = session.logits()

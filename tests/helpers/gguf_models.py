@@ -67,7 +67,7 @@ def _turned(kind: str, name: str, tensor: np.ndarray, config: dict[str, Any]) ->
         return tensor.T
     if kind in ("gpt_neox", "bloom") and "query_key_value" in name:
         heads = config.get("num_attention_heads", config.get("n_head"))
-        apart = tensor.reshape(heads, 3, -1, *tensor.shape[1:])  # each head's three parts stand together
+        apart = tensor.reshape(heads, 3, -1, *tensor.shape[1:])  # the three parts of each head are adjacent
         return apart.swapaxes(0, 1).reshape(tensor.shape)
     if name.endswith("A_log"):
         return -np.exp(tensor)

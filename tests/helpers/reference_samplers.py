@@ -64,7 +64,7 @@ def top_a(logits: Logits, a: float) -> Logits:
 
 
 def tail_free(logits: Logits, z: float) -> Logits:
-    """Phenix and Egan 2019: |second differences| of sorted P, normalised and cumulated; behind z is the tail."""
+    """Phenix and Egan 2019: |second differences| of sorted P, normalised and cumulated; the tail begins after z."""
     order = by_probability(logits)
     if len(order) < 3:
         return logits
@@ -112,7 +112,7 @@ def frequency_penalty(logits: Logits, tokens: list[int], alpha: float) -> Logits
 def dry(
     logits: Logits, tokens: list[int], multiplier: float, base: float, allowed: int, breakers: tuple[int, ...]
 ) -> Logits:
-    """Weidmann 2024: for a token, the longest end of the text that stood before it already once."""
+    """Weidmann 2024: for a token, the longest suffix of the text that precedes an earlier occurrence of that token."""
     punished = dict(logits)
     for t in logits:
         longest = 0

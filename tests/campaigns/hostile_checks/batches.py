@@ -1,4 +1,4 @@
-"""Hostile rows beside ordinary rows in one batch: the texts of the ordinary rows, and the duration of their steps."""
+"""Hostile and ordinary rows in one batch: the texts of the ordinary rows, and the duration of their steps."""
 
 from __future__ import annotations
 
