@@ -56,7 +56,7 @@ class Row:
 
 
 def chosen(engines: list[Engine], count: int) -> list[tuple[list[Any], list[int]]]:
-    """Returns the automata of each engine and the tokens of an instance, for `count` schemas that all engines accept."""
+    """Returns the automata of each engine and the tokens of an instance, for `count` schemas that all accept."""
     encode, found = data.encoder(), list[tuple[list[Any], list[int]]]()
     for case in data.spread(data.cases(), 200):
         texts = [data.text_of(i) for i, valid in case.instances if valid]

@@ -1,4 +1,4 @@
-"""Tokens per second of whole generations, compared with the loops of transformers and llama-cpp-python on equal weights.
+"""Tokens per second of whole generations; peers are the loops of transformers and llama-cpp-python on equal weights.
 
     python benchmarks/bench_generation.py [--tokens 96] [--seconds 6] [--rounds 5] [--record]
 

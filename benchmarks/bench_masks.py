@@ -72,7 +72,7 @@ def fresh(token_bytes: list[bytes]) -> gw.Vocabulary:
 
 
 def measure_site(token_bytes: list[bytes], source: object, text: bytes) -> tuple[float, float, float, float]:
-    """Times compile, cold mask, warm mask, advance and rollback: the mask after `text`, the advance over its last byte."""
+    """Times compile, cold mask, warm mask, advance, rollback: the mask after `text`, the advance over its last byte."""
     vocabulary, row = fresh(token_bytes), np.zeros((len(token_bytes) + 31) // 32, np.uint32)
     byte_ids = {token: i for i, token in enumerate(token_bytes) if len(token) == 1}
     start = thread_time_ns()

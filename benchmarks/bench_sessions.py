@@ -4,7 +4,7 @@
 
 Random models (two layers, width 64) with a context of 4,200 tokens; under a constraint, so that the matcher moves too.
 "rewind": remove ten tokens and read the logits there, CPU time of the calling thread; "fork": create an independent
-session at the same position. "step": one more token, wall time; "behind": the first step after a rewind, with a different
+session at the same position. "step": one more token, wall time; "after": the first step after a rewind, with a different
 token. "shared": whether a fork shares the memory of the keys and values of its origin.
 "alone": rewinds in forks, in sequence, without a step of the model between them. The difference from "rewind" is the cost
 of the data that a step evicts from the processor's caches.
@@ -83,7 +83,7 @@ def started(model: gw.Model, length: int) -> Session:
 def measure(model: gw.Model, length: int, rounds: int) -> dict[str, float]:
     """Medians and maxima of one session, microseconds; `shared` as 1 or 0."""
     session = started(model, length)
-    times: dict[str, list[float]] = {"rewind": [], "fork": [], "step": [], "behind": []}
+    times: dict[str, list[float]] = {"rewind": [], "fork": [], "step": [], "after": []}
     ways = [model.tokenizer.encode(text)[0] for text in ("a", "b")]
     for number in range(rounds):
         for _ in range(BACK):
@@ -101,7 +101,7 @@ def measure(model: gw.Model, length: int, rounds: int) -> dict[str, float]:
         wall = perf_counter_ns()
         fork.feed([ways[1]])
         fork.logits()
-        times["behind"].append((perf_counter_ns() - wall) / 1000)
+        times["after"].append((perf_counter_ns() - wall) / 1000)
     found = {name: median(values) for name, values in times.items()}
     found["worst"] = max(times["rewind"])
     found["alone"] = median(alone(session) for _ in range(rounds))
@@ -132,13 +132,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder, load(Path(folder)) as model:
             found = {length: measure(model, length, given.rounds) for length in LENGTHS}
         for length, one in found.items():
-            cells = [f"{one[part]:,.1f}" for part in ("rewind", "worst", "alone", "fork", "step", "behind")]
+            cells = [f"{one[part]:,.1f}" for part in ("rewind", "worst", "alone", "fork", "step", "after")]
             rows.append([name, str(length), *cells, "yes" if one["shared"] else "no"])
         bars.append((f"{name}: ten tokens at 2,000, the slowest", found[2000]["worst"] / 1000, 1.0, "ms"))
         bars.append(
             (f"{name}: ten tokens, 4,000 against 500", found[4000]["alone"] / found[500]["alone"], 2.0, "times")
         )
-    heads = ["engine", "tokens", "rewind", "slowest", "alone", "fork", "step", "behind", "shared"]
+    heads = ["engine", "tokens", "rewind", "slowest", "alone", "fork", "step", "after", "shared"]
     report.table("microseconds, medians", heads, rows)
     for bar in bars:
         report.limit(*bar)

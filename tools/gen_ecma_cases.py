@@ -104,7 +104,7 @@ COUNTS = ["*", "+", "?", "{2}", "{0,2}", "{1,}", "*?"]
 
 
 def drawn(rng: random.Random, size: int) -> str:
-    """A random pattern of so many parts."""
+    """Returns a random pattern of `size` parts."""
     if size <= 1:
         return rng.choice(ATOMS)
     left = rng.randrange(1, size)

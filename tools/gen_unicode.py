@@ -1,8 +1,8 @@
 """Writes src/guideway/frontends/regex/unicode.txt: Unicode properties by name, case folding, and IDNA's classes.
 
-Properties and foldings are asked from node's regular expressions under the flag u, character by character; what node
-has no name for comes from `unicodedata`. Run `python tools/gen_unicode.py` with node on the path, after a new Unicode
-version; the file says which versions it was made from.
+Node's regular expressions under the flag u supply properties and foldings, character by character; `unicodedata` supplies
+those for which node has no name. Run `python tools/gen_unicode.py` with node on the path after a new Unicode version. The
+file contains the versions of its sources.
 
 A line of the file: names joined by `=`, a colon, then ranges: in base 36 how many characters are skipped, and after a
 comma how many more follow the first one.
@@ -119,7 +119,7 @@ DISALLOWED = {0x640, 0x7FA, 0x302E, 0x302F, *range(0x3031, 0x3036), 0x303B}
 
 
 def idna() -> dict[str, Ranges]:
-    """The characters that RFC 5892 allows in labels whatever stands around them, and classes of RFC 5893."""
+    """Returns the characters that RFC 5892 allows in labels in any context, and classes of RFC 5893."""
     allowed, left, right = [], [], []
     arabic, neutral, marks, viramas, leading = [], [], [], [], []
     for code in range(0x110000):

@@ -43,7 +43,7 @@ def plain(value: object) -> str:
 
 
 def fields_right(expected: dict[str, object], answer: object) -> tuple[int, int]:
-    """(right, all) fields; booleans and numbers are told apart."""
+    """Returns the numbers of correct fields and of all fields; booleans and numbers are different."""
     want = leaves(expected)
     got = leaves(answer)
     right = sum(1 for path, value in want.items() if path in got and plain(got[path]) == plain(value))

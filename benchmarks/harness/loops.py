@@ -52,7 +52,7 @@ def xgrammar(schema: Any) -> Make:
 
 
 def llguidance(schema: Any) -> Make:
-    """Returns Outlines' processor over llguidance. llguidance provides the functions for a processor, but no processor."""
+    """Returns Outlines' processor over llguidance, which provides only the functions for a processor."""
     from llguidance import LLMatcher
     from outlines.backends.llguidance import LLGuidanceLogitsProcessor
 

@@ -14,7 +14,7 @@ Item = tuple[Name, int, int, int]  # name, alternative, how much of it is read, 
 
 
 def productive(rules: Rules) -> Rules:
-    """Without alternatives that never come to an end: then an item means a text that can be completed."""
+    """Removes alternatives that never end. Each remaining item then means a text that can be completed."""
     known: set[Name] = set()
     while True:
         found = {

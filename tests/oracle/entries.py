@@ -14,7 +14,7 @@ from .machine import Oracle, Stack
 from .reader import Reader
 from .readings import readings
 
-FAR = 200  # numbers with such exponents are told apart by how they are written: a longer name would be too deep a trie
+FAR = 200  # the spelling distinguishes numbers with larger exponents: a longer name would make the trie too deep
 NUMBER = re.compile(r"-?[0-9]+(/[0-9]+)?")  # the name of a number
 
 
@@ -96,7 +96,7 @@ def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
 
 
 class Feasible:
-    """Whether an object that stands between two entries can be completed: by trying."""
+    """Decides by search whether an object can be completed after any entry."""
 
     def __init__(self, node: ir.Object, fits: Callable[[int], bool], keys: Callable[[written.Regular, int], list[str]]):
         self.node, self.fits = node, fits
@@ -119,7 +119,7 @@ class Feasible:
         return order and at.count >= node.minimum and self._least <= (met & node.demands).bit_count() <= self._most
 
     def after(self, at: Members) -> Iterator[tuple[int, ir.Marked, Members]]:
-        """Entries that could come next by their number, how they are read, and where the object then stands."""
+        """Yields each possible next entry: its number, its reading, and the state of the object after it."""
         node = self.node
         if node.maximum is not None and at.count >= node.maximum:
             return
@@ -191,7 +191,7 @@ class Items:
 
 
 class Countable:
-    """Whether an array that stands between two items can be completed: by trying."""
+    """Decides by search whether an array can be completed after any item."""
 
     def __init__(self, node: ir.Array, fits: Callable[[int], bool], values: Callable[[int, int], list[str]]) -> None:
         self.node, self.fits, self.values = node, fits, values
@@ -204,7 +204,7 @@ class Countable:
         )
 
     def after(self, at: Items) -> Iterator[tuple[ir.Marked, Items]]:
-        """How the next item may be read, and where the array then stands."""
+        """Yields the possible readings of the next item, and the state of the array after it."""
         node = self.node
         value = node.prefix[at.count] if at.count < len(node.prefix) else node.rest
         if value is None or (node.maximum is not None and at.count >= node.maximum):

@@ -23,7 +23,7 @@ from .values import ByValue
 
 @lru_cache(maxsize=4096)
 def spelled(part: written.Regular) -> bool:
-    """Whether some of it stands in a JSON string's spelling."""
+    """Whether a part of the expression is written in the spelling of a JSON string."""
     match part:
         case written.JsonEscaped():
             return True
@@ -248,7 +248,7 @@ class GrammarWorld:
 
 
 def mark(marks: ir.Punctuation, name: str) -> Stack:
-    """A piece of punctuation, with the space that may stand around it."""
+    """Returns a punctuation mark with the optional whitespace around it."""
     text = Fixed(getattr(marks, name).encode())
     if not marks.space:
         return (text,)

@@ -13,11 +13,11 @@ from typing import Protocol
 from .reader import Reader
 
 Term = Hashable
-Stack = tuple[Term, ...]  # the term that comes next stands first
+Stack = tuple[Term, ...]  # the next term is first
 
 
 class World(Protocol):
-    """Says what the terms that are not read byte by byte stand for."""
+    """Expands the terms that are not read byte by byte."""
 
     def expand(self, term: Term) -> Iterable[Stack]:
         """The term's alternatives, each of which can be completed."""
@@ -75,7 +75,7 @@ class Plain(World):
     """A world without any names: every term is read byte by byte."""
 
     def expand(self, term: Term) -> Iterable[Stack]:
-        """Nothing stands for anything else."""
+        """Fails: this world has no terms to expand."""
         raise TypeError(term)
 
 
@@ -92,7 +92,7 @@ class State:
 
 
 class Oracle:
-    """A world and its start; `step` and `read` remember what they found."""
+    """A world and its start; `step` and `read` cache their results."""
 
     def __init__(self, world: World, *start: Term) -> None:
         self.world = world
@@ -108,7 +108,7 @@ class Oracle:
         return self._states.setdefault(closed, State(closed))
 
     def _closure(self, stacks: Iterable[Stack]) -> Iterator[Stack]:
-        """Every way to look at the stacks in which a reader (or nothing) stands first."""
+        """Yields the expansions of the stacks whose first term is a reader, and the empty stack."""
         left, seen = list(stacks), set()
         while left:
             stack = left.pop()

@@ -13,7 +13,7 @@ from .spelling import Text, leads
 
 @dataclass
 class Trie:
-    """Tokens by their bytes: those that end here, and those that go on."""
+    """Tokens by their bytes: those that end here, and those with more bytes."""
 
     ends: list[int] = field(default_factory=list)
     below: dict[int, Trie] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Tokens:
 
     @cached_property
     def trie(self) -> Trie:
-        """The tokens that stand for text, so that a mask tries common beginnings once."""
+        """The tokens that have a text, as a trie: a mask reads a common prefix once."""
         root = Trie()
         for token in self.ordinary:
             at = root
@@ -40,7 +40,7 @@ class Tokens:
 
     @cached_property
     def ordinary(self) -> list[int]:
-        """The tokens that stand for text."""
+        """The tokens that have a text."""
         return [n for n, text in enumerate(self.texts) if text and n not in self.eos | self.special]
 
 
@@ -56,7 +56,7 @@ class SlowMatcher:
 
     @property
     def state(self) -> State | None:
-        """Where it stands; None when EOS was taken."""
+        """The current state; None after EOS."""
         return self.path[-1]
 
     @property

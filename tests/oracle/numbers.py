@@ -125,7 +125,7 @@ def _intervals(text: str, more: int, places: int) -> list[tuple[int, int]]:
 
 
 def _without_negative_zero(text: str, low: int, high: int) -> list[tuple[int, int]]:
-    """`-0` is not written: behind a minus sign the value stays below zero."""
+    """`-0` is not written: after a minus sign the value is below zero."""
     if text.startswith("-") and high >= 0:
         high = -1
     return [(low, high)] if low <= high else []

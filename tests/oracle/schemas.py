@@ -44,7 +44,7 @@ class Profile:
     exact: bool = False  # numbers in every legal spelling
 
     def piece(self, text: str) -> Stack:
-        """Punctuation, with the space that may stand around it."""
+        """Returns a punctuation mark with the optional whitespace around it."""
         if self.whitespace == "any":
             return Spaces(), Fixed(text.encode()), Spaces()
         return (Fixed((text + " " * (self.whitespace == "one-line" and text in ",:")).encode()),)
@@ -154,7 +154,7 @@ def _is_date(text: str) -> bool:
 
 @dataclass
 class SchemaWorld:
-    """A schema, its profile, and for each pattern in it the expression it stands for."""
+    """A schema, its profile, and the expression of each pattern in it."""
 
     schema: Any
     profile: Profile = field(default_factory=Profile)
@@ -238,7 +238,7 @@ class SchemaWorld:
             case _:
                 return True
 
-    # Where the parts of a schema stand.
+    # The locations of the parts of a schema.
 
     def names(self, place: str) -> list[str]:
         """Named properties in order: those of `properties`, then those that are only required."""
@@ -269,7 +269,7 @@ class SchemaWorld:
         """The greatest number of items that the schema itself allows."""
         return float(self.at(place).get("maxItems", float("inf")))
 
-    # What a term stands for.
+    # The expansion of a term.
 
     def expand(self, term: Term) -> Iterable[Stack]:
         """The term's alternatives, each of which can be completed."""
@@ -335,7 +335,7 @@ class SchemaWorld:
         return regular.both(length, self.patterns[schema["pattern"]]) if "pattern" in schema else length
 
     def _allowed(self, schema: dict[str, Any], value: Any) -> bool:
-        """Whether a listed value meets the keywords beside the list; asked of another implementation."""
+        """Whether a listed value meets the other keywords of the schema; another implementation decides."""
         beside = {name: given for name, given in schema.items() if name not in ("enum", "const", "$defs")}
         return bool(jsonschema.Draft202012Validator(beside).is_valid(value))
 

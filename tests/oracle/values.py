@@ -37,7 +37,7 @@ class ByValue(Reader):
         return value is not None and any(not self.lacks(cell, value) for cell in self.cells())
 
     def value(self) -> Fraction | None:
-        """The value of the text, if it is a number; an exponent far out stands for all beyond."""
+        """The value of the text, if it is a number; one large exponent represents all larger ones."""
         found = SYNTAX.fullmatch(self.text)
         if not found or not found[2]:
             return None
@@ -76,7 +76,7 @@ class ByValue(Reader):
 
 
 def mantissa(found: re.Match[str]) -> Fraction:
-    """What stands before the exponent."""
+    """Returns the value of the part before the exponent."""
     return Fraction(f"{found[1]}{found[2]}.{found[4] or 0}")
 
 
@@ -91,7 +91,7 @@ def reach(number: ir.Number, used: frozenset[Fraction]) -> int:
 
 @lru_cache(maxsize=200_000)
 def viable(at: ByValue) -> bool:
-    """Whether it can go on to a number that fits."""
+    """Whether the text can be extended to a number that fits."""
     found = SYNTAX.fullmatch(at.text)
     if not found or (found[5] and (found[2] is None or found[4] == "")):
         return False

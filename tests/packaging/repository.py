@@ -29,7 +29,7 @@ def committed_files() -> list[Path]:
 
 
 def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
-    """Every import in a file as (absolute module or module.name, line, whether it stands inside a function)."""
+    """Yields every import in a file: (absolute module or module.name, line, whether it is inside a function)."""
     package = list(path.relative_to(ROOT / "src").with_suffix("").parts[:-1])
 
     def walk(node: ast.AST, inside: bool) -> Iterator[tuple[str, int, bool]]:

@@ -38,7 +38,7 @@ ENGINE_LIBRARIES = {
     "exllamav3": ["exllamav3"],
 }
 ON_TORCH = {"vllm", "sglang", "exllamav2", "exllamav3"}
-"""Engines that are made of torch, beside the one whose own library it is here."""
+"""Engines that are built on torch, in addition to torch itself."""
 ENGINE_OF = {library: engine for engine, libraries in ENGINE_LIBRARIES.items() for library in libraries}
 ARRAY_LIBRARIES = {"torch", "mlx", "triton"}
 TOKENIZER_LIBRARIES = {"tokenizers", "sentencepiece", "tiktoken", "gguf", "mistral_common", "transformers"}
@@ -76,7 +76,7 @@ def may_import(path: Path, library: str, inside_function: bool) -> bool:
     if parts[0] in {"engines", "integrations"} and len(parts) > 2 and parts[1] == ENGINE_OF.get(library):
         return True
     if parts == ("masks", "triton.py") and library in {"torch", "triton"}:
-        return True  # Triton compiles functions that stand at the top of a module; nobody imports this one there
+        return True  # Triton compiles functions at the top level of a module; no other module imports this one there
     if parts == ("sampling", "torch.py") and library == "torch":
         return True  # all of it is about tensors; `draw` imports it where it is given one
     if library == "torch" and parts[0] == "integrations" and len(parts) > 2 and parts[1] in ON_TORCH:

@@ -10,7 +10,7 @@ from .repository import PACKAGE, ROOT, python_files
 
 TESTS = ROOT / "tests"
 UNIT = TESTS / "unit"
-# Subjects of the whole package, beside the modules of src/guideway itself.
+# Test modules of the whole package, in addition to those of the modules of src/guideway.
 WHOLE_PACKAGE = {"test_public_api.py"}
 
 

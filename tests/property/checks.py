@@ -77,7 +77,7 @@ class Lockstep:
             self.fail(what, got, expected)
 
     def read(self, matcher: Any | None = None) -> frozenset[int]:
-        """The matcher's mask as token ids; whatever stood in the row before must not matter."""
+        """Returns the matcher's mask as token ids. The previous content of the row must have no effect."""
         self.words.fill(0xFFFFFFFF)
         (matcher or self.matcher).fill_mask(self.words)
         return self.ids()

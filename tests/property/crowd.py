@@ -13,7 +13,7 @@ from .checks import Mismatch
 
 
 class Crowd:
-    """Answers like its first matcher; whatever writes a mask or moves is asked of all, and must come out the same."""
+    """Answers like its first matcher; calls that write a mask or advance run on all matchers and must agree."""
 
     def __init__(self, matchers: Sequence[Any]) -> None:
         self.first, *self.others = matchers

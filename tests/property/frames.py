@@ -58,7 +58,7 @@ def leaf(node: ir.Node) -> Build:
 
 
 def marked(*ways: tuple[int, Build]) -> Marking:
-    """A value that can be read in several ways, each with those of its marks that are asked for."""
+    """Returns a value with several readings, each with those of its marks that are requested."""
     return lambda grammar, asked: tuple(ir.Marked(marks & asked, build(grammar)) for marks, build in ways)
 
 
@@ -177,7 +177,7 @@ def _different(
 
 
 def numbers() -> Iterator[Build]:
-    """Numbers between bounds, by what divides them, in both spellings, alone or beside others."""
+    """Yields numbers between bounds, by divisor, in both spellings, alone or with other numbers."""
     lows, highs = (None, "-1", "<0", "0.5", "10"), (None, "<0", "2", "<10", "12.5")
     for low, high, multiple, other in product(lows, highs, (None, "1", "0.5", "3"), (None, "2", "1.5")):
         yield leaf(ir.Number((cell(low, high, multiple, other),)))
@@ -199,7 +199,7 @@ def every() -> Iterator[Build]:
 
 
 def hold(chosen: range, seed: int) -> tuple[Tally, int]:
-    """Walk the worlds of these frames; also how many masks several threads were asked for."""
+    """Walks the worlds of these frames; also returns the number of masks that were computed in several threads."""
     tally, rng, threaded, group = Tally(), random.Random(seed), 0, list[GrammarCase]()
     wanted = set(chosen)
     for number, build in enumerate(every()):

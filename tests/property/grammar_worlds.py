@@ -77,7 +77,7 @@ class GrammarCase:
         try:
             matcher = Crowd.compiled(Made(self.grammar), tables)
         except gw.errors.UnsupportedError:
-            return None  # items that must be different and cannot be told apart yet
+            return None  # items that must be different, but cannot be distinguished yet
         except gw.errors.UnsatisfiableError as error:
             if fits:
                 raise Mismatch(f"refused as unsatisfiable, but it is not: {self.name}") from error
@@ -94,7 +94,7 @@ class GrammarCase:
 def together(
     cases: Sequence[tuple[GrammarCase, SlowMatcher]], tokens: Tokens, rng: random.Random, workers: int = 4
 ) -> int:
-    """Threads walk matchers of shared automata, whose masks nobody has asked for yet; how many masks were compared."""
+    """Threads walk matchers of shared automata without computed masks; returns the number of compared masks."""
     vocabulary = vocabularies.kernel(tokens, **rng.choice(({}, *vocabularies.SETTINGS)))
     automata = [gw.compile(Made(case.grammar), vocabulary, cache=False) for case, _ in cases]
     paths = [

@@ -39,7 +39,7 @@ def _whole(_: Any, value: Any) -> bool:
 
 
 def _additional_items(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-    """Beside a boolean it says nothing; the package would ask for the length of that."""
+    """Ignores the keyword if `items` is a boolean; the package would compute the length of the boolean."""
     if isinstance(schema.get("items"), list):
         yield from _legacy_keywords.additionalItems(validator, value, instance, schema)
 
@@ -59,7 +59,7 @@ class Judge:
         whole = _digits_only if kind is jsonschema.Draft4Validator else _whole
         kind = extend(kind, mended, type_checker=kind.TYPE_CHECKER.redefine("integer", whole))
         if isinstance(exact, dict):
-            exact.pop("$schema", None)  # else a reference to the whole document goes on with the class of the dialect
+            exact.pop("$schema", None)  # else a reference to the whole document uses the dialect's class
         self.validator = kind(exact, format_checker=jsonschema.FormatChecker(["date", "ipv4", "ipv6", "uuid"]))
 
     def __call__(self, text: str) -> bool:

@@ -67,7 +67,7 @@ class Drawer:
         return {"$schema": DIALECTS[self.draft], **made}
 
     def definitions(self) -> dict[str, Any]:
-        """What references lead to; where some are late, the first is a document of its own."""
+        """Returns the targets of references; if some are resolved late, the first is a separate document."""
         self.defining = True
         found = {name: self.schema(1) for name in self.named}
         if self.anchors:
@@ -97,7 +97,7 @@ class Drawer:
         return made
 
     def below(self, depth: int) -> Any:
-        """A schema of what stands inside an array or object."""
+        """Returns a schema of a value inside an array or object."""
         self.inside += 1
         made = self.schema(depth)
         self.inside -= 1
@@ -254,14 +254,14 @@ class Drawer:
 
 
 def values(rng: random.Random, schema: Any, count: int) -> list[Any]:
-    """Values out of what stands in the schema, and of nothing at all."""
+    """Returns values derived from the content of the schema, and unrelated values."""
     drawer, seen = Drawer(rng), list(_constants(schema))
     made = [copy.deepcopy(rng.choice(seen)) if seen and rng.random() < 0.4 else drawer.value(2) for _ in range(count)]
     return [mutated(rng, value, drawer) if rng.random() < 0.5 else value for value in made]
 
 
 def _constants(schema: Any) -> list[Any]:
-    """Values and numbers that stand in a schema."""
+    """Returns the values and numbers in a schema."""
     found, left = [], [schema]
     while left:
         part = left.pop()

@@ -99,14 +99,14 @@ def leaves(letters: tuple[str, ...]) -> list[Pattern]:
 
 @lru_cache(maxsize=8)
 def of_size(size: int, letters: tuple[str, ...] = LETTERS) -> tuple[Pattern, ...]:
-    """Every pattern of so many nodes."""
+    """Returns every pattern of `size` nodes."""
     if size == 1:
         return tuple(leaves(letters))
     return tuple(_made(size, letters))
 
 
 def leads(pattern: Pattern) -> bool:
-    """Whether it stands for all that it becomes when letters change places (with classes: the first and the last)."""
+    """Whether it represents its renamings by permuted letters (with classes: only first and last are swapped)."""
     orders = ("cba",) if "[" in pattern.text else ("acb", "bac", "bca", "cab", "cba")
     renamed = (pattern.text.translate(str.maketrans("abc", order)).replace("[ca]", "[ac]") for order in orders)
     return all(pattern.text <= text for text in renamed)
@@ -124,7 +124,7 @@ def _made(size: int, letters: tuple[str, ...]) -> Iterator[Pattern]:
 
 
 def drawn(rng: random.Random, size: int, letters: tuple[str, ...] = LETTERS) -> Pattern:
-    """A random pattern of so many nodes."""
+    """Returns a random pattern of `size` nodes."""
     if size <= 1:
         return rng.choice(leaves(letters))
     if size == 2 or rng.random() < 0.35:

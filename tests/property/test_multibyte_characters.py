@@ -51,7 +51,7 @@ def pattern(rng: random.Random, depth: int = 0) -> str:
 
 
 def drawn(rng: random.Random) -> gw.Constraint:
-    """A pattern as a text of its own, in a JSON string, beside another, or as the names of an object."""
+    """Returns a pattern as a whole text, in a JSON string, in an alternative, or as the names of an object."""
     one, kind = pattern(rng) + (pattern(rng) if rng.random() < 0.6 else ""), rng.random()
     whole = {"type": "string", "pattern": f"^(?:{one})$"}
     if kind < 0.4:

@@ -74,7 +74,7 @@ def test_unique_items_that_hold_themselves_in_several_ways(text: str) -> None:
 
 
 def test_masks_of_unique_items_make_no_state_for_each_token() -> None:
-    """An open key keeps what it read, so that each token would lead to a state of its own."""
+    """An open key stores the characters that it has read, so each token would lead to a separate state."""
     rng = random.Random(1)
     words = {"".join(rng.choices("abcdefgh", k=rng.randrange(2, 8))) for _ in range(20_000)}
     tokens = [*(bytes([n]) for n in range(256)), *(word.encode() for word in sorted(words))]
@@ -99,7 +99,7 @@ def nested(depth: int, width: int) -> dict[str, Any]:
 
 
 def test_nested_alternatives_share_their_stack() -> None:
-    """Branches that are told apart behind their values multiply with each nesting: 27,000 here."""
+    """Branches that differ only after their values multiply with each nesting: 27,000 here."""
     schema = nested(3, 30)
     automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY, cache=False)
     start = '{"p":{"p":{"p":1,"k2":2},"k29":29},"k0":0}'

@@ -38,7 +38,7 @@ Case = tuple[Any, gw.Automaton, int]
 
 
 def drawn(first: int, count: int, vocabulary: gw.Vocabulary) -> list[Case]:
-    """So many schemas that compile, their automata, and how many tokens their outputs may have."""
+    """Returns `count` schemas that compile, their automata, and the maximum number of tokens of their outputs."""
     found: list[Case] = []
     seed = first
     while len(found) < count:

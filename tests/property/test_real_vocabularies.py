@@ -46,7 +46,7 @@ def test_masks_where_short_cuts_are_taken(name: str) -> None:
 )
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
-    """Those that begin alike are taken at once, and not where a count or what stands behind it says otherwise."""
+    """Characters with equal first bytes are accepted together, unless a count or the text after them prevents it."""
     cutter = Cutter(name, random.Random(1))
     quick = cutter.vocabulary
     plain = vocabularies.limited(wide.tokenizer(name).vocabulary, tuning=vocabularies.PLAIN)

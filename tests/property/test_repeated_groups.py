@@ -80,7 +80,7 @@ def test_masks_at_each_number_of_rounds() -> None:
             pattern = rounds(rng)
             for table in (shared, vocabularies.kernel(words)):
                 taken += walk(pattern, table, plain, words, rng)
-    assert taken > 5000  # texts went on, so that bounds were met
+    assert taken > 5000  # the walks are long enough to reach the bounds
 
 
 def test_the_last_rounds_against_the_oracle() -> None:

@@ -98,7 +98,7 @@ class Walk:
         return path
 
     def run(self, length: int, path: list[State | None] | None = None) -> None:
-        """Tokens at random, spread over their first bytes; then some are given back, and it goes on elsewhere."""
+        """Advances by random tokens, spread over their first bytes; then rolls back a random number and continues."""
         texts, path = self.wide.tokens.texts, path or [self.wide.oracle.start]
         for _ in range(2):
             for _ in range(length):
@@ -153,7 +153,7 @@ class Cutter:
 
 
 def compared(name: str, pairs: int, seed: int, *, aimed: bool = False) -> int:
-    """At least so many (state, mask) pairs over a vocabulary; how many constraints they came from."""
+    """Compares at least `pairs` (state, mask) pairs over a vocabulary; returns the number of their constraints."""
     rng = random.Random(seed)
     cutter = Cutter(name, rng)
     vocabulary = cutter.vocabulary

@@ -228,7 +228,7 @@ def judge_wild(every: int = 1, start: int = 0, formats: str = "known") -> Tally:
 
 
 def main() -> None:
-    """Everything, with the figures and what is behind them."""
+    """Prints the figures of the suites, with the cases that they count."""
     import sys
 
     what = sys.argv[1:] or ["suite", "format", "wild"]

@@ -225,7 +225,7 @@ def test_network_file_system_errors_are_misses(
 
 
 def test_cache_has_no_locks() -> None:
-    """Locks are what network file systems lack, or leave behind."""
+    """The cache uses no locks: network file systems may not support them, and locks may remain after a crash."""
     source = Path(disk.__file__).read_text("utf-8")
     assert not {"fcntl", "flock", "lockf", "msvcrt"} & set(re.findall(r"\w+", source))
 

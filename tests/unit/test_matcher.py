@@ -50,7 +50,7 @@ def tokenizer_of(name: str) -> gw.Tokenizer:
 
 @pytest.mark.parametrize(("name", "head"), [(name, head) for name in NAMES for head in HEADS[name]])
 def test_forced_tokens_are_those_of_the_tokenizer(name: str, head: str) -> None:
-    """Along the tokenizer's own spelling of a text, what is forced is what that spelling goes on with."""
+    """Along the tokenizer's spelling of a text, the forced tokens are the next tokens of that spelling."""
     tokenizer = tokenizer_of(name)
     automaton, forced = gw.compile(gw.JsonSchema(RECORD), tokenizer.vocabulary), 0
     for text in TEXTS:
@@ -147,7 +147,7 @@ def test_one_call_takes_a_token_and_fills() -> None:
 
 
 def test_rows_of_other_kinds() -> None:
-    """NumPy's arrays go a short way of their own: what it must not take, and that others still come in."""
+    """NumPy arrays have a fast path. It refuses invalid rows, and other kinds of rows are still accepted."""
     matcher = gw.compile(gw.Regex("[ab]*"), VOCABULARY).matcher()
     right = np.zeros(matcher.words, np.uint32)
     matcher.fill_mask(right)
@@ -185,7 +185,7 @@ def test_rows_of_other_kinds() -> None:
 
 
 def test_loop_rows_begun_twice() -> None:
-    """Masks that a thread still writes to are kept until it has ended, whatever is asked in between."""
+    """Masks that a thread still writes to stay alive until the thread ends, whatever calls come in between."""
     automaton = gw.compile(gw.JsonSchema({}), gw.load("tiny").tokenizer)
     matchers = [automaton.matcher() for _ in range(64)]
     words = matchers[0].words

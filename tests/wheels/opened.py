@@ -26,7 +26,7 @@ def need(name: str) -> Path:
 
 
 class Anything(ModuleType):
-    """Stands for a library that is not there: every name in it is a class that does nothing."""
+    """Replaces a missing library: every name in it is a class that does nothing."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -72,7 +72,7 @@ def importable(folder: Path, package: str, stand_ins: Sequence[str], given: dict
 
 
 def toml(beside: str, name: str) -> Any:
-    """What a TOML file beside a test holds."""
+    """Returns the content of the TOML file `name` in the folder of the file `beside`."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:

@@ -144,7 +144,7 @@ def test_several_filters_meet(v2: Any, as_mask: bool) -> None:
 
 
 def test_filters_of_both_sorts_meet(v2: Any) -> None:
-    """A filter of ExLlamaV2's own cannot mask, so ours gives lists beside it."""
+    """A filter of ExLlamaV2 cannot mask, so guideway's filter gives lists if both are used."""
     from exllamav2.generator.filters import ExLlamaV2SelectFilter
 
     for seed in range(5):
@@ -160,7 +160,7 @@ def test_the_end_may_be_preferred(v2: Any) -> None:
 
 
 def test_token_healing(v2: Any) -> None:
-    """The last token of the prompt is written once more, and the constraint begins behind it."""
+    """The model writes the last token of the prompt again, and the constraint begins after it."""
     for seed in range(10):
         text = simple(v2, seed, prompt="the crab a", filters=[filter_of(v2, "[a-c]{3}")], token_healing=True)
         assert re.fullmatch("[a-c]{3}", text[-3:])
@@ -294,7 +294,7 @@ def test_jobs_with_several_filters_healing_and_early_ends(v2: Any, monkeypatch: 
 
 
 def test_the_processor_in_jobs(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each job has settings of its own, and with them a processor, or none."""
+    """Each job has separate settings, and these contain a processor or none."""
     made = dynamic(v2, monkeypatch)
     for seed in range(4):
         held = [v2.ours.logits_processor(gw.Regex(PATTERN), v2.tokenizer) if i % 2 else None for i in range(6)]
@@ -319,7 +319,7 @@ def test_two_prompts_guide_one_text(v2: Any, monkeypatch: pytest.MonkeyPatch, ro
 
 @pytest.mark.parametrize("route", ["filter", "processor"])
 def test_a_cache_for_each_sequence(v2: Any, route: str) -> None:
-    """A loop of one's own over a list of caches, each sequence with its own constraint; one is free."""
+    """A custom loop over a list of caches: each sequence has a separate constraint, and one is free."""
     import torch
 
     chance = torch.Generator().manual_seed(4)

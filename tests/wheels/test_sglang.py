@@ -31,7 +31,7 @@ EMPTY = ["sglang.srt.parser", "sglang.srt.server_args", "sglang.srt.managers", "
 
 
 def bare(wheel: Path) -> dict[str, ModuleType]:
-    """SGLang's packages, without what stands in their `__init__`; and what it holds of its configuration."""
+    """Returns SGLang's packages without the content of their `__init__`, and SGLang's configuration."""
     made = {}
     for name in (
         "sglang",
@@ -207,7 +207,7 @@ def test_an_illegal_token_ends_the_request_with_an_error(sglang: Any) -> None:
 
 
 def test_reasoning_is_asked_for(sglang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a reasoning parser the backend stands behind SGLang's own, which decides where the constraint begins."""
+    """With a reasoning parser, SGLang's backend wraps guideway's, and decides where the constraint begins."""
     import sys
 
     made: list[Any] = []
@@ -224,7 +224,7 @@ def test_reasoning_is_asked_for(sglang: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def reasoner(sglang: Any, **options: Any) -> Any:
-    """SGLang's own backend behind which ours stands with a reasoning parser, whose thoughts end with 300, 301."""
+    """Returns SGLang's backend around guideway's, with a reasoning parser whose end marker is 300, 301."""
     from sglang.srt.constrained.reasoner_grammar_backend import ReasonerGrammarBackend
 
     detector = SimpleNamespace(get_think_end_token_ids=lambda _: END, get_answer_frame=lambda: None)
@@ -249,7 +249,7 @@ def test_strict_thinking(sglang: Any) -> None:
 
 
 def test_the_constraint_begins_behind_the_thoughts(sglang: Any) -> None:
-    """SGLang's own wrapper around our grammars: free up to the end of thoughts, held behind it, back across it."""
+    """SGLang's wrapper around our grammars: free during reasoning, constrained after it; rollback crosses the end."""
     backend = reasoner(sglang)
     whole = list(range(WIDTH))
     for requires in (True, False):

@@ -73,7 +73,7 @@ def test_abstract_methods_are_implemented() -> None:
 
 
 def test_entry_points_are_looked_for() -> None:
-    """The groups that vLLM and SGLang load are those that we stand in, and its configuration has the field we widen."""
+    """vLLM and SGLang load the entry-point groups of guideway; vLLM's configuration has the field to widen."""
     project = toml(str(PACKAGE.parent), "pyproject.toml")["project"]
     folders = [need("vllm") / "vllm", need("sglang") / "sglang/srt/plugins"]
     texts = [file.read_text("utf-8") for folder in folders for file in folder.rglob("*.py")]
@@ -83,7 +83,7 @@ def test_entry_points_are_looked_for() -> None:
     assert "class StructuredOutputsConfig:" in config
     assert "    backend: StructuredOutputsBackend = " in config
     early = (need("vllm") / "vllm/config/compilation.py").read_text("utf-8")
-    assert "\nfrom vllm.platforms import current_platform\n" in early  # so platforms are asked for in time
+    assert "\nfrom vllm.platforms import current_platform\n" in early  # so vLLM loads platforms early enough
 
 
 def test_options_of_the_many_machines_page_exist() -> None:

@@ -1,4 +1,4 @@
-# phrases stand in rows, several to a line
+# phrases are written in rows, several to a line
 """What a domain of texts is: its fields, the sentences that carry them, and small facts that may follow."""
 
 from __future__ import annotations

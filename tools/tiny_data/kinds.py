@@ -1,4 +1,4 @@
-# forms of a value stand in rows, several to a line
+# forms of a value are written in rows, several to a line
 """Kinds of values: each draws a value, how the text says it, and the schema a record would use for it."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Drawn:
     text: str
     value: object
     schema: dict[str, object]
-    verbatim: bool = True  # the text is a plain span, so a "string" field may ask for it as it stands
+    verbatim: bool = True  # the text is a plain span, so a "string" field may request it unchanged
     inner: list[dict[str, Drawn]] = field(default_factory=list)  # a list of objects: its rows, by canonical name
 
 

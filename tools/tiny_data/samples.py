@@ -1,4 +1,4 @@
-# ruff: noqa: SIM905  # forms and words stand in rows, several to a line
+# ruff: noqa: SIM905  # forms and words are written in rows, several to a line
 """Puts a text, the shape wanted and the record together.
 
 The shape is drawn anew for every text - which fields, in which order, under which names, nested or not - so the model
@@ -112,7 +112,7 @@ def labelled(rng: random.Random, domain: Domain) -> str:
 
 
 def bare(rng: random.Random, domain: Domain) -> str:
-    """Values alone, of kinds that can be told apart by their looks."""
+    """Returns values alone, of kinds that differ in their form."""
     plain = (
         kinds.PERSON,
         kinds.JOB,
@@ -233,7 +233,7 @@ def unsaid_field(rng: random.Random, name: str, kind: kinds.Kind, domain: Domain
 
 
 def wanted(rng: random.Random, domain: Domain, drawn: dict[str, Drawn]) -> list[Field]:
-    """The fields this sample asks for, in the order asked."""
+    """Returns the fields that this sample requests, in the requested order."""
     slots, said, taken = list(drawn), set(drawn), set[str]()
     if rng.random() < 0.4:
         slots = rng.sample(slots, rng.randint(1, len(slots)))
@@ -253,7 +253,7 @@ def wanted(rng: random.Random, domain: Domain, drawn: dict[str, Drawn]) -> list[
 
 
 def nest(rng: random.Random, fields: list[Field]) -> list[Field]:
-    """Move a few neighbouring fields into an object of their own."""
+    """Moves a few adjacent fields into a nested object."""
     if len(fields) < 3 or rng.random() > 0.15:
         return fields
     start = rng.randrange(len(fields) - 1)

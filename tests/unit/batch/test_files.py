@@ -172,7 +172,7 @@ def test_a_result_that_is_not_json_is_an_error(tiny: gw.Model, write: Write, tmp
         size: int
 
         def __post_init__(self) -> None:
-            self.size = math.inf  # type: ignore[assignment]
+            self.size = math.inf  # type: ignore[assignment]  # an int cannot be infinite
 
     target = tmp_path / "out.jsonl"
     source = write("in.jsonl", [{"custom_id": "r1", "prompt": "a"}, own(2)])

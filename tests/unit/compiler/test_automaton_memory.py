@@ -42,7 +42,7 @@ def test_a_hot_automaton_stays_within_its_stores_budget() -> None:
         assert filled(matcher).tolist() == known
     assert renewed >= 2, "the store was never left"
     assert most < 20_000
-    # Whoever began before goes on where it was.
+    # A matcher that was created before a renewal of the store continues from its state.
     assert filled(first).tolist() == known
     for byte in b'b": 2}':
         first.advance(byte)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
 def test_a_short_storm() -> None:
-    # In a process of its own: it forks, and this one may have threads.
+    # In a separate process: the storm forks, and the test process may have threads.
     words = ["--processes", "4", "--compiles", "25", "--kills", "3"]
     command = [sys.executable, "-m", "tests.campaigns.cache_storm", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)

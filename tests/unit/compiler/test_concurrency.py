@@ -1,4 +1,4 @@
-"""No call delays the steps of other sequences: hostile compiles beside steps, counted holds, forks, and few threads."""
+"""No call delays the steps of other sequences: concurrent hostile compiles, counted holds, forks, few threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from guideway.compiler.compilation import encode
 from tests.helpers.byte_tokens import legal
 
 WORKERS = 2
-DELAY = 10e-3  # seconds that a step may take longer beside others
+DELAY = 10e-3  # seconds that a step may take longer under concurrent load
 PIECE = 10_000  # units of work, some 10 ns each; see kernel/base/store_lock.h
 TURN = 300_000
 numbers = itertools.count()
@@ -120,7 +120,7 @@ def times(table: KernelVocabulary, steps: int) -> np.ndarray:
 
 
 def test_steps_beside_hostile_compiles() -> None:
-    """2,000 steps: the slowest in a hundred takes at most 10 ms longer than beside threads that only compute.
+    """2,000 steps: the 99th percentile is at most 10 ms longer than with threads that only compute.
 
     The machine may be busy, and steps then wait for a core. So the run to compare with has as many threads, which hold
     no lock of ours, and the better of three runs counts.
@@ -251,7 +251,7 @@ def test_a_child_of_a_fork_during_a_compile_can_use_the_vocabulary() -> None:
 
 
 def limited(setup: str) -> subprocess.CompletedProcess[str]:
-    """In a process of its own: 400 threads are wanted, and the system gives few."""
+    """Runs in a separate process: 400 threads are requested, and the system provides few."""
     code = f"""
         import resource, sys
         import numpy as np

@@ -45,7 +45,7 @@ print(json.dumps({**disk.cache().as_dict(), "masks": digest.hexdigest()}))
 
 
 def replica(folder: Path, how: str = "compiles") -> dict[str, Any]:
-    """A process of its own that is asked for the schema: what its cache saw, and a digest of a few masks."""
+    """Compiles the schema in a separate process; returns the statistics of its cache and a digest of a few masks."""
     environment = {**os.environ, "GUIDEWAY_CACHE_DIR": str(folder)}
     command = [sys.executable, "-c", REPLICA, how]
     done = subprocess.run(

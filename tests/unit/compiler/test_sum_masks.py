@@ -48,7 +48,7 @@ def wrong(matcher: gw.Matcher) -> list[bytes]:
 
 
 def dead() -> Constraint[str]:
-    """Behind "x" the intersection has no text any more, and comes back to itself by digits."""
+    """After "x" the intersection accepts no text, and digits lead back to the same state."""
     return (Regex("x[0-9]*a|yk") & Regex("x[0-9]*b|yk")) | Regex("x[0-9]c")
 
 

@@ -37,7 +37,7 @@ def mask(matcher: gw.Matcher, size: int) -> set[int]:
 
 
 def private(name: str | int) -> str:
-    """A character that stands for a special token in the oracle's texts."""
+    """Returns the character that represents a special token in the oracle's texts."""
     return chr(0xE000 + (NAMES.index(name) if isinstance(name, str) else name - len(PIECES)))
 
 
@@ -53,7 +53,7 @@ def in_private(part: Regular) -> Regular:
 
 
 def oracle(source: gw.Regex | Any, table: gw.Vocabulary) -> SlowMatcher:
-    """The slow matcher, over texts in which each special token is a character of its own."""
+    """Returns the slow matcher, over texts in which a private character represents each special token."""
     grammar = ir.Grammar()
     for node in source.grammar().nodes:
         grammar.add(ir.Leaf(in_private(node.text)) if isinstance(node, ir.Leaf) else node)

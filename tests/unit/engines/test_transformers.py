@@ -121,7 +121,7 @@ def test_caches_grow_in_place_and_stay_what_they_were(tmp_path: Path) -> None:
     )
     fresh, _ = engine.forward(rows, [None] * 3)
     np.testing.assert_allclose(np.stack(answers), np.stack(fresh), atol=1e-4)
-    # From what is held goes another way, and what went on does not see it.
+    # The engine extends the held caches a second time; this does not change the caches from the first extension.
     last = engine.export(caches[1])
     _, other = engine.forward([[7] * 30] * 3, held)
     assert np.array_equal(engine.export(caches[1])["1.value"], last["1.value"])

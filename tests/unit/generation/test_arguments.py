@@ -184,7 +184,7 @@ def test_misspelled_option_has_a_suggestion(name: str, meant: str) -> None:
 
 
 def test_rows_draw_as_they_say() -> None:
-    """A request with a sampling option of its own ignores all sampling options of the call."""
+    """A request with its sampling options ignores all sampling options of the call."""
     wild, calm = gw.Sampler(3.0), gw.Sampler(0.4, top_k=2)
     call: dict[str, Any] = {"max_tokens": 12, "sampler": calm}
     rows = [

@@ -93,7 +93,7 @@ OUTPUTS: dict[str, Any] = {"free": None, "constraint": gw.Regex(r"[a-zé€😀]
 
 
 def prompts_of(kind: str, many: bool) -> Any:
-    """One prompt or several; mixed ones have an output, a sampler and limits of their own."""
+    """Returns one prompt or several; mixed prompts have a separate output, sampler and limit each."""
     if kind != "mixed":
         return ["the ", "a", "the the"] if many else "the "
     mixed = [
@@ -122,7 +122,7 @@ def check(found: Generation[Any], kind: str, prompt: Any) -> None:
 def test_every_way_to_ask(model: Model, kind: str, many: bool, n: int | None) -> None:
     prompt, output = prompts_of(kind, many), None if kind == "mixed" else OUTPUTS[kind]
     options: dict[str, Any] = {"max_tokens": 24, "seed": 6, "batch_size": 4}
-    # Requests bring samplers of their own, which a temperature of the call would contradict.
+    # Requests have separate samplers, which a temperature of the call would contradict.
     options |= {"n": n} if kind == "mixed" else {"n": n, "temperature": 1.5}
     details = complete(model, prompt, output, **options)
     rows = details if many else [details]
@@ -168,7 +168,7 @@ def joined(pieces: list[Any], many: bool, n: int | None) -> Any:
 
 
 def test_rows_equal_single_generations(model: Model) -> None:
-    """A request with a seed of its own gives the same in any company, and so does its stream of logits."""
+    """A request with a fixed seed gives the same result in any batch, and its stream gives the same logits."""
     requests = [
         gw.GenerationRequest("the ", gw.Regex("[a-z]{1,12}"), seed=3, temperature=1.3),
         gw.GenerationRequest("a", seed=4, temperature=2.0, max_tokens=9, bad_words="e"),

@@ -158,7 +158,7 @@ def test_earlier_messages_and_appended_ones(tiny: gw.Model) -> None:
     assert isinstance(chat.reply(), str)
     assert [message["role"] for message in chat.messages] == ["user", "assistant"] * 2
     with pytest.raises(TypeError, match="message 1 must be a dict"):
-        chat.append("x")  # type: ignore[arg-type]
+        chat.append("x")  # type: ignore[arg-type]  # the wrong type is tested
 
 
 def test_an_error_leaves_the_chat_unchanged(tiny: gw.Model) -> None:
@@ -172,14 +172,14 @@ def test_an_error_leaves_the_chat_unchanged(tiny: gw.Model) -> None:
     with pytest.raises(TypeError, match="unknown options"):
         chat.ask("x", max_token=3)
     with pytest.raises(TypeError, match="text must be a str"):
-        chat.ask(3)  # type: ignore[call-overload]
+        chat.ask(3)  # type: ignore[call-overload]  # the wrong type is tested
     assert (chat.messages, chat.counts) == before
     assert chat.ask("Still there?", gw.Regex("[a-z]{3}"))
 
 
 def test_wrong_arguments(tiny: gw.Model) -> None:
     with pytest.raises(TypeError, match=r"model must be a guideway\.Model"):
-        gw.Chat("tiny")  # type: ignore[arg-type]
+        gw.Chat("tiny")  # type: ignore[arg-type]  # the wrong type is tested
     with pytest.raises(TypeError, match="system must be a str"):
         tiny.chat(system=3)
     with pytest.raises(TypeError, match="tools must be a list"):

@@ -23,7 +23,7 @@ from tests.helpers.engines import model_of
 from tests.helpers.toy_models import toy_model
 
 VOCABULARY = Vocabulary([b"", b"a", b"b", b" ", b"x", b"\xc3", b"\xa4", b""], eos_ids=[0], special_ids=[0, 7])
-SEED = 5  # some rows end early, some go on
+SEED = 5  # some rows end early, some continue
 PROMPTS = ["ab", "a", "b ax", "xxxx ", "ab", "ba"]
 SAMPLERS = [
     Sampler(),
@@ -89,12 +89,12 @@ def test_multi_step_calls_equal_single_steps(sampler: Sampler) -> None:
     few = toy()
     assert isinstance(few.engine, Passes)
     made = complete(few, "ab", max_tokens=30, sampler=sampler, stop_token_ids=[])
-    assert few.engine.calls == len(made.tokens)  # the last token runs for nobody
+    assert few.engine.calls == len(made.tokens)  # no call of the model follows the last token
     assert 0 < made.timings.prompt < made.timings.prompt + made.timings.model
 
 
 def test_multi_step_calls_of_constrained_rows_equal_single_steps() -> None:
-    """Forced tokens, stop strings, healed prompts, and rows beside them that have none of these."""
+    """Rows with forced tokens, stop strings and healed prompts, and rows without these, in one batch."""
     forms = [
         gw.Regex(r"(ab|x{3}b) [ab]{2,6}xxxxb"),
         gw.Regex(r"(a|b|\\xc3\\xa4| x)*"),

@@ -28,7 +28,7 @@ def model(request: pytest.FixtureRequest) -> Model:
 
 
 def every_text(model: Model, prompt: str, heat: float = 1.0, longest: int = LONGEST) -> dict[tuple[int, ...], float]:
-    """All sequences that end within so many tokens, the end token included, and their log-probabilities."""
+    """Returns all sequences of at most `longest` tokens, including the end token, with their log-probabilities."""
     found: dict[tuple[int, ...], float] = {}
     session = model.session()
     session.feed(prompt)

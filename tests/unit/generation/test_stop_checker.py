@@ -160,7 +160,7 @@ def test_min_tokens(model: Model) -> None:
     found = complete(likely, "a", min_tokens=12, temperature=1.0, seed=2)
     assert len(found.tokens) >= 13
     assert 0 not in found.tokens[:12]
-    # A constraint that has come to its end ends.
+    # A constraint that cannot be extended ends the text.
     assert details(model, gw.Regex("a{1,4}"), min_tokens=20, max_tokens=30).value == "aaaa"
     assert len(details(model, gw.Regex("a*"), min_tokens=20, max_tokens=30).text) >= 20
 

@@ -151,7 +151,7 @@ FAR = "1" + "0" * 30
         ("number", f"[0e{FAR},1]", True),
         ("number", f"[0e{FAR},-0.0]", False),
         ("number", f"[1e{FAR},-1e{FAR},1e-{FAR},-1e-{FAR},0]", True),
-        ("number", f"[1e-{FAR},0.1e-{FAR}]", False),  # not told apart, so not taken for different
+        ("number", f"[1e-{FAR},0.1e-{FAR}]", False),  # not distinguished, so they count as equal
         ("number", "[2e99999999999999999,2e99999999999999998]", True),
     ],
 )

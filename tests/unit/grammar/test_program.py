@@ -15,7 +15,7 @@ BRACES = Punctuation("{", ",", ":", "}")
 
 
 def odd(value: Any) -> Any:
-    """What does not belong where it stands, as no type checker would let it."""
+    """Returns a value of the wrong type, which a type checker would refuse."""
     return value
 
 

@@ -55,7 +55,7 @@ def compare(table: Tokenizer, ours: dict[str, Model], theirs: dict[str, Run]) ->
     for prompt in ("the crab and", "def main("):
         ids = table.encode(prompt, special=True)
         for name, source in SOURCES.items():
-            # Where probabilities are asked for, our loop lets the model spell what is forced, as engines do.
+            # With probabilities, guideway's loop lets the model write forced text, as engines do.
             written = {
                 prefix: gw.generation.complete(model, prompt, source, max_tokens=LENGTH, logprobs=0).text
                 for prefix, model in ours.items()

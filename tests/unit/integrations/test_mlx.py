@@ -30,7 +30,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Tokenizer, Pa
 
 
 def generated(loaded: Any, prompt: str, processors: list[Any], **options: Any) -> list[int]:
-    """Ids up to the end token, which our processors are asked beyond."""
+    """Returns ids up to the end token. The generator calls the processors once more after the end token."""
     import mlx.core as mx
     from mlx_lm.generate import generate_step, speculative_generate_step
 

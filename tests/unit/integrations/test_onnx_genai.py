@@ -30,7 +30,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Tokenizer]:
 
 
 def generator_of(loaded: Any, prompts: list[str], **options: Any) -> tuple[Any, int]:
-    """A generator behind prompts cut to one length, and that length."""
+    """Returns a generator after prompts that are truncated to equal length, and that length."""
     import onnxruntime_genai as og
 
     ids = [loaded[1].encode(prompt, special=True) for prompt in prompts]

@@ -100,7 +100,7 @@ print("as expected")
 
 @pytest.mark.engine("triton")
 def test_the_kernel_of_triton_in_its_interpreter() -> None:
-    """On a CPU, in a process of its own: Triton reads TRITON_INTERPRET when it is imported."""
+    """Runs on a CPU in a separate process, because Triton reads TRITON_INTERPRET during its import."""
     import os
 
     found = subprocess.run(

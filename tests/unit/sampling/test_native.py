@@ -84,7 +84,7 @@ def test_every_stage_and_their_combinations_give_the_same_token(
 
 @pytest.mark.parametrize(("width", "spread"), [(131_072, 0.01), (131_072, 2.5), (4_097, 1e30), (20_000, 1e30)])
 def test_wide_vocabularies(width: int, spread: float) -> None:
-    """Where floors are told from samples, and masses from what is near the top."""
+    """Vocabularies for which samples estimate floors, and the largest logits determine masses."""
     random = np.random.default_rng(3)
     logits = (random.normal(size=width) * spread).astype(np.float32)
     mask = packed(random.random(width) < 0.6)
@@ -97,7 +97,7 @@ def test_wide_vocabularies(width: int, spread: float) -> None:
         Sampler(temperature=1.3),
         Sampler(temperature=0.0, repetition_penalty=1.4),
     ]
-    tokens = [int(t) for t in np.argsort(-logits)[:40]]  # the best, so that penalties undo what floors were told by
+    tokens = [int(t) for t in np.argsort(-logits)[:40]]  # the largest, so that penalties invalidate estimated floors
     for one in sampler:
         for row in (None, mask):
             for position in range(2):

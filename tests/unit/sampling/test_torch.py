@@ -77,7 +77,7 @@ def test_what_is_no_logit_is_refused(wrong: float) -> None:
 
 
 def test_an_engine_may_keep_its_logits(tmp_path: Path) -> None:
-    """As on a device: sessions draw from tensors, and give arrays to whoever looks. (No device is needed to see it.)"""
+    """As on a device: sessions sample from tensors, and return arrays to callers. (The test needs no device.)"""
     pytest.importorskip("transformers", reason="the engine is transformers'")
     folder = tiny_model("llama", tmp_path, seed=3)
     plain, kept = gw.load(f"hf:{folder}", dtype="float32"), gw.load(f"hf:{folder}", dtype="float32")

@@ -130,7 +130,7 @@ def test_a_second_session_runs_only_what_differs() -> None:
 
 @pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
 def test_cached_prefixes_do_not_change_logits(supports_rollback: bool) -> None:
-    """Sessions that begin alike, edit, fork and go back, beside the same ones without the cache."""
+    """Compares sessions with and without the cache: they share a prefix, and are edited, forked and rewound."""
     chance = random.Random(5)
     cached, plain = (
         model(supports_rollback=supports_rollback, prefix_bytes=60_000),
@@ -194,7 +194,7 @@ def test_a_budget_that_shrinks_is_kept_at_once() -> None:
 
 
 class Crowded(ToyEngine):
-    """Has room for so many caches; counts those that somebody holds."""
+    """Has capacity for a limited number of caches; counts the caches in use."""
 
     room = 3
 

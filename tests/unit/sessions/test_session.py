@@ -491,7 +491,7 @@ def test_rewind_restores_sampler_state(tmp_path: Path) -> None:
     for one in (session, other, again):
         assert [one.infer() for _ in range(20)] == first[10:]
     session.rewind(30)
-    session.feed(first[:10])  # fed, not drawn: nothing is remembered of it
+    session.feed(first[:10])  # fed, not sampled: nothing is cached
     assert [session.infer() for _ in range(20)] != first[10:]
     session.sampler = Sampler(order=(lambda tokens, logits: logits,))
     with pytest.raises(gw.errors.SnapshotError, match="is a function"):

@@ -161,7 +161,7 @@ def round_trip(template: str, reply: Reply) -> None:
     options: dict[str, Any] = {"special_tokens": NAMES, "tools": [WEATHER, LOOKUP.to_openai()]}
     whole = render_template(template, [USER, reply.as_message()], **options, add_generation_prompt=False)
     before = common(render_template(template, [USER], **options), whole)
-    if before.rfind("<") > before.rfind(">"):  # both texts go on with a marker, but with different ones
+    if before.rfind("<") > before.rfind(">"):  # both texts continue with a marker, but with different ones
         before = before[: before.rfind("<")]
     written = whole[len(before) :].removesuffix(NAMES["eos_token"])
     found = calls.parse(written)

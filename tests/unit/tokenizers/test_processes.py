@@ -74,7 +74,7 @@ def test_other_processes(method: str) -> None:
     tokenizer = Tokenizer.of(FAMILIES["byte-level BPE"]()["tokenizers"].source)
     here = there(tokenizer)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12 on: fork beside other threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12: fork in a process with threads
         with multiprocessing.get_context(method).Pool(2) as pool:
             for found in pool.map(there, [tokenizer] * 4):
                 assert found[:3] == here[:3]

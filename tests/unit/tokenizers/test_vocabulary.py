@@ -179,7 +179,7 @@ def test_small_vocabularies_are_not_stored(files: disk.DiskCache) -> None:
 
 @given(st.data())
 def test_fuzz_damaged_tables_are_refused_or_stay_within_bounds(data: st.DataObject) -> None:
-    """Whoever passes the checksum with a wrong content gets an error, or a table that stays inside its bounds."""
+    """A table with wrong content and a correct checksum raises an error or stays within its bounds."""
     fields = large()._fields()
     whole = np.frombuffer(large().kernel.save(), dtype=np.uint8)
     broken = whole.copy()

@@ -113,14 +113,14 @@ def test_parse_reads_mistral_calls(version: str, family: str) -> None:
         reply = source.parse(tokenizer.vocabulary.bytes_of(ids, special=True).decode())
         assert [(call.name, call.arguments) for call in reply.calls] == calls
         assert [call.id for call in reply.calls] == ["" if version == "v13" else call.id for call in written]
-        assert automaton.matcher().validate(ids) == len(ids)  # the tokens of their own writer, the end included
+        assert automaton.matcher().validate(ids) == len(ids)  # the tokens of the reference writer, including the end
 
 
 # Real vocabularies in which the markers are special tokens.
 
 
 def ids_of(table: gw.Vocabulary, text: str, encode: Any) -> list[int]:
-    """Special tokens where their names stand, else as the tokenizer cuts the text."""
+    """Encodes special tokens by their names, and the rest of the text with the tokenizer."""
     from guideway.tokenizers.tokenizer import split_at
 
     named = table.special_tokens
@@ -160,7 +160,7 @@ def test_markers_are_special_tokens(family: str) -> None:
 
 
 def test_harmony_ends_with_its_call() -> None:
-    """`<|call|>` ends a text of gpt-oss: where it stands, the reply may end; where a call is open, it may not."""
+    """`<|call|>` ends a text of gpt-oss: the reply may end after it, and may not end while a call is open."""
     tokenizer = llama_table(
         ("<|channel|>", "<|constrain|>", "<|message|>", "<|start|>", "<|end|>", "<|return|>", "<|call|>")
     )

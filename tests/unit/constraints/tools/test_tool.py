@@ -74,7 +74,7 @@ def test_a_schema_and_a_function() -> None:
     tool = gw.Tool("f", {"type": "object"}, function=book)
     assert tool.function is book
     with pytest.raises(ConstraintError, match="the function of the tool 'f' must be callable"):
-        gw.Tool("f", {"type": "object"}, function=3)  # type: ignore[arg-type]
+        gw.Tool("f", {"type": "object"}, function=3)  # type: ignore[arg-type]  # the wrong type is tested
 
 
 @pytest.mark.parametrize(

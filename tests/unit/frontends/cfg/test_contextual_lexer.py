@@ -15,7 +15,7 @@ def test_a_keyword_is_no_name_where_it_may_stand() -> None:
     free, contextual = gw.Lark(text), gw.Lark(text, lexer="contextual")
     assert parses(free, "if = a")
     assert not parses(contextual, "if = a")
-    assert parses(contextual, "a = if")  # no keyword may stand there, so it is a name
+    assert parses(contextual, "a = if")  # no keyword is possible there, so it is a name
     assert parses(contextual, "if iff")
 
 

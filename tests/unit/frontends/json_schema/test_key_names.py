@@ -1,4 +1,4 @@
-"""Names of properties that an enum or a pattern lists: few, many, and beside other keywords."""
+"""Property names that an enum or a pattern lists: few, many, and with other keywords."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def test_a_limit_of_the_constraint_ends_the_text() -> None:
 
 def test_an_error_while_filling_ends_the_text() -> None:
     one = follower()
-    one.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
+    one.matcher = Broken()  # type: ignore[assignment]  # replaces a matcher at its limits
     assert legal(one) == [EOS]
     assert isinstance(one.error, LimitExceededError)
 
@@ -109,7 +109,7 @@ def test_an_error_while_filling_ends_the_text() -> None:
 def test_batch_equals_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     lost, broken, stopped = follower(), follower(), follower(stop_token_ids=[STOP])
     lost.advance([B])
-    broken.matcher = Broken()  # type: ignore[assignment]  # stands for a matcher at its limits
+    broken.matcher = Broken()  # type: ignore[assignment]  # replaces a matcher at its limits
     stopped.advance([A, B])
 
     def whole(matchers: list[object], rows: object) -> None:

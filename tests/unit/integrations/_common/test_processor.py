@@ -35,7 +35,7 @@ def test_contract() -> None:
 
 
 class Trusting(Processor):
-    """Takes the newest token of each row for the next one of what stood there before."""
+    """Assumes, wrongly, that the newest token of each row follows the previous content of that row."""
 
     def masks(self, ids: Any) -> Any:
         self.rows._settle()
@@ -47,7 +47,7 @@ class Trusting(Processor):
 
 
 class Forgiving(Processor):
-    """Learns new prompts from whoever calls."""
+    """Accepts new prompts from any caller."""
 
     def masks(self, ids: Any) -> Any:
         if self._prompts is not None and not np.array_equal(ids[:, : self._prompts.shape[1]], self._prompts):

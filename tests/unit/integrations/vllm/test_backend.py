@@ -180,7 +180,7 @@ def test_an_error_in_the_middle_ends_that_request_alone(llm: Any, caplog: pytest
 
 
 def test_compiling_happens_off_the_scheduler(llm: Any) -> None:
-    """A grammar that takes long to compile lets others go on: the free request, asked for last, is done first."""
+    """A slow compilation does not delay other requests: the free request, submitted last, ends first."""
     import threading
 
     from guideway.integrations.vllm import backend

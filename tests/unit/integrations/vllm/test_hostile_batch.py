@@ -1,4 +1,4 @@
-"""200 requests with hostile constraints beside 8 ordinary ones in vLLM: the work of the backend in each step."""
+"""200 requests with hostile constraints and 8 ordinary ones in vLLM: the work of the backend in each step."""
 
 from __future__ import annotations
 

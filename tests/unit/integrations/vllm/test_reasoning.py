@@ -44,7 +44,7 @@ def thinking(seed: int, **asked: Any) -> Any:
 
 
 def drafted(seed: int, **asked: Any) -> Any:
-    """The same beside drafts, where vLLM takes no bias: few tokens are left to draw."""
+    """The same for speculative decoding, where vLLM accepts no bias: only a few tokens are allowed."""
     params = structured(seed, **asked)
     params.allowed_token_ids = [EOS, *ABC, THOUGHT]
     return params
@@ -58,7 +58,7 @@ def split(tokens: Any) -> tuple[list[int], list[int]]:
 
 
 def check(llm: Any, prompt: str, params: list[Any]) -> int:
-    """Every text is held behind its thoughts, in a batch with free requests; gives how many tokens were thought."""
+    """Checks that each text matches its constraint after the reasoning; returns the number of reasoning tokens."""
     found = [one.outputs[0] for one in llm.generate([prompt] * len(params), params, use_tqdm=False)]
     tokenizer, thought = llm.get_tokenizer(), 0
     for asked, one in zip(params, found, strict=True):
@@ -85,7 +85,7 @@ def test_the_constraint_begins_behind_the_thoughts(tmp_path: Path) -> None:
 
 
 def test_drafts_across_the_end_of_thoughts(tmp_path: Path) -> None:
-    """Drafts come from the prompt, where the marker stands between what is free and what is forbidden."""
+    """Drafts come from the prompt; the marker in it separates the free part from the constrained part."""
     llm = engine(tmp_path, DRAFTS)
     from guideway.integrations.vllm.backend import GuidewayGrammar
 

@@ -40,7 +40,7 @@ class Runner:
         self.automaton = gw.compile(gw.Regex(PATTERN), tokenizer)
 
     def add(self, slot: int, prompt: list[int], *, constrained: bool, output: list[int] | None = None) -> None:
-        """A request, or one that was interrupted and goes on behind what it had written."""
+        """Adds a new request, or an interrupted one that continues after its output."""
         from vllm import SamplingParams
 
         tokens = [*prompt, *(output or [])]
@@ -53,7 +53,7 @@ class Runner:
             self.matchers[slot].advance(token)
 
     def step(self, slots: list[int], drafts: dict[int, list[int]], draw: np.random.Generator) -> None:
-        """One step over these slots, drafts behind some; rows are checked, and tokens taken as a sampler takes them."""
+        """Runs one step over the slots, some with drafts: checks the rows, and accepts tokens as a sampler does."""
         from vllm.v1.worker.gpu.sample.logits_processor import LogitsContext
 
         rows = [(slot, place) for slot in slots for place in range(1 + len(drafts.get(slot, [])))]

@@ -102,7 +102,7 @@ def test_completions_take_them_too(client: Any) -> None:
 
 
 def test_tool_arguments_satisfy_their_schema(client: Any) -> None:
-    """A tool that is asked for by name: vLLM makes a structural tag of it, with the schema only where it is strict."""
+    """A tool choice by name: vLLM makes a structural tag of it, and includes the schema only if `strict` is true."""
     tool = {"type": "function", "function": {"name": "enter", "parameters": SCHEMA, "strict": True}}
     choice = {"type": "function", "function": {"name": "enter"}}
     found = chat(client, tools=[tool], tool_choice=choice).choices[0]
@@ -183,7 +183,7 @@ def test_many_at_once_some_cancelled_some_hostile(server: str) -> None:
 
 
 def test_compiling_does_not_hold_up_the_event_loop() -> None:
-    """What checks a request sleeps here; the loop goes on meanwhile, and the request is added when it is done."""
+    """The check of a request sleeps here. The event loop continues, and the request is added after the check."""
     from types import SimpleNamespace
 
     from guideway.integrations.vllm.checks import ahead
