@@ -31,7 +31,7 @@ THREADS = (1, 2)
 
 
 class Row:
-    """A matcher that goes round and round over its instance's tokens."""
+    """A matcher that walks the tokens of its instance in a loop."""
 
     def __init__(self, engine: Engine, compiled: Any, tokens: list[int]) -> None:
         self.engine, self.compiled, self.tokens = engine, compiled, tokens
@@ -43,7 +43,7 @@ class Row:
         self.advance = self.engine.bound(self.matcher).advance
 
     def next(self) -> int:
-        """The token that it takes now; from the start again where the text is at its end."""
+        """Returns the next token of the instance; the first one again after the end."""
         if self.place == len(self.tokens):
             self.begin()
         self.place += 1

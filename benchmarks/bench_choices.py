@@ -39,7 +39,7 @@ def words(count: int) -> list[str]:
 
 
 def chosen(engine: Engine, texts: list[str]) -> Any:
-    """A choice, made ready."""
+    """Compiles a choice."""
     if isinstance(engine, Guideway):
         import guideway as gw
 
@@ -48,7 +48,7 @@ def chosen(engine: Engine, texts: list[str]) -> Any:
 
 
 def quoted(engine: Engine, text: str) -> Any:
-    """Quotations out of a text, made ready."""
+    """Compiles quotations from a text."""
     if isinstance(engine, Guideway):
         import guideway as gw
 

@@ -183,7 +183,7 @@ def equal(report: Report, tokens: tuple[bytes, ...]) -> None:
         times = []
         for _ in range(3):
             gw.cache.clear(functions=False)
-            states.clear()  # all that the constraints know; what a process computes once stays
+            states.clear()  # clears the cached states of constraints, but not what a process computes once
             times.append(timed(call))
         rows.append([name, f"{first:,.0f}", f"{again:,.1f}", f"{min(times):,.0f}"])
     heads = ["constructed and compiled, thread CPU us", "first", "again", "from disk"]

@@ -49,7 +49,7 @@ TINY = Path(gw.__file__).parent / "tiny"
 PROMPT = "Ada Lovelace, 36, mathematician from London, met"
 WIDE = 131_072
 Way = Callable[[], int]
-"""Generates, and says how many tokens."""
+"""Generates texts, and returns the number of tokens."""
 
 
 class Given(argparse.Namespace):
@@ -62,7 +62,7 @@ class Given(argparse.Namespace):
 
 
 def wide_model(folder: Path) -> Path:
-    """A random llama over 131,072 tokens, with a tokenizer that knows single bytes and one pair."""
+    """A random llama over 131,072 tokens, with a tokenizer of single bytes and one pair."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -82,7 +82,7 @@ def wide_model(folder: Path) -> Path:
     )
     LlamaForCausalLM(config).save_pretrained(folder)
     written = json.loads((folder / "config.json").read_text("utf-8"))
-    written |= {"rope_theta": 10_000.0, "head_dim": 64}  # where the writer of GGUF files looks for them
+    written |= {"rope_theta": 10_000.0, "head_dim": 64}  # the writer of GGUF files reads these keys
     (folder / "config.json").write_text(json.dumps(written), "utf-8")
     read = json.loads((TINY / "tokenizer.json").read_text("utf-8"))
     old = sorted(read["model"]["vocab"], key=read["model"]["vocab"].get)
@@ -120,7 +120,7 @@ class Pairs(NamedTuple):
 def in_pairs(first: Way, second: Way, seconds: float, rounds: int) -> Pairs:
     """Both ways in turn, the one and then the other in front."""
     gc.collect()
-    gc.freeze()  # a collection before each run then looks at what that run could have made
+    gc.freeze()  # a collection before each run then inspects only objects of that run
     found: list[tuple[float, float]] = []
     begun = perf_counter()
     while len(found) < rounds + 2 or perf_counter() - begun < seconds:
@@ -304,7 +304,7 @@ def against_llama_cpp(folder: Path, place: str, tokens: int, batch: int, given: 
 
 
 def overhead(size: int, tokens: int, rounds: int) -> tuple[float, float]:
-    """A step without and with a constraint, over an engine that takes no time; microseconds of the calling thread."""
+    """A step without and with a constraint, over an engine without delay; microseconds of the calling thread."""
     pieces = [bytes([n]) for n in range(32, 127)] + [b"%06d" % n for n in range(size - 96)] + [b""]
     vocabulary = Vocabulary(pieces, eos_ids=[size - 1], special_ids=[size - 1])
     logits = np.random.default_rng(0).normal(0, 1, size)

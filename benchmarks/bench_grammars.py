@@ -31,7 +31,7 @@ _FEW = 2  # texts that llama.cpp walks
 
 
 def compiled(engine: Engine, notation: str, text: str) -> Any:
-    """The grammar, made ready. Raises `Refused`."""
+    """Compiles the grammar. Raises `Refused`."""
     if isinstance(engine, Guideway):
         import guideway as gw
 
@@ -74,7 +74,7 @@ def measure(engine: Engine, notation: str, text: str, rows: list[list[int]]) -> 
 
 
 def roads(task: Task) -> list[tuple[type[Engine], str]]:
-    """Which engine takes the task in which notation; ours in that of each peer."""
+    """Returns the engines that accept the task with their notations; guideway runs in the notation of each peer."""
     made: list[tuple[type[Engine], str]] = []
     for notation, kinds in (("lark", (LLGuidance,)), ("gbnf", (XGrammar, LlamaCpp))):
         if notation in task.grammars:

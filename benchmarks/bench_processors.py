@@ -39,7 +39,7 @@ SCHEMA = {
     "required": ["name", "tags", "age", "home"],
     "additionalProperties": False,
 }
-SLOW = 20_000  # microseconds a step, of which one round says enough
+SLOW = 20_000  # microseconds of a step above which one round is sufficient
 NAMES = ["Ada Lovelace", "Charles Babbage", "Mary Somerville", "Grace Hopper"]
 
 

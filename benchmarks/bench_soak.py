@@ -32,7 +32,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def word(rng: random.Random) -> str:
-    """A name that hardly comes twice."""
+    """Returns a random name, which is almost always unique."""
     return "".join(rng.choices(LETTERS, k=rng.randint(3, 10)))
 
 
@@ -72,7 +72,7 @@ def grammar(rng: random.Random) -> str:
 
 
 def request(seed: int, vocabulary: gw.Vocabulary, row: Any, steps: int = 24) -> int:
-    """Compile and walk; the number of tokens taken."""
+    """Compiles and walks; returns the number of tokens."""
     rng = random.Random(seed)
     source = gw.JsonSchema(schema(rng)) if seed % 5 else gw.Lark(grammar(rng))
     matcher = gw.compile(source, vocabulary).matcher()

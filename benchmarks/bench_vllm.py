@@ -83,7 +83,7 @@ def schemas(count: int, salt: str = "") -> list[dict[str, Any]]:
 
 
 def worker(backend: str, count: int, seeds: int) -> None:
-    """One backend, as often as a line comes in: a line of JSON with its times and texts goes out each time."""
+    """Runs one backend. For each input line, it writes a line of JSON with times and texts."""
     from tests.helpers.vllm import ENVIRONMENT
 
     os.environ.update(ENVIRONMENT, OMP_NUM_THREADS="1")
@@ -138,7 +138,7 @@ def _batch(llm: Any, asked: list[dict[str, Any]], seeds: int) -> tuple[float, li
 
 
 def main() -> None:
-    """Run all backends in turn, and print, or with --record write, what they took."""
+    """Runs all backends in turn, and prints their times, or writes them with --record."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--schemas", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=4)

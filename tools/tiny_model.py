@@ -167,7 +167,7 @@ def greedy(model: Tiny, prompts: list[list[int]], limit: int, eos: int = 1, pad:
     real = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts])
     positions = (real.cumsum(1) - 1).clamp(min=0)
     causal = torch.ones(longest, longest, dtype=torch.bool).tril()
-    # a padded row may see itself: a row that sees nothing would be NaN
+    # a padded row attends to itself: a row without attention would be NaN
     mask = (causal & real.bool()[:, None, :]) | torch.eye(longest, dtype=torch.bool)
     past: list[list[Tensor]] = [[] for _ in model.model.layers]
     hidden = model(ids, positions, mask[:, None], past)[:, -1]

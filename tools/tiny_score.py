@@ -22,7 +22,7 @@ EVAL_SEED = "evaluation"
 
 
 def evaluation_set(count: int, words: str = "eval", forms: str = "eval", seed: str = EVAL_SEED) -> list[Sample]:
-    """Samples of words and templates that training never saw; "train" for those it might have seen."""
+    """Samples of words and templates that are not in the training data; "train" for samples that may be in it."""
     rng = random.Random(seed)
     return [make(rng, words, forms) for _ in range(count)]
 

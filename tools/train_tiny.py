@@ -94,7 +94,7 @@ class Run:
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         torch.manual_seed(0)
         self.model = Tiny(Config(vocab_size=self.tokenizer.get_vocab_size()))
-        # Compiled, a step takes about two thirds of the time; the first one takes a minute.
+        # A compiled step takes about two thirds of the time; the first step takes a minute.
         self.forward = torch.compile(self.model, dynamic=True)
         matrices = [w for n, w in self.model.named_parameters() if w.dim() == 2 and "embed" not in n]
         rest = [w for n, w in self.model.named_parameters() if w.dim() != 2 or "embed" in n]

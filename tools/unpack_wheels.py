@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def main(folder: Path) -> None:
-    """Python files and what says their version; libraries for GPUs, most of the size, stay packed."""
+    """Unpacks Python files and version files; GPU libraries, the largest part, are not unpacked."""
     for wheel in sorted(folder.glob("*.whl")):
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if name.endswith((".py", "METADATA"))]

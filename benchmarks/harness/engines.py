@@ -30,7 +30,7 @@ class Walker(NamedTuple):
 
 
 class Refused(Exception):
-    """The engine does not take the schema."""
+    """The engine refuses the schema."""
 
 
 class Engine(ABC):
@@ -55,14 +55,14 @@ class Engine(ABC):
 
     @abstractmethod
     def fresh(self) -> None:
-        """Forget what earlier schemas left."""
+        """Clears the caches of earlier schemas."""
 
     @abstractmethod
     def compile(self, schema: Any) -> Any:
-        """A schema (a document or JSON text), made ready. Raises `Refused`."""
+        """Compiles a schema (a document or JSON text). Raises `Refused`."""
 
     def regex(self, pattern: str) -> Any:
-        """A pattern that the whole text must match, made ready. Raises `Refused`."""
+        """Compiles a pattern that the whole text must match. Raises `Refused`."""
         raise Refused("no pattern here")
 
     @abstractmethod
@@ -82,11 +82,11 @@ class Engine(ABC):
         raise NotImplementedError
 
     def may_end(self) -> bool:
-        """Whether the latest mask holds the end token."""
+        """Whether the latest mask contains the end token."""
         return bool(int(self.row[EOS // 32]) >> (EOS % 32) & 1)
 
     def allows(self, token: int) -> bool:
-        """Whether the latest mask holds a token."""
+        """Whether the latest mask contains a token."""
         return bool(int(self.row[token // 32]) >> (token % 32) & 1)
 
 
@@ -159,7 +159,7 @@ class LLGuidance(Engine):
         super().__init__(tokens)
 
     def fresh(self) -> None:
-        """Nothing is kept between grammars."""
+        """No cache exists between grammars."""
 
     def compile(self, schema: Any) -> Any:
         from llguidance import LLMatcher

@@ -43,13 +43,13 @@ class LlamaCpp(Engine):
         super().__init__(tokens)
 
     def fresh(self) -> None:
-        """Nothing is kept between grammars."""
+        """No cache exists between grammars."""
 
     def compile(self, schema: Any) -> Any:
         raise Refused("only grammars are measured")
 
     def grammar(self, text: str) -> Any:
-        """A GBNF grammar, made ready. Raises `Refused`."""
+        """Compiles a GBNF grammar. Raises `Refused`."""
         import llama_cpp
 
         made = llama_cpp.llama_sampler_init_grammar(self.vocabulary, text.encode(), b"root")

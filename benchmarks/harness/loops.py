@@ -18,7 +18,7 @@ Make = Callable[[int], Any]
 
 
 def vocabulary() -> gw.Vocabulary:
-    """Tekken's, with nothing known about it yet."""
+    """Returns Tekken's vocabulary with empty caches."""
     tokens = tekken()
     return gw.Vocabulary(tokens, eos_ids=[EOS], special_ids=[i for i, token in enumerate(tokens) if not token])
 

@@ -33,7 +33,7 @@ class OutlinesCore(Engine):
         super().__init__(tokens)
 
     def fresh(self) -> None:
-        """Nothing is kept between schemas."""
+        """No cache exists between schemas."""
 
     def compile(self, schema: Any) -> Any:
         from outlines_core import json_schema
@@ -83,7 +83,7 @@ class LMFormatEnforcer(Engine):
         super().__init__(tokens)
 
     def fresh(self) -> None:
-        """Nothing is kept between schemas."""
+        """No cache exists between schemas."""
 
     def compile(self, schema: Any) -> Any:
         from lmformatenforcer import JsonSchemaParser
@@ -132,7 +132,7 @@ class Formatron(Engine):
         super().__init__(tokens)
 
     def fresh(self) -> None:
-        """Nothing is kept between schemas."""
+        """No cache exists between schemas."""
 
     def compile(self, schema: Any) -> Any:
         from formatron.formatter import FormatterBuilder
@@ -170,7 +170,7 @@ class Formatron(Engine):
 
 
 def guarded(task: Callable[[], Any], seconds: float) -> Any:
-    """What a task gives, made in a forked process; `Refused` where it raises, dies or takes longer."""
+    """Returns the result of a task in a forked process; raises `Refused` if it fails, dies or exceeds the limit."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
 

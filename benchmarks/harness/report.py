@@ -39,7 +39,7 @@ class Report:
         self.lines.append(text)
 
     def table(self, title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Columns as wide as they need; the first two to the left."""
+        """Formats columns as wide as necessary; the first two are aligned to the left."""
         widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
 
         def laid(cells: Sequence[str]) -> str:
@@ -65,7 +65,7 @@ class Report:
 
     @property
     def path(self) -> Path:
-        """Where the record goes."""
+        """Returns the path of the record."""
         return RECORD / f"{self.lines[0][:10]}-{self.name}.txt"
 
     def done(self, record: bool) -> None:

@@ -11,9 +11,9 @@ PAGE = 4096
 
 
 def resident() -> float:
-    """MB of this process in memory, after what is free was given back to the system."""
+    """Returns the resident memory of this process in MB, after free memory is returned to the system."""
     gc.collect()
-    with suppress(OSError, AttributeError):  # another libc keeps what it keeps
+    with suppress(OSError, AttributeError):  # other C libraries lack this function
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     status = Path("/proc/self/statm")
     if not status.exists():

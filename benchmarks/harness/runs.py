@@ -24,7 +24,7 @@ class Met:
 
     ttfm: tuple[float, float]
     steps: list[Times | None]
-    again: list[Times | None]  # the same once more, everything kept
+    again: list[Times | None]  # a second walk with filled caches
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Results:
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def put(self, engine: str, schema: str, new: Met) -> None:
-        """Keep the better of this pass and those before, step by step."""
+        """Stores the minimum of this pass and earlier passes, step by step."""
         old = self.met.setdefault(engine, {}).get(schema)
         if old is not None:
             new.ttfm = (min(old.ttfm[0], new.ttfm[0]), min(old.ttfm[1], new.ttfm[1]))

@@ -30,7 +30,7 @@ from .walks import TOKENS, VOCABULARY, Tally, compiled
 
 
 def models() -> list[Model]:
-    """One that says the same after every text, and one that never does."""
+    """Returns a model with constant logits, and one whose logits depend on the text."""
     uneven = np.random.default_rng(1).normal(0, 2, len(TOKENS))
     return [ConstantModel(VOCABULARY, uneven), Model(ToyEngine(len(TOKENS), seed=3), Tokenizer.of(VOCABULARY))]
 

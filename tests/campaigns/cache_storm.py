@@ -63,7 +63,7 @@ def masks(schema: dict[str, object], vocabulary: gw.Vocabulary) -> bytes:
 
 
 def expected() -> dict[tuple[int, int], bytes]:
-    """The right answers, made without any cache."""
+    """Returns the correct answers, computed without a cache."""
     with gw.cache.disabled():
         made = [gw.Vocabulary(tokens, eos_ids=eos) for tokens, eos in VOCABULARIES]
         return {(v, s): masks(schema, made[v]) for v in range(len(made)) for s, schema in enumerate(SCHEMAS)}

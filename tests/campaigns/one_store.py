@@ -426,7 +426,7 @@ class Walk:
         return self.holds(token)
 
     def along(self, tokens: Sequence[int]) -> None:
-        """As far as a text goes; the end where it ends."""
+        """Advances along the tokens until one is refused, and then over the end token."""
         for token in (*tokens, self.stores.eos[0]):
             self.fill()
             if self.rng.random() < 0.1:

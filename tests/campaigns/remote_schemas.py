@@ -38,14 +38,14 @@ MAX_SECONDS = 20
 """Maximum CPU time of one schema and one dialect."""
 
 MAX_NARROWED = 0.05
-"""Maximum share of the schemas without recursion of which some values cannot come."""
+"""Maximum share of schemas without recursion whose export excludes some valid values."""
 
 _STRUCTURE = {"type", "properties", "required", "additionalProperties", "items", "prefixItems", "anyOf", "enum"}
 _STRUCTURE |= {"$ref", "$defs", "description"}
 
 
 class TooSlowError(Exception):
-    """A schema took `MAX_SECONDS`."""
+    """A schema exceeded `MAX_SECONDS`."""
 
 
 @contextmanager

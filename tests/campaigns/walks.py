@@ -90,7 +90,7 @@ def walked(matcher: Any, rng: random.Random, steps: int) -> str:
 
 
 def accepts(automaton: gw.Automaton, text: str) -> bool:
-    """Whether a text is taken, byte by byte, and may end there."""
+    """Whether a text is accepted byte by byte and is complete."""
     ids = [*text.encode(), EOS]
     return bool(automaton.matcher().validate(ids) == len(ids))
 

@@ -104,7 +104,7 @@ def test_schema(case: dict[str, Any]) -> None:
 
 
 def refused(make: Any, case: dict[str, Any]) -> gw.errors.ConstraintError:
-    """The error, which may come when the constraint is made or when it is compiled."""
+    """Returns the error, which construction or compilation of the constraint may raise."""
     expected = tuple(getattr(gw.errors, name) for name in case["error"].split("|"))
     with pytest.raises(expected) as caught:
         gw.compile(make(), BYTES, cache=False)

@@ -130,7 +130,7 @@ def faults(model: Model, path: Path, tolerance: float) -> None:
 
 
 def shared_prefixes(model: Model, tolerance: float) -> None:
-    """Sessions that begin alike run what they share once, and more of them than the engine can hold at a time."""
+    """Sessions with a common prefix run it once, even if there are more sessions than the engine can hold."""
     shared = Model(model.engine, model.tokenizer)
     found = 0
     for index in range(70):

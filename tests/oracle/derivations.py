@@ -26,7 +26,7 @@ def first_derivation(term: Term, text: str, rules: Rules | None = None) -> list[
 
 
 class _Twin:
-    """`needed`, below: how many characters what follows takes at least; that is what left recursion ends by."""
+    """`needed`, below: the minimum number of characters after the current term. It ends left recursion."""
 
     def __init__(self, text: str, rules: Rules) -> None:
         self.text, self.rules = text, rules

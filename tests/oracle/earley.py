@@ -48,7 +48,7 @@ class EarleyOracle(Oracle):
         self.start = self._made((), first)  # type: ignore[assignment]  # another kind of state, same face
 
     def _made(self, before: tuple[frozenset[Item], ...], items: set[Item]) -> State:
-        """All that can be predicted and completed, until nothing new comes."""
+        """Predicts and completes items until no new item is found."""
         here, at = set(items), len(before)
         changed = True
         while changed:

@@ -62,7 +62,7 @@ class OpenKey(Reader):
 
 
 def said(text: str) -> str | None:
-    """What a JSON string says; None where the text is none."""
+    """Returns the value of a JSON string; None if the text is not a JSON string."""
     try:
         read = json.loads(text)
     except ValueError:
@@ -71,7 +71,7 @@ def said(text: str) -> str | None:
 
 
 def name(text: bytes) -> str:
-    """What a key or item says: decoded, where it is a JSON string; the value, where it is a number."""
+    """Returns the name of a key or item. Equal values have equal names: strings are decoded, numbers normalised."""
     written = text.decode(errors="replace")
     read = said(written)
     if read is not None:
@@ -144,7 +144,7 @@ class Feasible:
         return self.possible[n] and any(self.fits(way.node) for way in readings(entry.value))
 
     def _clipped(self, at: Members) -> Members:
-        """Beyond, all counts are alike."""
+        """Limits the count: all counts above the limit are equivalent."""
         return at if self.node.maximum is not None else replace(at, count=min(at.count, self.node.minimum))
 
     def holds(self, at: Members) -> bool:

@@ -210,7 +210,7 @@ class GrammarWorld:
                     yield *comma, piece(key), *colon, At(way.node), after
                 continue
             key = entries.without(node.open[n - len(node.properties)].key, at.used)
-            used = at.used | set(self.keys(key, 1))  # whichever it is, as many are left after it
+            used = at.used | set(self.keys(key, 1))  # any of these keys: the number of the others is equal
             if possible(key) and feasible.holds(replace(after, used=used)):
                 oracle = self._keys.setdefault((at.number, n, at.used), Oracle(self, piece(key)))
                 yield *comma, OpenKey(oracle, oracle.start, len(colon) + 1), *colon, At(way.node), after
@@ -265,7 +265,7 @@ def shortest(part: written.Regular) -> str | None:
 
 
 def alternatives(part: written.Regular) -> Iterator[written.Regular]:
-    """Taken apart where some of it is a JSON string and some is not."""
+    """Splits a union if some of its parts are JSON strings."""
     if isinstance(part, written.Union) and spelled(part):
         for inner in part.parts:
             yield from alternatives(inner)
@@ -300,7 +300,7 @@ def text_of(part: written.Regular, spelling: Spelling) -> Reader:
 
 
 def regular_stacks(part: written.Regular) -> Iterator[Stack]:
-    """Taken apart until each piece has one spelling."""
+    """Splits an expression into pieces that have one spelling each."""
     match part:
         case written.JsonEscaped(inner, spelling):
             yield (text_of(inner, spelling),)

@@ -81,13 +81,13 @@ class Plain(World):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """All that may still come; an oracle has one of each. `whole`: the text may end here."""
+    """The possible rests of a text; an oracle has one object for each. `whole`: the text may end here."""
 
     stacks: frozenset[Stack]
 
     @property
     def whole(self) -> bool:
-        """Whether the text so far is a member."""
+        """Whether the text so far is complete."""
         return () in self.stacks
 
 

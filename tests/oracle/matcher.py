@@ -61,7 +61,7 @@ class SlowMatcher:
 
     @property
     def position(self) -> int:
-        """How many tokens were taken."""
+        """The number of accepted tokens."""
         return len(self.path) - 1
 
     def mask(self) -> frozenset[int]:
@@ -83,7 +83,7 @@ class SlowMatcher:
         return self._masks[state]
 
     def advance(self, token: int) -> bool:
-        """Take a token; False (and nothing changes) where it is not legal."""
+        """Accepts a token; returns False without a change if it is not legal."""
         if self.state is None or token not in self.mask():
             return False
         ends = token in self.tokens.eos
@@ -102,7 +102,7 @@ class SlowMatcher:
         return other
 
     def validate(self, tokens: Sequence[int]) -> int:
-        """How many of the tokens could be taken one after the other."""
+        """Returns the number of tokens that are accepted in sequence."""
         trial = self.fork()
         for count, token in enumerate(tokens):
             if not trial.advance(token):

@@ -20,7 +20,7 @@ SURROGATES = (0xD800, 0xDFFF)
 
 @dataclass(frozen=True, eq=False)
 class Expr:
-    """`kind` and what it is made of; made only by the functions below."""
+    """An expression: its kind and its parts. Only the functions below create it."""
 
     kind: str
     parts: tuple[Any, ...]
@@ -252,7 +252,7 @@ def alive_after(expr: Expr, low: int, high: int) -> bool:
 
 
 def forget() -> None:
-    """Empty the caches, between worlds. Expressions made before must not be mixed with those made after."""
+    """Empties the caches between worlds. Expressions of different worlds must not be mixed."""
     _interned.clear()
     for cached in (nullable, derive, borders, alive, *FORGETFUL):
         cached.cache_clear()

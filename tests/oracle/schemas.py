@@ -398,7 +398,7 @@ class SchemaWorld:
         if count < self.most_items(place) and self.satisfiable(where):
             known = 1 + len(self.at(place).get("prefixItems", ())) + self.at(place).get("minItems", 0)
             bounded = "maxItems" in self.at(place)
-            after = count + 1 if bounded or count < known else count  # beyond, all counts are alike
+            after = count + 1 if bounded or count < known else count  # counts from `known` on are equivalent
             yield *(self.profile.piece(",") if count else self._space()), Value(where), Items(place, after)
         if count >= self.at(place).get("minItems", 0):
             yield *self._space(), Fixed(b"]")

@@ -46,7 +46,7 @@ class ByValue(Reader):
 
     @property
     def far(self) -> int:
-        """A power of ten beyond all bounds, divisors and used values, whatever digits come before it."""
+        """A power of ten above all bounds, divisors and used values, for any digits before it."""
         return reach(self.number, self.used) + len(self.text)
 
     def step(self, byte: int) -> ByValue | None:

@@ -54,7 +54,7 @@ def erased(oracle: Oracle, state: State | None) -> State | None:
 
 
 class Table:
-    """Steps of an oracle, each looked up once."""
+    """Caches the steps of an oracle."""
 
     def __init__(self, oracle: Oracle, *, erasing: bool) -> None:
         self.oracle, self.erasing = oracle, erasing
@@ -80,7 +80,7 @@ class Table:
         return self.numbers[state]
 
     def walk(self, state: State, size: int, every: Any, at: list[tuple[Any, Any]]) -> Flags:
-        """Which of some tokens can be taken from a state."""
+        """Returns those of the tokens that are accepted in a state."""
         if len(self.states) > MOST_STATES:
             self.clear()
         current = np.zeros(size, np.int32)
@@ -106,7 +106,7 @@ class Table:
 
 
 class WideOracle:
-    """An oracle whose steps are kept in tables."""
+    """An oracle with its steps in tables."""
 
     def __init__(self, oracle: Oracle, tokens: WideTokens) -> None:
         self.oracle, self.tokens = oracle, tokens

@@ -64,7 +64,7 @@ class Lockstep:
     # Answers, in one form.
 
     def fail(self, what: str, got: object, expected: object) -> None:
-        """Say what differs, with everything needed to do it again."""
+        """Reports the difference, with all values that are necessary to reproduce it."""
         texts = [self.tokens.texts[t] for t in self.taken]
         raise Mismatch(
             f"{what}: got {got!r}, expected {expected!r}\n  constraint {self.name}\n  tokens {self.taken} = {texts}\n"
@@ -86,7 +86,7 @@ class Lockstep:
         """The ids whose bits are set in the row, bits past the vocabulary included."""
         return frozenset(legal(self.words))
 
-    # What can be seen at one state.
+    # Results in one state.
 
     def mask(self) -> frozenset[int]:
         """Compare the mask: bit set exactly when the text and the token can be completed."""
@@ -101,7 +101,7 @@ class Lockstep:
         return expected
 
     def here(self) -> None:
-        """Everything that only looks."""
+        """Runs all checks that do not change the state."""
         state = self.slow.state
         self.mask()
         self.same("position", self.matcher.position, self.slow.position)
@@ -153,7 +153,7 @@ class Lockstep:
     # Moving.
 
     def advance(self, token: int) -> None:
-        """Take a legal token on both sides."""
+        """Advances both sides by a legal token."""
         try:
             self.matcher.advance(token)
         except RejectedTokenError as error:
@@ -177,7 +177,7 @@ class Lockstep:
         return other
 
     def walk(self, depth: int, nodes: int) -> None:
-        """Visit the tree of token sequences to a depth; states seen before are entered again only now and then."""
+        """Visits the tree of token sequences to a depth; rarely visits a state twice."""
         seen: set[object] = set()
         left = [nodes]
         self._visit(depth, seen, left)
@@ -211,7 +211,7 @@ class Lockstep:
             self.mask()
 
     def forked(self) -> None:
-        """A fork walks away; the first one stays where it was, and the other way round."""
+        """A fork advances and its origin is unchanged, and vice versa."""
         other = self.fork()
         steps = self.rng.randrange(1, 4)
         for _ in range(steps):

@@ -37,7 +37,7 @@ class Pattern:
         return "[^" not in self.text
 
     def expr(self) -> Expr:
-        """The oracle's expression; made anew, as the oracle forgets between worlds."""
+        """Returns the oracle's expression; created each time, since the oracle clears its caches between worlds."""
         kind, *parts = self.recipe
         if kind == "chars":
             return regular.one(*parts)  # type: ignore[arg-type]  # ranges

@@ -112,7 +112,7 @@ UNSUITABLE: list[Any] = [
     *(Annotated[SecretBytes, Field(max_length=3)], Annotated[bytes, Field(max_length=3)]),
     *(Annotated[timedelta, Field(gt=timedelta(1))], Annotated[datetime, Field(lt=datetime(2030, 1, 1))]),
 ]
-"""Types of which no texts are known; they are refused."""
+"""Types without a known set of texts; the library refuses them."""
 
 HASHED: list[Any] = [int, str, bool, date, uuid.UUID, Decimal, Words, Literal["p", "q"], int | None, Fraction]
 KEYS: list[Any] = [str, int, date, uuid.UUID, Words, Literal["k1", "k2"], Annotated[str, Field(max_length=3)], float]

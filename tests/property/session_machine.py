@@ -30,7 +30,7 @@ IDS = st.lists(st.integers(1, len(TOKENS) - 2), max_size=8)
 class Sessions(RuleBasedStateMachine):
     """A session, and forks of it, against tokens in a list and a session that was only ever fed.
 
-    `engine`: with a context of 60 tokens. `tolerance`: how far logits may be apart; 0 asks for the same bits.
+    `engine`: has a context of 60 tokens. `tolerance`: the maximum difference of logits; 0 requires equal bits.
     """
 
     tolerance = 0.0
@@ -48,7 +48,7 @@ class Sessions(RuleBasedStateMachine):
         self.tokens: list[int] = []
         self.start: int | None = None  # where the constraint began
         self.others: list[tuple[Session, list[int], int | None]] = []
-        self.ran: list[list[int]] = [[]]  # what sessions held at some time, for others that begin alike
+        self.ran: list[list[int]] = [[]]  # the tokens of earlier sessions, as prefixes for others
 
     def fresh(self) -> Session:
         """A session that was only ever fed."""

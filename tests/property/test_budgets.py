@@ -33,7 +33,7 @@ def test_every_output_fits_its_schema_and_its_budget() -> None:
     ],
 )
 def test_budget_includes_keys_already_read(schema: Any) -> None:
-    """No token within the budget leads to where more is needed than is left, though items and keys come only once."""
+    """After each token of a mask, the remaining budget is sufficient, although items and keys must be unique."""
     automaton = gw.compile(gw.JsonSchema(schema, profile="exact"), VOCABULARY)
     for seed in range(60):
         rng, matcher = random.Random(seed), automaton.matcher()
@@ -64,7 +64,7 @@ REMEMBERING = [
 @pytest.mark.parametrize("profile", ["generation", "exact"])
 @pytest.mark.parametrize("schema", REMEMBERING, ids=lambda schema: "+".join(key for key in schema if key != "type"))
 def test_a_mask_within_a_budget_is_what_can_be_finished(schema: Any, profile: Any) -> None:
-    """Exactly the legal tokens after which the matcher itself says that what is left is enough; whatever was read."""
+    """A mask contains the legal tokens after which the matcher reports a sufficient rest, for any text so far."""
     automaton = gw.compile(gw.JsonSchema(schema, profile=profile), VOCABULARY, cache=False)
     held_back = 0
     for seed in range(40):
@@ -89,7 +89,7 @@ def test_a_mask_within_a_budget_is_what_can_be_finished(schema: Any, profile: An
 
 
 def test_a_mask_within_a_budget_learns_little() -> None:
-    """Near its end a budget looks at every token: what these would have written as keys is not kept."""
+    """Near the end of its budget, a mask tries every token. The keys that these tokens would write are not stored."""
     schema = {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2}
     automaton = gw.compile(gw.JsonSchema(schema), VOCABULARY, cache=False)
     matcher = automaton.matcher()

@@ -104,7 +104,7 @@ def segments(rng: random.Random, text: bytes, table: dict[bytes, list[int]], lon
 
 
 def tokenizations(tokenizer: gw.Tokenizer, seeds: range, each: int) -> int:
-    """Whatever way a valid text is cut into tokens, it is taken."""
+    """A valid text is accepted with any division into tokens."""
     vocabulary, taken = tokenizer.vocabulary, 0
     silent = vocabulary.unusable()
     table: dict[bytes, list[int]] = {}

@@ -157,7 +157,7 @@ def test_many_combinations_capture_as_the_twin_does() -> None:
 
 
 def rules(rng: random.Random) -> tuple[str, dict[str, Any]]:
-    """Rules that call each other and themselves, also to the left; none reads nothing or comes round by itself."""
+    """Returns recursive rules, some left recursive. No rule matches the empty text or only refers to itself."""
     names = ["root", "x", "y"][: rng.randrange(1, 4)]
     lines, terms = [], dict[str, Any]()
     for number, name in enumerate(names):

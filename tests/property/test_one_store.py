@@ -53,7 +53,7 @@ def test_bounds_after_no_bounds() -> None:
 
 @pytest.mark.parametrize("count", [9, 12])
 def test_exits_after_more_characters_than_a_closure_promises(count: int) -> None:
-    """A token may leave the first terminal after states that are not known to stay among themselves."""
+    """A token may leave the first terminal after states that no known closure contains."""
     rng = random.Random(count)
     stores = Stores("llama3", rng)
     made = gw.Gbnf(

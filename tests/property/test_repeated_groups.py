@@ -63,7 +63,7 @@ def walk(pattern: Pattern, table: gw.Vocabulary, plain: gw.Vocabulary, words: To
         going_on = sorted(frozenset(legal(rows[0])) - words.eos)
         if not going_on:
             break
-        # Short ones mostly, so that what is left of the bound is met at each number.
+        # Prefer short tokens, so that the walk visits each remaining count below the bound.
         text.append(min(rng.choices(going_on, k=2), key=lambda t: len(words.texts[t])))
         ours.advance(text[-1])
         theirs.advance(text[-1])
@@ -75,7 +75,7 @@ def test_masks_at_each_number_of_rounds() -> None:
     for _ in range(30):
         words = tokens(rng)
         plain = vocabularies.kernel(words, tuning=vocabularies.PLAIN)
-        shared = vocabularies.kernel(words)  # what patterns before have counted stays known
+        shared = vocabularies.kernel(words)  # the counts of earlier patterns stay in its store
         for _ in range(12):
             pattern = rounds(rng)
             for table in (shared, vocabularies.kernel(words)):
@@ -101,7 +101,7 @@ def test_the_last_rounds_against_the_oracle() -> None:
 
 
 def test_count_after_a_walk() -> None:
-    """A walk that did not count how often "ca" comes says nothing of a pattern that does."""
+    """A walk that does not count "ca" must not affect a pattern that counts it."""
     words = Tokens((b"a", b"b", b"c", b"ca", b"caca", b"cacaca", b"ab", b"ababab", b"</s>"), frozenset({8}))
     table = vocabularies.kernel(words)
     row = np.zeros(1, np.uint32)

@@ -24,7 +24,7 @@ LETTERS = (b"a", b"b")
 
 
 def drawn(rng: random.Random) -> Rules:
-    """Rules over a few letters: ambiguous, left recursive, with empty texts and with rules that never end."""
+    """Returns rules over a few letters: ambiguous, left recursive, with empty texts, and with endless rules."""
     names = [chr(65 + n) for n in range(rng.randrange(1, 5))]
     letters = LETTERS[: rng.randrange(1, 3)]
     made: Rules = {}
@@ -67,7 +67,7 @@ def every_text(oracle: EarleyOracle, length: int) -> dict[bytes, bool]:
 
 
 def rules_hold(seeds: range, length: int, depth: int, nodes: int, *, dear: int = 0) -> Tally:
-    """`dear`: how many grammars may be ambiguous enough to spend a call's work; what was seen of them before held."""
+    """`dear`: the maximum number of grammars that exceed the work limit of a call; earlier results are compared."""
     tally = Tally()
     for seed in seeds:
         rng = random.Random(seed)

@@ -86,7 +86,7 @@ class Walk:
         return np.flatnonzero(expected)
 
     def begin(self, tokens: list[int]) -> list[State | None]:
-        """Take tokens as far as they go; where that leads."""
+        """Advances until a token is refused; returns the path."""
         path: list[State | None] = [self.wide.oracle.start]
         for token in tokens:
             here = path[-1]

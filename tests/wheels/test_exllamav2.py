@@ -305,7 +305,7 @@ def test_the_processor_in_jobs(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("route", ["filter", "processor"])
 def test_two_prompts_guide_one_text(v2: Any, monkeypatch: pytest.MonkeyPatch, route: str) -> None:
-    """Classifier-free guidance: one row out of two, of which one token is drawn. The sampler's memory is kept."""
+    """Classifier-free guidance: two rows give one, from which one token is sampled. The sampler's state is kept."""
     made = dynamic(v2, monkeypatch)
     for seed in range(4):
         filters = [[filter_of(v2)]] if route == "filter" else None

@@ -13,7 +13,7 @@ from . import words
 
 @dataclass
 class Drawn:
-    """One drawn value: what the text says, what the record holds, and the schema of that."""
+    """One sampled value: its form in the text, its value in the record, and its schema."""
 
     text: str
     value: object
@@ -200,7 +200,7 @@ def list_of(make: Callable[[random.Random, str], str], low: int = 1, high: int =
 
 
 def flag(yes: str, no: str) -> Kind:
-    """A boolean: phrases that say yes, phrases that say no, each list split by ``/``."""
+    """A boolean: phrases that mean yes and phrases that mean no; ``/`` separates the phrases of a list."""
 
     def draw(rng: random.Random, split: str) -> Drawn:
         value = rng.random() < 0.5

@@ -193,7 +193,7 @@ def rows_field(rng: random.Random, domain: Domain, value: Drawn) -> tuple[dict[s
     kept = columns[: rng.randint(max(1, len(columns) - 1), len(columns))] if rng.random() < 0.25 else columns
     names = {c: rng.choice(domain.columns[c].split()) for c in kept}
     schemas = {c: value.inner[0][c].schema for c in kept}
-    for column in kept:  # an enum of a row must hold what every row says
+    for column in kept:  # the enum of a column contains the values of all rows
         if "enum" in schemas[column]:
             schemas[column] = {
                 "enum": list(dict.fromkeys([row[column].value for row in value.inner] + list(schemas[column]["enum"])))

@@ -98,7 +98,7 @@ def script(vocabulary: gw.Vocabulary, constraint: Any, at: Callable[[Any], None]
 
 
 def _state(matcher: Any) -> list[Any]:
-    """What a matcher says at its position."""
+    """Returns the results of a matcher at its position."""
     row = np.zeros(matcher.words, np.uint32)
     matcher.fill_mask(row)
     return [matcher.position, row.tobytes(), matcher.min_tokens_to_complete()]

@@ -136,7 +136,7 @@ def _injected(
     runs: int,
     files: Sequence[str] = (),
 ) -> tuple[bool, str]:
-    """Let each call fail in a run of the script. `files`: those that the script leaves in its folder."""
+    """Runs the script once per call, and this call fails. `files`: the files that remain in its folder."""
     failed: list[str] = []
     refused = survived = 0
     signal.signal(signal.SIGALRM, _too_long)

@@ -104,7 +104,7 @@ def test_non_plain_data_has_no_key() -> None:
         assert not isinstance(value, dict) or memo.content_key(value) is None
     with pytest.raises((InvalidConstraintError, LimitExceededError)):
         gw.compile(cyclic, BYTES)
-    while deep:  # taken apart step by step: the interpreter's own way down would be too deep for some versions
+    while deep:  # delete level by level: recursive deletion would be too deep for some versions of Python
         deep = deep["a"]  # type: ignore[assignment]  # dicts of dicts, to no depth that a type could tell
 
 

@@ -23,7 +23,7 @@ def automaton(**limits: int) -> gw.Automaton:
 
 
 def request(made: gw.Automaton, rng: random.Random) -> _kernel.Matcher:
-    """Reads an entry whose key was never seen."""
+    """Reads an entry with a new key."""
     matcher = made.matcher()
     for byte in b'{"' + bytes(rng.choices(b"abcdefghij", k=30)) + b'": 1, "':
         matcher.advance(byte)

@@ -43,7 +43,7 @@ def program(constraint: object) -> bytes:
 
 
 def hostile(count: int = 120) -> bytes:
-    """New at each call; it takes most of a second to compile."""
+    """Returns a new schema in each call; its compilation takes most of a second."""
 
     def pattern(i: int) -> str:
         n = 8 + i % 3
@@ -68,7 +68,7 @@ FRIENDLY = {
 
 
 def walked(automaton: Automaton, seed: int, steps: int, took: list[float] | None = None) -> list[tuple[int, bytes]]:
-    """A random walk: its tokens, with the mask at each; how long each step took."""
+    """Walks at random; returns the tokens, the mask before each, and the duration of each step."""
     rng, matcher, made = random.Random(seed), automaton.matcher(), []
     row = np.zeros(matcher.words, np.uint32)
     while len(made) < steps and not matcher.is_finished:

@@ -40,7 +40,7 @@ def test_completions_of_many_optional_properties(profile: Any) -> None:
     ],
 )
 def test_shortest_completions_of_some_properties(profile: Any, more: dict[str, Any]) -> None:
-    """Whatever comes first: the completion has the length that was promised, and fits."""
+    """For any prefix, the completion has the predicted length and is valid."""
     schema = properties(7, **more)
     schema["properties"]["p1"] = {"type": "string", "minLength": 20}
     schema["properties"]["p5"] = {"type": "boolean"}
@@ -71,7 +71,7 @@ def test_many_alternatives_that_hold_themselves() -> None:
 
 @pytest.mark.parametrize("inner", [False, True])
 def test_items_that_must_differ(inner: bool) -> None:
-    """Whether another item may come is known without a search for the shortest ones."""
+    """Decides whether another item is possible without a search for the shortest items."""
     text = {"type": "string"}
     item: dict[str, Any] = {
         "type": "object",

@@ -19,7 +19,7 @@ SCHEMA = {
     },
     "required": ["name 3", "name 7"],
 }
-"""Some 10 KB as text; writing its program takes far longer than what is not stored may."""
+"""Text of about 10 KB; compilation takes longer than the threshold for storage on disk."""
 
 REPLICA = """
 import hashlib, json, sys
@@ -65,7 +65,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 @pytest.fixture
 def first(made: tuple[Path, dict[str, Any]], tmp_path: Path) -> dict[str, Any]:
-    """What the first replica saw; it left its files in `tmp_path`."""
+    """Returns the result of the first replica, which leaves its files in `tmp_path`."""
     shutil.copytree(made[0], tmp_path, dirs_exist_ok=True)
     return made[1]
 

@@ -30,7 +30,7 @@ def vocabulary() -> gw.Vocabulary:
 
 
 def wrong(matcher: gw.Matcher) -> list[bytes]:
-    """The tokens whose bit is not what `advance` says of them."""
+    """Returns the tokens for which the mask and `advance` disagree."""
     row = np.zeros((len(TOKENS) + 31) // 32, np.uint32)
     matcher.fill_mask(row)
     bits = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(TOKENS)]

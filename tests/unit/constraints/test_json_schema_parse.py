@@ -72,7 +72,7 @@ def test_huge_exponents_without_bounds_are_read() -> None:
 
 
 def test_parse_and_automaton_agree_on_equal_items() -> None:
-    """Random arrays of few values, some of which must not come twice, some of which may."""
+    """Compares random arrays of few values, with equal and different items."""
     schema = {"items": {"anyOf": [UNIQUE, {"type": "object", "additionalProperties": True}, {"type": "number"}]}}
     source = JsonSchema({**schema, "type": "array"}, profile="exact")
     rng = random.Random(5)

@@ -66,7 +66,7 @@ KINDS: dict[str, tuple[Callable[[], Any], str, bool]] = {
     "repeat": (lambda: gw.Regex("ab").repeat(1, 3, separator=","), "ab,ab", False),
     "capture": (lambda: gw.JsonSchema(schema()).capture("x"), '{"name 0": "a"}', True),
 }
-"""A constraint made anew, a text of it, and whether its program is stored on disk if it is expensive."""
+"""A function that creates the constraint, an accepted text, and whether an expensive program is stored on disk."""
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +93,7 @@ def test_an_equal_constraint_is_compiled_once(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind, (_, _, stored) in KINDS.items() if stored])
 def test_another_process_finds_the_program(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here `clear` makes the process forget what it knows; the next test uses real processes."""
+    """`clear` removes all caches of the process here; the next test uses separate processes."""
     monkeypatch.setattr(programs, "STORE_SECONDS", 0.0)
     monkeypatch.setattr(programs, "LOOK_BYTES", 0)
     make, text, _ = KINDS[kind]

@@ -91,7 +91,7 @@ def test_decoding_rows_of_different_lengths_is_one_call(engine: Any) -> None:
 
 
 def test_joining_and_leaving_rows(engine: Any) -> None:
-    """A row that left keeps its cache, and a row that joins takes part in the same calls."""
+    """A row that leaves the batch keeps its cache, and a row that joins takes part in the same calls."""
     rows = [[5 + i] * (3 + 4 * i) for i in range(5)]
     _, caches = engine.forward(rows, [None] * 5)
     gone, gone_ids = caches[2], rows[2]

@@ -111,7 +111,7 @@ def test_multi_step_calls_of_constrained_rows_equal_single_steps() -> None:
 
 
 def test_a_stride_that_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the way on becomes longer than it looked, a row goes back, over what has run."""
+    """A row rolls back tokens that have run if a forced path becomes longer than expected."""
     asked: set[tuple[int, int]] = set()
     legal = Session.only_legal
 
@@ -170,7 +170,7 @@ def test_a_pass_that_fails_fails_or_is_made_again(late: bool) -> None:
             found = complete(model, PROMPTS[:3], max_tokens=12)
         for one, other in zip(found, expected, strict=True):
             same(one, other)
-    assert 1 <= raised <= 3  # where a stride begins; of others the tokens before are kept, and the pass is made again
+    assert 1 <= raised <= 3  # only a failure at the start of a stride raises; others repeat the pass
 
 
 def test_repeated_failures_are_reported() -> None:

@@ -1,4 +1,4 @@
-"""The reprs of objects that users print: short, and with what one wants to know."""
+"""The reprs of objects that users print: short, with the important attributes."""
 
 from __future__ import annotations
 

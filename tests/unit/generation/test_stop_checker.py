@@ -106,7 +106,7 @@ def test_bans_hold_under_a_constraint_and_within_its_budget(model: Model) -> Non
 
 
 def test_forbidden_strings_keep_relative_probabilities() -> None:
-    """On a constant model the tokens that remain come in proportion, though draws were taken back."""
+    """On a model with constant logits, rolled-back samples do not change the proportions of the remaining tokens."""
     vocabulary = Vocabulary([b"", b"a", b"b", b"c", b"d"], eos_ids=[0], special_ids=[0])
     model = ConstantModel(vocabulary, [-30.0, 2.0, 0.0, 0.7, 0.0])
     text = gw.generate(model, "a", bad_words="a", temperature=1.0, max_tokens=3000)

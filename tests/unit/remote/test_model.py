@@ -790,7 +790,7 @@ def test_the_probe_is_right_about_each_mode(kind: str) -> None:
 
 def test_the_probe_takes_no_luck_for_enforcement() -> None:
     def script(request: ProviderRequest) -> Answer:
-        """Enforce types only. The model writes small numbers, whatever the prompt says."""
+        """Enforces types only. The model writes small numbers for any prompt."""
         return Answer('{"n": 3}') if '"n"' in request.messages()[-1][1] else Answer()
 
     with served(script) as provider:

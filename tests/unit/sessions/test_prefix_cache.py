@@ -23,7 +23,7 @@ VOCABULARY = Vocabulary([b"", *(bytes([b]) for b in b"abcdefgh ")], eos_ids=[0],
 
 
 class TextChunk:
-    """A cache that knows of which tokens it is."""
+    """A cache that stores its tokens."""
 
     def __init__(self, ids: list[int], size: int = 100) -> None:
         self.ids, self.length, self.nbytes = ids, len(ids), size

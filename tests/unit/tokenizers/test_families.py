@@ -134,7 +134,7 @@ BROKEN = [
 
 @pytest.mark.parametrize(("family", "library"), PAIRS)
 def test_bytes_that_are_no_text_come_back_through_ids(family: str, library: str) -> None:
-    """Lone continuation bytes, characters cut off and bytes that UTF-8 never has: no `str` holds them, ids do."""
+    """Lone continuation bytes, truncated characters and invalid UTF-8: a `str` cannot contain them, ids can."""
     _, tokenizer = load(family, library)
     unusable = tokenizer.vocabulary.unusable()
     single = {t[0]: i for i, t in enumerate(tokenizer.vocabulary.token_bytes) if len(t) == 1 and i not in unusable}

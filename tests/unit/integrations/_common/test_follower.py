@@ -186,7 +186,7 @@ def test_masks_are_what_may_be_taken() -> None:
 
 
 def test_a_mask_that_takes_too_long_ends_its_own_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a batch it is not known which one it was, so the next masks are made one by one."""
+    """A slow batch does not identify the slow mask, so the next masks are computed one by one."""
     one = follower()
     monkeypatch.setattr(following, "MASK_SECONDS", -1.0)
     assert legal(one) == [EOS]

@@ -26,7 +26,7 @@ def engine(folder: Path, **options: Any) -> Any:
 
 
 def test_drafts_behind_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What is drafted is looked up in the prompt, which holds what the constraint wants, and what it forbids."""
+    """Drafts are copied from the prompt, which contains texts that the constraint accepts and texts that it refuses."""
     drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
     llm = engine(tiny_model("llama", tmp_path, seed=3), speculative_config=drafts)
     from guideway.integrations.vllm.backend import GuidewayGrammar

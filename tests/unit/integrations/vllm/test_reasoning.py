@@ -107,7 +107,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_reasoning_over_http(server: str) -> None:
-    """Thoughts and the answer come apart, whole and streamed; the answer fits, the thoughts need not."""
+    """Reasoning and answer are separate, whole and streamed. The answer matches the constraint."""
     import openai
 
     with openai.OpenAI(base_url=server, api_key="none", max_retries=0, timeout=60) as client:

@@ -141,7 +141,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], tuple[int | None, ...]]] = {
     "a wide schema": ({"structured_outputs": {"json": WIDE}}, (None,)),
     "a long choice": ({"structured_outputs": {"choice": [f"number {i}" for i in range(20_000)]}}, (None,)),
     "nothing is left": ({"structured_outputs": {"regex": "a+b"}, "allowed_token_ids": [100]}, (500,)),
-    "ambiguous": ({"structured_outputs": {"grammar": AMBIGUOUS}}, (None, 500)),  # how far it comes is a matter of time
+    "ambiguous": ({"structured_outputs": {"grammar": AMBIGUOUS}}, (None, 500)),  # the result depends on the time limit
 }
 """What a request asks for, and the status that answers it (None: a text)."""
 
