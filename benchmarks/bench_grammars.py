@@ -73,7 +73,7 @@ def measure(engine: Engine, notation: str, text: str, rows: list[list[int]]) -> 
     return best, walks
 
 
-def roads(task: Task) -> list[tuple[type[Engine], str]]:
+def notations(task: Task) -> list[tuple[type[Engine], str]]:
     """Returns the engines that accept the task with their notations; guideway runs in the notation of each peer."""
     made: list[tuple[type[Engine], str]] = []
     for notation, kinds in (("lark", (LLGuidance,)), ("gbnf", (XGrammar, LlamaCpp))):
@@ -88,7 +88,7 @@ def rows_of(task: Task, engines: dict[type[Engine], Engine], limit: float, repor
     encoded = [encode(text) for text in task.texts]
     done: dict[tuple[type[Engine], str], tuple[float, list[list[Any]]]] = {}
     rows = []
-    for kind, notation in roads(task):
+    for kind, notation in notations(task):
         walked = encoded[:_FEW] if kind is LlamaCpp else encoded
         run = partial(measure, engines[kind], notation, task.grammars.get(notation, ""), walked)
         try:

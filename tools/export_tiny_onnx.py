@@ -96,7 +96,7 @@ def positions(graph: Graph) -> tuple[str, str]:
 
 
 def mask(graph: Graph) -> str:
-    """What is added to the scores, [batch, 1, seq, past + seq]: 0 where a query may look, else a large negative."""
+    """Returns the bias of the scores, [batch, 1, seq, past + seq]: 0 for visible keys, else a large negative number."""
     zero, one = graph.constant(0), graph.constant(1)
     total = graph.op("Gather", graph.op("Shape", "attention_mask"), one)
     length = graph.op("Gather", graph.op("Shape", "input_ids"), one)

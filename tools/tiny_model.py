@@ -57,7 +57,7 @@ def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
 
 
 class Norm(nn.RMSNorm):
-    """RMSNorm whose weight takes the type of the input, which torch needs for its fused kernel."""
+    """RMSNorm whose weight has the type of the input, which torch requires for its fused kernel."""
 
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
@@ -119,7 +119,7 @@ class Body(nn.Module):
 
 
 class Tiny(nn.Module):
-    """``forward`` gives hidden states; ``head`` turns the wanted ones into logits."""
+    """``forward`` returns hidden states; ``head`` computes logits for selected ones."""
 
     def __init__(self, config: Config) -> None:
         super().__init__()

@@ -122,7 +122,7 @@ def formatron(schema: Any) -> Make:
 
 
 def is_text(token: bytes) -> bool:
-    """Whether it is UTF-8 by itself."""
+    """Whether the token alone is valid UTF-8."""
     try:
         token.decode()
     except UnicodeDecodeError:

@@ -113,7 +113,7 @@ def shared(results: Results, cases: list[Case], names: tuple[str, ...]) -> Itera
 
 
 def verdicts(results: Results, cases: list[Case], name: str) -> list[str]:
-    """How many schemas an engine compiles, and what it makes of their instances."""
+    """Tabulates the number of schemas that an engine compiles, and its verdicts on their instances."""
     met = results.met.get(name, {})
     counts = {(valid, taken): 0 for valid in (True, False) for taken in (True, False)}
     for case in cases:

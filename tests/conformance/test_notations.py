@@ -56,7 +56,7 @@ def test_lark_agrees(case: dict[str, Any]) -> None:
 
 
 def masks_agree(source: Constraint[Any], name: str, passing: list[str], missing: list[str]) -> None:
-    """Along each text that fits: the mask, what is forced and what is refused, as the oracle of the nodes has them."""
+    """Compares the mask, the forced text and the refused tokens with the oracle of the nodes, along each valid text."""
     rng = random.Random(3)
     texts = tuple(dict.fromkeys([*pieces(passing + missing, 4)[EOS + 1 :], b"a", b" ", b"(", b"1"]))
     tokens = Tokens((*texts, b"</s>"), frozenset({len(texts)}))

@@ -177,7 +177,7 @@ class Feasible:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The rest of an array: how many items came, how many of them bear each mark, and which (where that matters)."""
+    """The rest of an array: the number of items, the number with each mark, and used items if they must differ."""
 
     number: int
     count: int = 0

@@ -43,7 +43,7 @@ def utf8_range(pending: bytes) -> tuple[tuple[int, int], bool] | None:
 
 @cache
 def decode(pending: bytes, spelling: Spelling) -> tuple[Ranges, bool] | None:
-    """What the bytes can become, and whether they are whole; None: nothing."""
+    """Returns the possible values of the bytes, and whether the bytes are complete; None if there are none."""
     if spelling == "plain":
         found = utf8_range(pending)
         return found and ((found[0],), found[1])

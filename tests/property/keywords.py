@@ -85,7 +85,7 @@ class Drawer:
         return {"$dynamicAnchor": "node"} if self.at_least("2020-12") else {"$recursiveAnchor": True}
 
     def late_reference(self) -> dict[str, Any]:
-        """To the outermost such document on the way here."""
+        """Returns a reference to the outermost such document on the path to this schema."""
         return {"$dynamicRef": "#node"} if self.at_least("2020-12") else {"$recursiveRef": "#"}
 
     def late_schema(self) -> dict[str, Any]:

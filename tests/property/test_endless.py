@@ -70,7 +70,7 @@ def value(rng: random.Random, depth: int) -> Any:
 
 
 def check(seed: int) -> tuple[int, int]:
-    """One schema; how many values were valid, and how many not."""
+    """Checks one schema; returns the numbers of valid and invalid values."""
     rng = random.Random(seed)
     schema = drawn(rng)
     judge = Judge(schema)
@@ -88,7 +88,7 @@ def check(seed: int) -> tuple[int, int]:
             values.append(json.loads(text, parse_float=Decimal))
         except (ArithmeticError, ValueError):  # numbers that the judge cannot read
             continue
-        except gw.errors.LimitExceededError:  # whether an item can still be another one took too long to find out
+        except gw.errors.LimitExceededError:  # the search for a different item exceeded its limit
             LIMITED.append(seed)
     for one in values:
         try:

@@ -96,7 +96,7 @@ def published(step: int, first: int) -> Iterator[tuple[str, Any, list[Any]]]:
 
 
 def instances(cutter: Cutter, step: int, first: int, each: int) -> tuple[int, int]:
-    """Published instances in other spellings and tokens; how many, and of how many schemas."""
+    """Published instances in other spellings and tokens; returns the numbers of instances and of schemas."""
     done = compiled = 0
     for _, schema, values in published(step, first):
         try:

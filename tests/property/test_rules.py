@@ -138,7 +138,7 @@ def test_long_chains_and_counts_take_linear_time() -> None:
 
 
 def test_masks_of_long_tokens() -> None:
-    """As many ways through a token as it has parts in order: they are followed together."""
+    """A token with n parts in sequence has n derivations; the matcher follows them together."""
     inner = tuple(
         Concatenation((Text(literal("a" * count)), Ref("S"), Text(literal("b" * count)))) for count in range(1, 5)
     )

@@ -25,8 +25,9 @@ DRAFTS = ["draft2020-12", "draft2019-09", "draft7", "draft6", "draft4"]
 
 @dataclass
 class Tally:
-    """How many verdicts were right; which were wrong; why what was refused. By keyword: right ones and wrong ones of
-    schemas that use it, and such schemas that were refused.
+    """The number of correct verdicts, the wrong verdicts, and the reasons of refusals.
+
+    By keyword: the correct and wrong verdicts of schemas that use it, and the refused schemas that use it.
     """
 
     right: int = 0

@@ -203,7 +203,7 @@ def test_a_read_only_file_system_serves_and_takes_nothing(tmp_path: Path, monkey
 def test_network_file_system_errors_are_misses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, answer: int
 ) -> None:
-    """The entry stays: it is the server that is away, not the content that is wrong."""
+    """The entry is kept, because the error is a failure of the server and not a wrong content."""
     cache = DiskCache(tmp_path)
     cache.put("a", KEY, b"content")
 
@@ -370,7 +370,7 @@ def test_the_checksum_follows_every_byte_the_length_and_the_seed(data: bytes, at
     assert known != checksum(data, seed ^ 1)
     if at < len(data):
         assert known != checksum(data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :], seed)
-    # Twice the same change, one round of lanes apart, does not undo itself.
+    # Two equal changes at a distance of one round of lanes do not cancel each other.
     twice = bytearray(data)
     for place in (at, at + 64):
         if place < len(data):

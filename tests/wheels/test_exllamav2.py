@@ -191,7 +191,7 @@ def test_the_streaming_generator(v2: Any, as_mask: bool) -> None:
 
 
 class Pages:
-    """A cache, of which the dynamic generator counts pages and copies their beginnings."""
+    """A cache whose pages the dynamic generator counts, and whose prefixes it copies."""
 
     def __init__(self) -> None:
         import torch
@@ -232,7 +232,7 @@ def test_the_dynamic_generator(v2: Any, monkeypatch: pytest.MonkeyPatch, how: An
 
 
 def test_jobs_come_and_go(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs that are enqueued while others run, one cancelled in the middle, one whose filter goes wrong there."""
+    """Jobs that are enqueued while others run; one is cancelled, and the filter of another one fails."""
     made, job = dynamic(v2, monkeypatch), v2.generator.ExLlamaV2DynamicJob
     settings = v2.generator.ExLlamaV2Sampler.Settings(**v2.greedy)
 
@@ -413,7 +413,7 @@ def test_the_processor_holds_to_its_contract(v2: Any) -> None:
 
 
 def test_the_benchmark_runs(v2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every way that the script measures on a GPU, here for a few tokens: its calls are those that ExLlamaV2 takes."""
+    """Runs every way of the GPU benchmark for a few tokens, to check that ExLlamaV2 accepts its calls."""
     monkeypatch.syspath_prepend(str(PACKAGE.parents[1] / "benchmarks"))
     monkeypatch.setattr("exllamav2.generator.dynamic.assert_paged_attn", lambda: None)
     script = importlib.import_module("bench_exllamav2")

@@ -50,7 +50,7 @@ def legal(one: Any) -> list[int]:
 
 
 class Job:
-    """As much of a job as `prepare_logit_mask` looks at, which is ExLlamaV3's own."""
+    """The attributes of a job that ExLlamaV3's `prepare_logit_mask` reads."""
 
     def __init__(self, v3: Any, filters: list[Any], pool: ThreadPoolExecutor) -> None:
         import torch
@@ -81,7 +81,7 @@ class Job:
         return [int(i) for i in ids(self.device_logit_mask.numpy().view(np.uint32)[0], WIDTH)]
 
     def run(self, chance: random.Random, most: int = 60) -> tuple[list[int], bool]:
-        """Tokens drawn evenly from what is legal, and whether a filter ended them."""
+        """Samples legal tokens uniformly; returns them, and whether a filter ended the text."""
         tokens: list[int] = []
         while len(tokens) < most:
             tokens.append(chance.choice(self.mask()))

@@ -95,7 +95,7 @@ def sglang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 class Batch:
-    """As much of a batch as SGLang's own `update_regex_vocab_mask` looks at."""
+    """The attributes of a batch that SGLang's `update_regex_vocab_mask` reads."""
 
     def __init__(self, sglang: Any, grammars: list[Any]) -> None:
         self.sglang, self.grammars, self.grammar_mask = sglang, grammars, None
@@ -114,7 +114,7 @@ class Batch:
 
 
 def compiled(sglang: Any, kind: str, spec: str) -> Any:
-    """By the way of SGLang's manager: a future first, then a copy out of its cache."""
+    """Requests a grammar as SGLang's manager does: first a future, then a copy from its cache."""
     key = (kind, spec)
     value, hit = sglang.backend.get_cached_or_future_value(key, False)
     if hit:
@@ -234,7 +234,7 @@ def reasoner(sglang: Any, **options: Any) -> Any:
 
 
 def test_strict_thinking(sglang: Any) -> None:
-    """What may not be thought is kept out of thoughts, and thoughts that are too long are ended."""
+    """Forbidden tokens are excluded from the reasoning, and the end marker is forced after the token limit."""
     never = sglang.tokenizer.encode("!", add_special_tokens=False)
     one = reasoner(sglang, enable_strict_thinking=True).get_cached_or_future_value(("regex", "ab"), True)[0].result(20)
     allowed = [token for token in range(WIDTH) if token not in never]

@@ -1,4 +1,4 @@
-"""What engines' newest packages offer is what our adapters take it for; read, not imported, so that it needs no GPU."""
+"""The newest packages of engines have the interfaces that the adapters use. They are read, not imported: no GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .opened import WHEELS, need, signatures, toml
 
 CLASSES = toml(__file__, "signatures.toml")["class"]
 CHANGEABLE = {"__init__", "begin", "next", "clone"}
-"""Methods that take more, or other words, in our classes."""
+"""Methods with additional or renamed parameters in our classes."""
 
 
 def said(one: dict[str, Any]) -> str:
@@ -53,7 +53,7 @@ def test_our_classes_override_them(one: dict[str, Any]) -> None:
 
 
 def test_abstract_methods_are_implemented() -> None:
-    """A new abstract method would make our class one that cannot be made."""
+    """A new abstract method would prevent the instantiation of our class."""
     import ast
 
     for one in CLASSES:
@@ -110,7 +110,7 @@ def test_kinds_of_structured_outputs_are_ours() -> None:
 
 
 def test_a_change_is_named(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package in which a parameter has another name makes the test above say which."""
+    """If a parameter in a package has another name, the test above reports it."""
     file = tmp_path / "engine" / "a.py"
     file.parent.mkdir()
     file.write_text("class Base:\n    def take(self, token, *, late=None): ...\n", "utf-8")

@@ -133,7 +133,7 @@ def bare(rng: random.Random, domain: Domain) -> str:
 
 
 def estranged(rng: random.Random, split: str, template: str) -> str:
-    """Some words between the values replaced by strange ones, so that no template is known by heart."""
+    """Replaces some words between the values by random ones, so that the model cannot memorise templates."""
 
     def strange(match: re.Match[str]) -> str:
         word = match.group(0)
@@ -220,7 +220,7 @@ def said_field(rng: random.Random, domain: Domain, name: str, value: Drawn) -> F
 
 
 def unsaid_field(rng: random.Random, name: str, kind: kinds.Kind, domain: Domain) -> Field:
-    """A field the text says nothing about: null, or an empty list, or false."""
+    """A field without a value in the text: null, or an empty list, or false."""
     value = kind(rng, "train")
     schema = value.schema
     if value.inner:

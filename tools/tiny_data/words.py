@@ -114,7 +114,7 @@ def syllables(rng: random.Random, low: int = 1, high: int = 3) -> str:
 
 
 def invented(rng: random.Random, split: str, low: int = 1, high: int = 3) -> str:
-    """A lower-case word that no list holds."""
+    """Returns a lower-case word that is in no list."""
     return draw(rng, split, lambda r: syllables(r, low, high))
 
 

@@ -157,7 +157,7 @@ def test_changes_between_runs_are_counted(tiny: gw.Model, write: Write, tmp_path
     assert survey(tiny, tmp_path / "in.jsonl", target).changed == 1
     assert target.read_bytes() == before
     rows = read(target)
-    for row in rows:  # as an older version wrote them: it is unknown whether they have changed
+    for row in rows:  # an older version wrote rows in this form, without a digest of the request
         row.pop("request_digest", None)
     target.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     if form == "own":

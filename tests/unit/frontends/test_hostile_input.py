@@ -317,7 +317,7 @@ def test_a_costly_schema_is_served_or_refused_in_bounded_time(name: str) -> None
         with pytest.raises(gw.errors.LimitExceededError) as caught:
             matcher_of(gw.JsonSchema(schema, profile="exact"))
         assert caught.value.place is not None
-    assert time.thread_time() - start < 8  # some take a second, where nothing else runs
+    assert time.thread_time() - start < 8  # some cases take a second on an idle machine
 
 
 ENDLESS: dict[str, tuple[Any, str | None]] = {  # each would take minutes without a limit on counted work; its place
@@ -367,7 +367,7 @@ def test_rows_of_a_loop_that_are_none_are_a_type_error(rows: Any) -> None:
 def test_other_rows_and_other_logits_are_not_taken(ids: Any, logits: Any) -> None:
     clock, rows = _kernel.LoopClock(), _kernel.LoopRows([(None, 0, 0, 0)] * 2)
     good = np.zeros((2, 3), np.int64), np.zeros((2, 8), np.float32)
-    assert rows.run_on(*good, good[1], clock) is None  # nothing is known yet
+    assert rows.run_on(*good, good[1], clock) is None  # before `know`
     rows.know(np.zeros((2, 2), np.int64))
     assert rows.run_on(*good, None, clock) is None
     assert rows.run_on(ids, logits, logits, clock) is None

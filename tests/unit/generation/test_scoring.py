@@ -64,7 +64,7 @@ def distance(one: dict[str, float], other: dict[str, float]) -> float:
 
 
 def begun(texts: dict[str, float]) -> dict[str, float]:
-    """The distribution of how they begin, where there are too many to compare one by one."""
+    """Returns the distribution of prefixes, for sets of texts that are too large to compare one by one."""
     found: dict[str, float] = {}
     for text, part in texts.items():
         found[text[:2]] = found.get(text[:2], 0.0) + part
@@ -107,7 +107,7 @@ def test_scoring_runs_each_node_of_the_trie_once() -> None:
     model = Model(engine, Tokenizer.of(VOCABULARY))
     options = ["cb" * 8 + end for end in ("b", "c", "ab")]
     gw.score(model, "b" * 10, options)
-    assert engine.ran == 10 + 16  # the prompt, and what they share; leaves need no run
+    assert engine.ran == 10 + 16  # the prompt and the shared prefixes; leaves need no run
     both = gw.score(model, ["b" * 10, "c"], options)
     assert both[0] == gw.score(model, "b" * 10, options)
     assert both[1] != both[0]
@@ -166,7 +166,7 @@ def test_narrow_beams_are_valid_and_not_worse_than_greedy(model: Model) -> None:
 # -- particles ---------------------------------------------------------------------------------------------------------
 
 PATTERN = "a[ab]{2}|bcc|c+a"
-HEAT = 3.0  # the toy's logits are steep: at 1 a few texts hold nearly all
+HEAT = 3.0  # the toy's logits are steep: at 1 a few texts have almost all of the probability
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +271,7 @@ def test_rejection_draws_exactly_and_weighs_without_bias() -> None:
     assert set(drawn) == right
     assert np.mean([token_id == 1 for token_id in drawn]) == pytest.approx(0.22 / 0.27, abs=0.02)
     assert np.mean(estimates) == pytest.approx(0.27, abs=0.01)
-    # Proper: the weight says nothing about which token it was.
+    # Proper: the weight is independent of the sampled token.
     assert np.mean([e for t, e in zip(drawn, estimates, strict=True) if t == 3]) == pytest.approx(0.27, abs=0.02)
     assert asked < 6000 * 5
     assert rejection(share, lambda token_id: False, lambda: 0.5) == (None, 0.0)

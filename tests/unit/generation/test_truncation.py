@@ -91,7 +91,7 @@ def test_truncation_of_600_texts_with_banned_strings(tiny: gw.Model) -> None:
 
 
 def test_the_truncation_is_not_that_of_a_removed_token(tiny: gw.Model) -> None:
-    """The budget excludes a token that the run without a budget takes back, too."""
+    """The budget also excludes a token that the run without a budget rolls back."""
     form, options = gw.Regex("[a-z ]{2,60}"), {"bad_words": ["e", " the"], "seed": 55833}
     found = complete(tiny, "Names: ", form, max_tokens=8, **options)  # type: ignore[call-overload]  # as a dict
     free = complete(tiny, "Names: ", form, max_tokens=28, allow_truncation=True, **options)  # type: ignore[call-overload]  # as a dict

@@ -86,7 +86,7 @@ def takes(automaton: gw.Automaton, text: str) -> bool:
 
 
 def test_programs_that_begin_alike_say_what_they_say() -> None:
-    """The first expressions of a program, met again in another: as text, inside a string, or not at all."""
+    """The first expressions of a program occur in another program: as text, inside a string, or not at all."""
     word = Literals(("a/b", "c"))
     either = Concat((word, Complement(word)))
 

@@ -43,7 +43,7 @@ def generator_of(loaded: Any, prompts: list[str], **options: Any) -> tuple[Any, 
 
 
 def text_of(loaded: Any, ids: Any) -> str:
-    """What a generator that is done has written; the end token of one row is not kept."""
+    """Returns the output of a finished generator without the end token."""
     ids = [int(i) for i in ids]
     ends = [i for i, token_id in enumerate(ids) if token_id in loaded[1].eos_ids]
     return str(loaded[1].vocabulary.bytes_of(ids[: ends[0]] if ends else ids).decode())

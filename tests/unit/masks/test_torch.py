@@ -23,7 +23,7 @@ def cases() -> list[tuple[np.ndarray, masks.Row, list[bool]]]:
         bits[:, ::3], bits[:, 1::5] = 0, 0xFFFFFFFF
         bits[-1] = 0
         bits[-1, 1] = 1 << 7
-        logits[-1, 39] = -np.inf  # the last row has nothing left
+        logits[-1, 39] = -np.inf  # the last row has no allowed token
         found.append((logits, bits, [index % 3 != 1 for index in range(rows)]))
     return found
 
@@ -77,7 +77,7 @@ def test_buffers_are_reused_only_without_references() -> None:
         made, _ = apply(logits * n, row, [True, True])
         places.add(made.data_ptr())
         assert float(made[0, 0]) == n
-        assert float(view) == 5  # a part of a tensor holds it too
+        assert float(view) == 5  # a view of a tensor keeps it alive
     assert len(places) <= 2
 
 

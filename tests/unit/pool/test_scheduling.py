@@ -14,7 +14,7 @@ def run_schedules(number: int) -> int:
 
 
 class Bench:
-    """A scheduler whose loads and unloads end when the test says so."""
+    """A scheduler whose loads and unloads end when the test ends them."""
 
     def __init__(self, budget: float = 10, **options: float) -> None:
         self.clock = VirtualClock()

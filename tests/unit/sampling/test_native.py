@@ -197,7 +197,7 @@ def test_probabilities_equal_the_report(seed: int, size: int, spread: float) -> 
 
 
 def test_numbers_are_those_of_the_chain() -> None:
-    """XTC's coin and draws taken back use the streams that the chain uses."""
+    """XTC's random decision and rolled-back samples use the random streams of the chain."""
     logits = np.array([3.0, 2.9, 2.8, 0.0], dtype=np.float32)
     sampler = Sampler(temperature=1.0, xtc_probability=0.5, xtc_threshold=0.2)
     for position in range(40):

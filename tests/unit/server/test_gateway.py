@@ -1,4 +1,4 @@
-"""A server in front of another endpoint: what that endpoint gets wrong never reaches a client."""
+"""A server in front of another endpoint: errors in the answers of that endpoint never reach a client."""
 
 import asyncio
 from collections.abc import Iterator

@@ -99,7 +99,7 @@ def test_a_fault_at_every_call_changes_nothing(name: str, supports_rollback: boo
 
 
 def act_by_steps(session: Session, name: str, path: Path, seen: list[tuple[Any, ...]]) -> None:
-    """Do it, writing down what the session is before each step that is whole by itself."""
+    """Runs the operation, and stores the state of the session before each atomic step."""
     seen.append(facts(session))
     if name == "infer":
         for _ in range(3):

@@ -58,7 +58,7 @@ def test_the_digest_is_the_same_under_20_hash_seeds() -> None:
 
 
 def there(tokenizer: Tokenizer) -> tuple[str, list[int], bytes, str]:
-    """What another process makes of a tokenizer: digest, ids, a mask, and where it was."""
+    """Computes results of a tokenizer: digest, ids, a mask, and the id of the process that computed them."""
     import numpy as np
 
     matcher = gw.compile(gw.Regex("[a-z]+ [0-9]"), tokenizer).matcher()
@@ -82,7 +82,7 @@ def test_other_processes(method: str) -> None:
 
 
 def test_a_remote_call() -> None:
-    """As Ray calls: the function with all that it holds, by cloudpickle, in a process that shares nothing."""
+    """As Ray does: cloudpickle sends the function with its closure to a process without shared memory."""
     tokenizer = Tokenizer.of(FAMILIES["byte-level BPE"]()["tokenizers"].source)
     here = there(tokenizer)
     call = cloudpickle.dumps(

@@ -33,7 +33,7 @@ def fast() -> tokenizers.Tokenizer:
 
 
 def stand_in(module: str, name: str, **attributes: object) -> Any:
-    """An object of a class that is known by its name and library."""
+    """Returns an object whose class has a given name and library."""
     return type(name, (), {"__module__": module, **attributes})()
 
 
@@ -136,7 +136,7 @@ def test_the_callers_object_is_never_touched(family: str) -> None:
 
 
 def state(source: Any) -> object:
-    """Everything that can be seen of a library's tokenizer, copied."""
+    """Returns a copy of all observable state of a library's tokenizer."""
     if hasattr(source, "to_str"):
         return source.to_str()
     if hasattr(source, "serialized_model_proto"):

@@ -150,7 +150,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> disk.DiskCache:
 
 
 def masks(vocabulary: Vocabulary) -> list[bytes]:
-    """Masks along a text, of a constraint that meets special, incomplete and long tokens."""
+    """Computes masks along a text, for a constraint with special, incomplete and long tokens."""
     matcher = compile(Regex(r"[a-z0-9é€]{2,9}|\.\.+"), vocabulary, cache=False).matcher()
     rows = []
     for token in (97, 300, 299):

@@ -70,7 +70,7 @@ def drawn(rng: random.Random) -> dict[str, Any]:
 
 
 def value(rng: random.Random, schema: dict[str, Any]) -> object:
-    """A value that mostly meets a schema."""
+    """Returns a value that usually matches the schema."""
     if rng.random() < 0.3:
         return rng.choice(VALUES)
     if "const" in schema:

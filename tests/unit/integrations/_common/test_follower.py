@@ -21,7 +21,7 @@ TABLE = gw.Vocabulary([b"a", b"b", b"!", b""], eos_ids=[EOS], special_ids=[EOS])
 
 
 class Broken:
-    """A matcher that gives up at its next mask, as one does that meets a limit."""
+    """A matcher whose next mask fails, as if it had reached a limit."""
 
     words, position, is_finished, is_accepting = 1, 0, False, False
 

@@ -198,7 +198,7 @@ def test_forced_tokens() -> None:
     assert short.forced(0) == [3, 4]
     tight = Rows([gw.compile(gw.Regex("e(abc|c)d"), VOCABULARY)], max_tokens=5)
     tight.masks([np.array([5, 1])], [0])
-    assert tight.forced(0) == []  # what is forced would end one token too late
+    assert tight.forced(0) == []  # the forced text would end one token too late
 
 
 def test_slots_join_and_leave() -> None:

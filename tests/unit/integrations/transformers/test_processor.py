@@ -169,7 +169,7 @@ def test_scores_are_modified_in_place_only_if_unused(loaded: Any) -> None:
         ({"num_beams": 2}, {True}),
         ({"output_scores": True, **kept}, {True}),
         ({"output_logits": True, **kept}, {False}),
-        ({"prompt_lookup_num_tokens": 3}, {True, False}),  # who looks for drafts reads again, who checks them does not
+        ({"prompt_lookup_num_tokens": 3}, {True, False}),  # drafting reads them again, verification does not
     ):
         processor = logits_processor(gw.Regex("(ab|cd){9}"), loaded[1])
         processor._apply = Noting()

@@ -111,7 +111,7 @@ def test_both_routes_draw_the_same_tokens(llm: Any) -> None:
 
 
 def test_a_mixed_batch_leaves_free_rows_alone(llm: Any) -> None:
-    """More requests than fit at once, so that rows come, leave and move; each is as it is alone."""
+    """More requests than fit in one batch, so that rows join, leave and move; each result equals a single run's."""
     params = []
     for seed in range(6):
         params += [
@@ -167,7 +167,7 @@ def test_arguments_without_effect_are_refused(llm: Any) -> None:
 
 
 def test_an_error_in_the_middle_ends_that_request_alone(llm: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing legal is left to draw, because other options of the request forbid it."""
+    """No legal token can be sampled, because other options of the request forbid all."""
     wrong = [structured(regex="a+b"), processed(regex="a+b")]
     for one in wrong:
         one.allowed_token_ids = [100]

@@ -37,7 +37,7 @@ def engine(folder: Path, drafts: Any = None) -> Any:
 
 
 def thinking(seed: int, **asked: Any) -> Any:
-    """A request whose model is inclined to end its thoughts some time."""
+    """Returns a request with a bias towards the end of the reasoning."""
     params = structured(seed, **asked)
     params.logit_bias = {THOUGHT: 5.0}
     return params
@@ -51,7 +51,7 @@ def drafted(seed: int, **asked: Any) -> Any:
 
 
 def split(tokens: Any) -> tuple[list[int], list[int]]:
-    """What was thought, and what was said; the marker and the end in neither."""
+    """Returns the tokens of the reasoning and of the answer, without the marker and the end token."""
     found = list(tokens)
     at = found.index(THOUGHT)
     return found[:at], [one for one in found[at + 1 :] if one != EOS]
@@ -62,7 +62,7 @@ def check(llm: Any, prompt: str, params: list[Any]) -> int:
     found = [one.outputs[0] for one in llm.generate([prompt] * len(params), params, use_tqdm=False)]
     tokenizer, thought = llm.get_tokenizer(), 0
     for asked, one in zip(params, found, strict=True):
-        if asked.structured_outputs is None or THOUGHT not in one.token_ids:  # it may stop before it has said anything
+        if asked.structured_outputs is None or THOUGHT not in one.token_ids:  # a request may end before its answer
             continue
         before, behind = split(one.token_ids)
         text = tokenizer.decode(behind)
