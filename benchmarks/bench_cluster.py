@@ -91,7 +91,7 @@ def rates(table: list[dict[str, Any]]) -> tuple[float, float]:
 
 
 def one_process(rows: list[dict[str, str]]) -> tuple[float, float]:
-    """Rows per second, and per second of processor time, of the faster of two ways to use two threads."""
+    """Returns rows per second, and per second of processor time, of the faster of two modes with two threads."""
     return max(two_threads_of_the_engine(rows), two_threads_of_python(rows))
 
 

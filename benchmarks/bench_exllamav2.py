@@ -29,7 +29,7 @@ PROMPTS = [f"Chapter {number}. It was" for number in range(8)]
 
 
 class Bench:
-    """A model, and the ways to generate with it: functions of (settings, filters) that give how many tokens came."""
+    """A model, and functions of (settings, filters) that generate with it and return the number of tokens."""
 
     def __init__(self, folder: str, tokens: int) -> None:
         from exllamav2 import ExLlamaV2, ExLlamaV2Cache, ExLlamaV2Config, ExLlamaV2Tokenizer, generator as library

@@ -100,7 +100,7 @@ def wide_model(folder: Path) -> Path:
 
 
 class Pairs(NamedTuple):
-    """Tokens per second of two ways, and how many times the first the second is: quartiles of the pairs."""
+    """Tokens per second of two implementations, and their ratio: quartiles of the pairs."""
 
     first: float
     second: float
@@ -118,7 +118,7 @@ class Pairs(NamedTuple):
 
 
 def in_pairs(first: Way, second: Way, seconds: float, rounds: int) -> Pairs:
-    """Both ways in turn, the one and then the other in front."""
+    """Runs both implementations in pairs; the order alternates."""
     gc.collect()
     gc.freeze()  # a collection before each run then inspects only objects of that run
     found: list[tuple[float, float]] = []

@@ -71,7 +71,7 @@ def expected() -> dict[tuple[int, int], bytes]:
 
 @dataclass
 class Storm:
-    """One run; `report` says what happened."""
+    """Runs the storm once; `report` prints the results."""
 
     folder: Path
     processes: int = 64

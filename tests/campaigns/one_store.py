@@ -340,7 +340,7 @@ class Stores:
         return ids
 
     def matchers(self, source: Any) -> list[Any]:
-        """One of the shared store, sometimes one of another, and one of a fresh store at last."""
+        """Returns matchers of the shared store, sometimes of another store, and of a fresh store, in this order."""
         others = self.rng.choices(([], [self.small], [self.plain]), (50, 35, 15))[0]
         made = []
         for kernel in (self.default, *others, self.fresh()):
@@ -369,7 +369,7 @@ class Walk:
         self.before: list[int] = []  # some tokens of the mask before
 
     def fault(self, what: str, tokens: Sequence[int]) -> Mismatch:
-        """Says where it happened."""
+        """Returns a mismatch with its location."""
         texts = self.stores.tokens
         return Mismatch(
             f"{self.name}, after {[texts[t] for t in self.taken]}: {what}: {[texts[t] for t in tokens[:10]]}"

@@ -106,7 +106,7 @@ def hostile_schema(number: int) -> dict[str, Any]:
     return {"anyOf": options}
 
 
-async def beside_hostile(port: int, count: int) -> tuple[list[float], list[float], list[float]]:
+async def with_hostile(port: int, count: int) -> tuple[list[float], list[float], list[float]]:
     """Measures the gaps between the tokens of four streams: first alone, then concurrently with hostile schemas.
 
     Returns:
@@ -175,7 +175,7 @@ def main() -> None:
         while not ready(port):
             time.sleep(0.1)
         if given.hostile:
-            alone, beside, taken = asyncio.run(beside_hostile(port, given.hostile))
+            alone, beside, taken = asyncio.run(with_hostile(port, given.hostile))
             for name, gaps in (("alone", alone), ("beside hostile schemas", beside)):
                 figures = ", ".join(f"{label} {1e3 * share(gaps, part):.1f}" for label, part in QUANTILES)
                 print(f"        {len(gaps)} gaps between tokens {name}, in ms: {figures}")

@@ -70,7 +70,7 @@ class Tally:
 
 
 def walked(matcher: Any, rng: random.Random, steps: int) -> str:
-    """A whole text by random legal tokens; after `steps` of them it finishes soon. Raises `LookupError` where stuck."""
+    """Writes random legal tokens, and completes the text after `steps`. Raises `LookupError` if none is legal."""
     row, text = np.zeros(matcher.words, np.uint32), b""
     for step in range(10_000):
         if step < steps:
@@ -154,7 +154,7 @@ def reduced(fault: dict[str, Any]) -> dict[str, Any]:
         try:
             automaton = compiled(schema, "exact", Tally())
             return automaton is not None and accepts(automaton, text) != Judge(schema)(text)
-        except Exception:  # a schema that lost a definition, and the like
+        except Exception:  # a schema without one of its definitions, for example
             return False
 
     if not text or not still(fault["schema"]):

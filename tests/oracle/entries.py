@@ -86,7 +86,7 @@ def name(text: bytes) -> str:
 
 
 def without(key: written.Regular, used: frozenset[str]) -> written.Regular:
-    """A class of keys without some of them."""
+    """Returns a class of keys without given keys."""
     strings = tuple(read for read in map(said, sorted(used)) if read is not None)
     match key:
         case written.Concat((opening, written.JsonEscaped(inner, spelling), closing)):

@@ -59,7 +59,7 @@ def expression(part: written.Regular) -> regular.Expr:
 
 
 def trie(texts: list[str]) -> regular.Expr:
-    """One of some sorted texts, by their first characters."""
+    """Reads one of several sorted texts, character by character."""
     made = [regular.empty()] if texts and not texts[0] else []
     groups: dict[str, list[str]] = {}
     for text in texts:

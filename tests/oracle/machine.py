@@ -41,13 +41,13 @@ class Fixed(Reader):
 
 @dataclass(frozen=True, slots=True)
 class OneOf(Reader):
-    """One of some texts."""
+    """Reads one of several texts."""
 
     texts: frozenset[bytes]
 
     @property
     def done(self) -> bool:
-        """Whether one of them is read."""
+        """Whether one text is complete."""
         return b"" in self.texts
 
     def step(self, byte: int) -> OneOf | None:

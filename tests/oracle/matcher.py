@@ -110,7 +110,7 @@ class SlowMatcher:
         return len(tokens)
 
     def cost(self, state: State | None) -> int | None:
-        """The fewest tokens that complete the text, EOS included; None: the vocabulary has no way."""
+        """Returns the smallest number of tokens that complete the text, with EOS; None if no tokens do."""
         if state is None:
             return 0
         if state not in self._costs:

@@ -340,7 +340,7 @@ class SchemaWorld:
         return bool(jsonschema.Draft202012Validator(beside).is_valid(value))
 
     def _spelled(self, value: Any) -> list[Stack]:
-        """The ways in which the profile writes a given value."""
+        """Returns the texts that the profile allows for a given value."""
         p = self.profile
         if isinstance(value, str):
             return [p.string(regular.literal(value))]

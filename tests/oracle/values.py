@@ -122,7 +122,7 @@ def _begins(at: ByValue, cell: ir.Cell, sign: int, found: re.Match[str]) -> bool
 
 @lru_cache(maxsize=200_000)
 def _anywhere(cell: ir.Cell, used: frozenset[Fraction], sign: int, digits: int, far: int) -> bool:
-    """Whether a cell has a number with these digits, wherever its point is."""
+    """Whether a cell contains a number with these digits, for any position of the point."""
     if digits == 0:
         return _holds(cell, used, sign, (Fraction(0), None))
     low, high = sizes(cell, used)

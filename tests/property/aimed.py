@@ -69,7 +69,7 @@ class Aim:
 
 
 def profile(rng: random.Random) -> dict[str, Any]:
-    """One of the profiles; the one with all spellings more often."""
+    """Returns a random profile; the one with all spellings is more probable."""
     some: tuple[dict[str, Any], ...] = ({}, {"key_order": "any"}, {"escapes": "any"}, {"whitespace": "any"})
     return {"profile": "exact"} if rng.random() < 0.6 else rng.choice(some)
 

@@ -251,7 +251,7 @@ class Lockstep:
             return NEVER
 
     def within(self, tokens: int, promised: int) -> frozenset[int]:
-        """`fill_mask_within` holds nothing that could not be completed, and something whenever it promised to."""
+        """`fill_mask_within` allows only tokens that can be completed, and at least one token if it returns True."""
         fits = self.matcher.fill_mask_within(self.words, tokens)
         got = self.ids()
         feasible = self.slow.mask()

@@ -186,7 +186,7 @@ def numbers() -> Iterator[Build]:
 
 
 def every() -> Iterator[Build]:
-    """All of them: leaves in frames, then frames in frames in frames."""
+    """Yields all frames: with leaves, and nested to three levels."""
     small, letter = leaf(SMALL), leaf(LETTER)
     simple = [*objects(small), *arrays(letter), *demanding(), *tallied(), *different()]
     yield from numbers()

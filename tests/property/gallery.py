@@ -38,7 +38,7 @@ def full(made: Pattern) -> str:
 
 
 def record(*, required: list[str] | None = None, **properties: Any) -> dict[str, Any]:
-    """An object; all is required unless said otherwise."""
+    """Returns an object schema; all properties are required by default."""
     return {
         "type": "object",
         "properties": properties,

@@ -115,7 +115,7 @@ class GrammarMaker:
         return self.grammar.add(ir.Object(self.object_marks, entries, more, r.random() < 0.5, low, high, demands))
 
     def value(self, levels: int, marks: int) -> ir.Value:
-        """A value; where marks can be borne, now and then in several ways."""
+        """Returns a value; if marks are possible, it sometimes has several readings."""
         if not marks or self.rng.random() < 0.3:
             return self.node(levels - 1)
         ways = range(self.rng.randrange(1, 3))

@@ -21,7 +21,7 @@ def vocabulary() -> gw.Vocabulary:
 
 
 def samples(source: Any, count: int, seed: int) -> list[str]:
-    """Texts drawn token by token, each legal token as likely as any other; short ones, since the budget says so."""
+    """Texts from uniform samples of legal tokens; a budget makes them short."""
     rng, table = random.Random(seed), vocabulary()
     automaton = gw.compile(source, table)
     row = np.zeros((len(table) + 31) // 32, dtype=np.uint32)

@@ -145,7 +145,7 @@ def test_long_histories_are_shared_and_given_back() -> None:
     del forks, fork, matcher  # freed link by link: no deep recursion
 
 
-def test_a_character_begun_behind_a_count() -> None:
+def test_a_character_begun_after_a_count() -> None:
     matcher = gw.compile(gw.Regex("[^é]{1,2}日{1,2}"), vocabularies.kernel(vocabularies.WIDE), cache=False).matcher()
     matcher.advance(3)
     row = np.zeros(1, dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""Values that can be read in many ways at once: masks along texts, compared with single tokens and with enumerations."""
+"""Values with many readings: masks along texts, compared with single tokens and with enumerations."""
 
 from __future__ import annotations
 

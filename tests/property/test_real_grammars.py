@@ -24,7 +24,7 @@ REAL = Path(__file__).parent.parent / "real"
 
 def python_expression(text: str) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # calls of numbers, and the like: odd, but Python
+        warnings.simplefilter("ignore", SyntaxWarning)  # calls of numbers, for example, are valid Python
         ast.parse(text, mode="eval")
 
 

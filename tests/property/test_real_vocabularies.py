@@ -55,7 +55,7 @@ def test_characters_beyond_ascii(name: str, pattern: str, text: str) -> None:
     tokens = cutter.cut(text.encode())
     assert tokens
     for token in tokens:
-        crowd.fill_mask(row)  # `Mismatch` where one says otherwise
+        crowd.fill_mask(row)  # raises `Mismatch` if the masks differ
         if token != tokens[-1]:  # which is the end
             crowd.advance(token)
 

@@ -23,7 +23,7 @@ def times(part: Pattern, low: int, high: int) -> Pattern:
 
 
 def rounds(rng: random.Random) -> Pattern:
-    """Something that comes round, alone or more than once, and what follows it."""
+    """Returns a group that is repeated, alone or in another repetition, and its continuation."""
     unit = patterns.drawn(rng, rng.randrange(2, 7))
     if rng.random() < 0.2:
         unit = patterns.joined(times(unit, 0, rng.randrange(5, 9)), patterns.char(rng.choice("abc")))
@@ -35,7 +35,7 @@ def rounds(rng: random.Random) -> Pattern:
 
 
 def tokens(rng: random.Random) -> Tokens:
-    """The letters, and longer texts of them, which may come round several times."""
+    """Returns the letters, and longer texts that may contain several repetitions."""
     made = {bytes([letter]) for letter in LETTERS}
     while len(made) < 24:
         piece = bytes(rng.choices(LETTERS, k=rng.randrange(1, 4)))

@@ -23,7 +23,7 @@ def test_some_of_the_schemas() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("profile", range(len(PROFILES)))
 def test_every_schema(profile: int) -> None:
-    """Each in three profiles: the first, the one with all spellings, and one of those between."""
+    """Yields each schema in three profiles: the default, the one with all spellings, and one between them."""
     tally, between = Tally(), len(PROFILES) - 2
     numbers = range(tiny.COUNT) if profile in (0, between + 1) else range(profile - 1, tiny.COUNT, between)
     refused = tiny.hold(numbers, profile, tally)

@@ -17,7 +17,7 @@ TOKENS = [
 ]
 VOCABULARY = gw.Vocabulary([*TOKENS, b""], eos_ids=[len(TOKENS)])
 
-Boxes = list[list[str]]  # for each value the ways to write it
+Boxes = list[list[str]]  # for each value, its spellings
 
 
 def entries(*given: tuple[str, tuple[int, ...], bool]) -> Boxes:

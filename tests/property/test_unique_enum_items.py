@@ -47,7 +47,7 @@ def test_no_text_is_a_dead_end(profile: Any, seed: int) -> None:
             tokens = [token for token in legal(row) if token < len(TOKENS) - 1]
             if not tokens:
                 break
-            if step >= 40:  # long enough: the shortest way on
+            if step >= 40:  # the text is long: use the shortest completion
                 matcher.fill_mask_within(row, matcher.min_tokens_to_complete())
                 tokens = legal(row)
                 if tokens == [len(TOKENS) - 1]:

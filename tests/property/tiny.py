@@ -53,7 +53,7 @@ def choices(parts: list[Schema]) -> Iterator[Schema]:
 
 
 def every() -> Iterator[Schema]:
-    """All of them, small ones first."""
+    """Yields all schemas, small ones first."""
     levels: list[list[Schema]] = [list(LEAVES)]
     for _ in range(3):
         below = levels[-1]

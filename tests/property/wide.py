@@ -141,7 +141,7 @@ class Cutter:
         return [*ids, self.vocabulary.eos_ids[0]]
 
     def taken(self, source: Any, texts: list[str], each: int) -> int:
-        """How many ways to write the texts were tried; every one of them passes."""
+        """Returns the number of spellings of the texts that were tried; every spelling must be accepted."""
         matcher, done = gw.compile(source, self.vocabulary, cache=False).matcher(), 0
         for text in texts:
             for _ in range(each):

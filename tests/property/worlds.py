@@ -51,7 +51,7 @@ def patterns_hold(made: Iterable[tuple[Pattern, Tokens]], seed: int, *, depth: i
 
 
 def schema_holds(case: Case, tokens: Tokens, profile: int, rng: random.Random, tally: Tally, **limits: int) -> bool:
-    """Walk a schema's world; False where the library refuses the schema. UnsatisfiableError ones must be said to be so."""
+    """Walks a schema's world; False if the library refuses it. `UnsatisfiableError` must agree with the oracle."""
     ours, theirs = PROFILES[profile]
     name = f"JsonSchema({case.schema!r}, **{theirs})"
     fits = case.world(ours).satisfiable("#")

@@ -54,7 +54,7 @@ class _Finder:
 
 @contextmanager
 def importable(folder: Path, package: str, stand_ins: Sequence[str], given: dict[str, ModuleType]) -> Iterator[None]:
-    """Makes `package` in the folder importable, with empty `stand_ins` and the modules `given`; removes all at the end."""
+    """Makes `package` in the folder importable, with empty `stand_ins` and the modules `given`, until the exit."""
     before = set(sys.modules)
     finder = _Finder(stand_ins)
     sys.meta_path.insert(0, finder)  # type: ignore[arg-type]  # has what a finder needs

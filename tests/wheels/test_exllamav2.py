@@ -220,7 +220,7 @@ def generated(v2: Any, made: Any, prompts: Any, filters: Any, **options: Any) ->
 @pytest.mark.parametrize("as_mask", [True, False])
 @pytest.mark.parametrize("how", [{}, {"filter_background_eval": False}, {"max_sampling_threads": 1}])
 def test_the_dynamic_generator(v2: Any, monkeypatch: pytest.MonkeyPatch, how: Any, as_mask: bool) -> None:
-    """Six jobs at once, two of them free, by its threads that sample and that make masks ahead."""
+    """Six concurrent jobs, two of them unconstrained, with the threads that sample and that compute masks ahead."""
     made = dynamic(v2, monkeypatch, **how)
     for seed in range(4):
         filters: list[Any] = [None if i % 3 == 2 else [filter_of(v2, as_mask=as_mask)] for i in range(6)]
@@ -385,7 +385,7 @@ def test_error_ends_the_text_and_is_reported(v2: Any, caplog: pytest.LogCaptureF
 
 
 def test_the_processor_in_a_batch(v2: Any) -> None:
-    """Three prompts at once, one of them free: what filters of ExLlamaV2 cannot do."""
+    """Three concurrent prompts, one of them unconstrained, which filters of ExLlamaV2 do not support."""
     for seed in range(6):
         constraints = [gw.Regex("[a-c]{3}"), None, gw.Choice(["abba", "cab"])]
         processor = v2.ours.logits_processor(constraints, v2.tokenizer)

@@ -141,7 +141,7 @@ CASES = [
 ]
 
 
-def test_every_dispatch_holds_in_one_batch_beside_free_rows(sglang: Any) -> None:
+def test_every_dispatch_constrains_rows_in_one_batch_with_free_rows(sglang: Any) -> None:
     table = gw.Tokenizer.of(sglang.tokenizer)
     for seed in range(8):
         chance = random.Random(seed)
@@ -206,7 +206,7 @@ def test_an_illegal_token_ends_the_request_with_an_error(sglang: Any) -> None:
     other.accept_token(67)
 
 
-def test_reasoning_is_asked_for(sglang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reasoning_parser_wraps_the_backend(sglang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a reasoning parser, SGLang's backend wraps guideway's, and decides where the constraint begins."""
     import sys
 
@@ -248,7 +248,7 @@ def test_strict_thinking(sglang: Any) -> None:
     assert Batch(sglang, [one]).legal() == [[66, 271]]
 
 
-def test_the_constraint_begins_behind_the_thoughts(sglang: Any) -> None:
+def test_constraint_begins_after_reasoning(sglang: Any) -> None:
     """SGLang's wrapper around our grammars: free during reasoning, constrained after it; rollback crosses the end."""
     backend = reasoner(sglang)
     whole = list(range(WIDTH))

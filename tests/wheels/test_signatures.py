@@ -72,7 +72,7 @@ def test_abstract_methods_are_implemented() -> None:
         assert not missing, f"{one['wheel']}: {one['name']} wants {missing} of {name}"
 
 
-def test_entry_points_are_looked_for() -> None:
+def test_engines_load_the_entry_points() -> None:
     """vLLM and SGLang load the entry-point groups of guideway; vLLM's configuration has the field to widen."""
     project = toml(str(PACKAGE.parent), "pyproject.toml")["project"]
     folders = [need("vllm") / "vllm", need("sglang") / "sglang/srt/plugins"]

@@ -1,5 +1,5 @@
 # forms of a value are written in rows, several to a line
-"""Kinds of values: each draws a value, how the text says it, and the schema a record would use for it."""
+"""Kinds of values: each samples a value, its form in the text, and its schema in a record."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def choice(**phrases: str) -> Kind:
 
 
 def rows(template: str, low: int = 1, high: int = 3, **columns: Kind) -> Kind:
-    """A list of objects: ``template`` (alternatives split by ``||``) says one row; all rows of a text use one of them."""
+    """A list of objects: ``template`` (alternatives split by ``||``) describes one row; all rows of a text use one."""
 
     def draw(rng: random.Random, split: str) -> Drawn:
         form = rng.choice(template.split("||"))

@@ -300,7 +300,7 @@ def test_generate_writes_a_page(run: Run, folder: Path) -> None:
     assert out.endswith("é\n")  # the text alone, however much the page shows
     assert len(out) == 5
     page = (folder / "page.html").read_text("utf-8")
-    assert "<b>" not in page  # what a prompt or model says is text
+    assert "<b>" not in page  # text of prompts and models is escaped
     assert "Ada &lt;b&gt;" in page
     code, out, _ = run("generate", "Ada <b>", "--regex", "[<a]{3}é", "--html", "page.html", "--json", *MODEL)
     assert page.count('class="t') == json.loads(out)["tokens"]

@@ -119,7 +119,7 @@ def times(table: KernelVocabulary, steps: int) -> np.ndarray:
     raise AssertionError
 
 
-def test_steps_beside_hostile_compiles() -> None:
+def test_steps_during_hostile_compiles() -> None:
     """2,000 steps: the 99th percentile is at most 10 ms longer than with threads that only compute.
 
     The machine may be busy, and steps then wait for a core. So the run to compare with has as many threads, which hold

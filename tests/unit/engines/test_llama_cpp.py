@@ -12,7 +12,7 @@ from guideway.testing import tiny_model
 from tests.helpers.engines import check_engine, model_of
 
 pytestmark = pytest.mark.engine("llama_cpp", "gguf")
-ARCHITECTURES = ("llama", "qwen2", "gpt2", "gpt_neox", "mpt", "bloom", "mamba")  # GPT-J is none of llama.cpp's
+ARCHITECTURES = ("llama", "qwen2", "gpt2", "gpt_neox", "mpt", "bloom", "mamba")  # llama.cpp does not support GPT-J
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

@@ -200,7 +200,7 @@ def test_engines_of_one_model_object_take_turns(tmp_path: Path) -> None:
     assert config._attn_implementation != "guideway_packed"
 
 
-def test_a_call_beside_a_running_one_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_concurrent_call_is_a_clear_error(tmp_path: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 

@@ -115,7 +115,7 @@ def test_return_exceptions_keeps_the_position() -> None:
     assert str(found[3]).startswith("prompt 4 of 4: ")
 
 
-def test_arguments_of_wrong_kinds_are_told() -> None:
+def test_arguments_of_wrong_types_are_reported() -> None:
     with pytest.raises(TypeError, match="state must be a GenerationState"):
         gw.resume(MODEL, None)  # type: ignore[arg-type]  # what is tested
     with pytest.raises(TypeError, match="prompt must be a str"):

@@ -87,7 +87,7 @@ async def ordinary(one: ConstantModel, seed: int) -> str:
 
 
 @pytest.mark.parametrize("name", SLOW)
-def test_ordinary_rows_finish_beside_a_slow_one(name: str) -> None:
+def test_ordinary_rows_finish_before_a_slow_one(name: str) -> None:
     async def alone() -> list[str]:
         one = model()
         return await asyncio.gather(*(ordinary(one, seed) for seed in range(2)))

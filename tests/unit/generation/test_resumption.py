@@ -70,7 +70,7 @@ def test_truncated_generation_resumes_identically(
 
 def test_a_state_is_taken_apart_by_a_function(model: Model) -> None:
     def louder(state: gw.types.GenerationState) -> gw.types.GenerationState:
-        """Every second token gone, another seed, and no keys and values."""
+        """Returns the state with every second token and another seed, and without keys and values."""
         return replace(state, tokens=state.tokens[::2], seed=99, steps=(), kv_cache=None)
 
     first = complete(model, "the ", gw.Regex("[a-z ]*"), max_tokens=12, return_kv_cache=True, **HOT)

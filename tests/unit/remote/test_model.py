@@ -896,7 +896,7 @@ def test_one_asynchronous_client_in_several_event_loops(kind: str) -> None:
         assert isinstance(asyncio.run(gw.agenerate(model, "an event", Event)), Event)
 
 
-def test_a_client_with_an_http_client_of_its_own_serves_one_event_loop() -> None:
+def test_a_client_with_a_custom_http_client_serves_one_event_loop() -> None:
     openai = pytest.importorskip("openai", reason="the official SDK is tested")
     with served(Answer(TEXT)) as provider:
         client = openai.AsyncOpenAI(

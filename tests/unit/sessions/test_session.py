@@ -425,7 +425,7 @@ def test_checkpoints_of_a_way_not_taken_are_forgotten() -> None:
     session.rewind(5)
     session.feed([2] * 8)
     session.logits()
-    session.rewind(2)  # to 11 tokens, where the way before had a checkpoint at 10
+    session.rewind(2)  # to 11 tokens; the earlier path had a checkpoint at 10
     assert np.array_equal(session.logits(), fed(model, session.tokens).logits())
 
 

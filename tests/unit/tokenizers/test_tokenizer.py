@@ -122,7 +122,7 @@ def test_roles_by_custom_and_special_encoding() -> None:
     assert TOKENIZERS["byte level"].eos_ids == (0,)
 
 
-def test_an_eos_behind_a_prompt_is_left_off() -> None:
+def test_an_eos_after_a_prompt_is_omitted() -> None:
     made = sentencepiece_like()
     made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)])
     assert Tokenizer.of(made).encode("a", special=True) == Tokenizer.of(made).encode("a")

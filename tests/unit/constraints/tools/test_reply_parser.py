@@ -69,7 +69,7 @@ def test_llama_parser_reads_generated_calls(family: str) -> None:
 
 
 def mistrals(version: str) -> Any:
-    """Mistral's own writer of messages in a version of its form, over one of its published vocabularies."""
+    """Returns Mistral's message encoder in one version of its format, over one of its published vocabularies."""
     instruct = pytest.importorskip("mistral_common.tokens.tokenizers.instruct")
     tekken = pytest.importorskip("mistral_common.tokens.tokenizers.tekken")
     base = pytest.importorskip("mistral_common.tokens.tokenizers.base")

@@ -283,7 +283,7 @@ def test_texts_of_types(annotation: Any, fitting: list[str], missing: list[str])
         assert not allowed(source, json.dumps(text, ensure_ascii=False)), text
 
 
-def test_floats_beside_an_open_bound_are_not_rounded_to_it() -> None:
+def test_floats_next_to_an_open_bound_are_not_rounded_to_it() -> None:
     below = of(Annotated[float, Field(lt=100)])
     assert float("99.9999999999999999") == 100
     assert not allowed(below, "99.9999999999999999")

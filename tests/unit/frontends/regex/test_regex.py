@@ -292,7 +292,7 @@ def test_parse_and_equality() -> None:
 
 def test_parse_takes_linear_time_and_checks_joined_sources() -> None:
     text = "a" * 5000 + "b"
-    assert Regex("(a+)+c|a+b").parse(text) == text  # `re` would try 2**5000 ways
+    assert Regex("(a+)+c|a+b").parse(text) == text  # `re` would try 2**5000 paths
     with pytest.raises(InvalidTextError):
         Regex("(a+)+c").parse(text)
     joined = Regex("a+") + Regex("[ab]")

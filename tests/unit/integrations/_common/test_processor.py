@@ -68,7 +68,7 @@ def legal(rows: Any) -> list[list[int]]:
 def test_rows() -> None:
     rows = Rows([gw.compile(gw.Regex("ab?c"), VOCABULARY), None])
     found, held = rows.masks([np.array([1]), np.array([5, 5]), np.array([3]), np.array([6, 3, 0, 7, 7])], [0, 1, 0, 0])
-    assert held == [True, False, False, True]  # free, and gone astray
+    assert held == [True, False, False, True]  # row 1 is unconstrained, and the text of row 2 is refused
     assert legal(found)[0] == [2, 3]
     assert legal(found)[3] == [0]
 
@@ -95,7 +95,7 @@ def test_a_thousand_steps_of_rows_that_join_and_leave() -> None:
             text.append(chance.choice(masks.ids(row, 8).tolist()))
 
 
-def test_a_refused_call_leaves_nothing_behind() -> None:
+def test_a_refused_call_changes_nothing() -> None:
     processor = Processor([gw.Regex("a+"), gw.Regex("b+")], VOCABULARY)
     processor.masks(np.array([[5, 1], [5, 2]]))
     with pytest.raises(ProcessorReuseError, match="no prompt"):

@@ -67,7 +67,7 @@ def test_requests_that_join_and_leave(loaded: Any) -> None:
                 source = None if pattern is None else gw.Regex(pattern)
                 wanted[constraints.add_request(ids, source, max_new_tokens=40 if pattern else 7)] = pattern
                 if index % 4 == 3:
-                    time.sleep(0.05)  # others are on their way by then
+                    time.sleep(0.05)  # other requests have started by then
             for number, result in results(manager, list(wanted)):
                 assert result.error is None
                 pattern = wanted[number]

@@ -14,7 +14,7 @@ import guideway as gw
 from guideway.testing import tiny_model
 from tests.helpers.vllm import ENVIRONMENT
 
-# vLLM and what it imports warn of many things, none of them ours.
+# vLLM and its imports emit many warnings that guideway does not cause.
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
 
 SCHEMA = {

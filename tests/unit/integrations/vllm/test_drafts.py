@@ -25,7 +25,7 @@ def engine(folder: Path, **options: Any) -> Any:
     return LLM(str(folder), enforce_eager=True, max_model_len=512, dtype="float32", **options)
 
 
-def test_drafts_behind_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_drafts_under_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Drafts are copied from the prompt, which contains texts that the constraint accepts and texts that it refuses."""
     drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
     llm = engine(tiny_model("llama", tmp_path, seed=3), speculative_config=drafts)

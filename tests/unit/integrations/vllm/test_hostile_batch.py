@@ -18,7 +18,7 @@ from guideway.testing import tiny_model
 from tests.helpers.hostile_constraints import PATTERNS, SCHEMAS
 from tests.helpers.vllm import ENVIRONMENT
 
-# vLLM and what it imports warn of many things, none of them ours.
+# vLLM and its imports emit many warnings that guideway does not cause.
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
 
 ROWS, HOSTILE, STEPS = 8, 200, 80
@@ -101,7 +101,7 @@ def run(llm: Any, others: list[Any]) -> tuple[list[list[int]], list[float]]:
     return [list(one.outputs[0].token_ids) for one in found[:ROWS]], steps
 
 
-def test_ordinary_rows_beside_hostile_ones(llm: Any) -> None:
+def test_ordinary_rows_with_hostile_rows(llm: Any) -> None:
     def percentile(times: Sequence[float]) -> float:
         ordered = sorted(times)
         return ordered[int(0.99 * (len(ordered) - 1))]

@@ -75,7 +75,7 @@ def check(llm: Any, prompt: str, params: list[Any]) -> int:
     return thought
 
 
-def test_the_constraint_begins_behind_the_thoughts(tmp_path: Path) -> None:
+def test_constraint_begins_after_reasoning(tmp_path: Path) -> None:
     llm = engine(tmp_path)
     params = [one for seed in range(10) for one in (thinking(seed, regex=PATTERN), thinking(seed, json=SCHEMA), free())]
     assert check(llm, "the crab", params) > 100

@@ -147,7 +147,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], tuple[int | None, ...]]] = {
 
 
 async def asked(made: Any, index: int) -> tuple[str, Any]:
-    """One of many requests at once: what it is, and its answer or error."""
+    """One of several concurrent requests: its name, and its answer or error."""
     options: dict[str, Any] = {"model": "tiny", "messages": ASK, "seed": index, "temperature": 1.0, "max_tokens": 300}
     kind = ("good", "cancelled", list(HOSTILE)[index // 4 % len(HOSTILE)], "free")[index % 4]
     if kind in HOSTILE:
