@@ -2,11 +2,11 @@
 
     python benchmarks/bench_batch.py [--rounds 40] [--record]
 
-In each round, each row consumes the next token of its instance (a row at the end of its instance starts again). Then one
-call fills all masks. Only that call is timed. The result is the median over rounds: CPU time with one thread, wall time
-with two threads (which includes the load of a shared machine). "advance too": guideway's fused call, which advances and
-fills. Rows start at random positions of valid instances of 16 MaskBench schemas that all engines accept. Memos are warm,
-as in a server that has run for a while. Bar: 256 rows in 0.5 ms on one thread.
+In each round, each row consumes the next token of its instance (a row at the end of its instance starts again). Then
+one call fills all masks. Only that call is timed. The result is the median over rounds: CPU time with one thread, wall
+time with two threads (which includes the load of a shared machine). "advance too": guideway's fused call, which
+advances and fills. Rows start at random positions of valid instances of 16 MaskBench schemas that all engines accept.
+Memos are warm, as in a server that has run for a while. Bar: 256 rows in 0.5 ms on one thread.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
     python benchmarks/bench_choices.py [--limit 60] [--engines guideway] [--record]
 
-Each engine runs each case in a separate process with a time limit. Ready: from the texts to a matcher that can compute a
-mask, wall time in ms and CPU time of the calling thread, best of 3 (one run if it takes over a second). Steps: advance
-and mask, CPU us of the calling thread, over 50 accepted texts, the first walk over each text. Peers receive choices as a
-pattern of alternatives; llguidance receives quotations as its `substring_chars`. Captures: CPU us per character, guideway.
+Each engine runs each case in a separate process with a time limit. Ready: from the texts to a matcher that can compute
+a mask, wall time in ms and CPU time of the calling thread, best of 3 (one run if it takes over a second). Steps:
+advance and mask, CPU us of the calling thread, over 50 accepted texts, the first walk over each text. Peers receive
+choices as a pattern of alternatives; llguidance receives quotations as its `substring_chars`. Captures: CPU us per
+character, guideway.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
     python benchmarks/bench_compile.py [--schemas 200] [--record]
 
-Set-up: from the bytes of 131,072 tokens (Tekken) to the first mask of a small schema, everything made anew. Cold: no
-cache. Warm: the vocabulary's tables are in the cache on disk, and the file in the machine's memory; once from a Python
-list of bytes, as the peers, and once from a pickled `Vocabulary`, as a new worker process gets it. Held: a `Vocabulary`
-that this process has, or a forked one inherited; what is left is the schema's own way to its first mask. Peers have no
-cache of vocabularies. The floor: what joining that list alone takes in Python.
+Set-up: from the bytes of 131,072 tokens (Tekken) to the first mask of a small schema, without any existing object.
+Cold: no cache. Warm: the vocabulary's tables are in the cache on disk, and the file is in the page cache; once from a
+Python list of bytes, as for the peers, and once from a pickled `Vocabulary`, as for a new worker process. Held: the
+process has a `Vocabulary`, or a forked process inherited it; only the schema remains to be compiled. Peers have no
+cache of vocabularies. The floor: the time to join that list in Python.
 
-Compile: MaskBench schemas given as dicts. "anew": parsed from text again before each call, outside the clock. "disk":
-the program is in the cache on disk, memory is empty. The last table is what decides what is stored: how long programs
-take to write, and how long to load.
+Compile: MaskBench schemas given as dicts. "anew": the schema is parsed from text before each call, outside the measured
+time. "disk": the program is in the cache on disk, and the cache in memory is empty. The last table determines which
+programs are stored: it compares the times to write and to load them.
 
 Times are processor time of the process (set-up: peers use threads) or of the thread; the lowest of several for set-up,
 the median over schemas for the rest.

@@ -5,9 +5,9 @@
 Ways: the normal generator with one prompt; the same with a batch of eight in one cache; a loop over eight sequences,
 each with a separate cache; the streaming generator; the dynamic generator with eight jobs. Each way runs without a
 constraint, with a disabled logits processor (None), with the processor, and with a filter (except for batches of the
-normal generator, where ExLlamaV2 accepts no filter). The constraint allows any text, so that all write the same number of
-tokens. Bars: disabled, the same speed as without; with, at most 1 % slower. tests/wheels/test_exllamav2.py runs every way
-with substitutes for the extension and the model.
+normal generator, where ExLlamaV2 accepts no filter). The constraint allows any text, so that all write the same number
+of tokens. Bars: disabled, the same speed as without; with, at most 1 % slower. tests/wheels/test_exllamav2.py runs
+every way with substitutes for the extension and the model.
 """
 
 from __future__ import annotations

@@ -3,20 +3,20 @@
     python benchmarks/bench_generation.py [--tokens 96] [--seconds 6] [--rounds 5] [--record]
 
 The bundled `tiny` (V = 4,096) and a random llama of 131,072 tokens (2 layers, width 128), float32, greedy, one thread.
-Peers and guideway run in pairs in one process. The order in a pair alternates. Each line runs for `--seconds` seconds and
-at least `--rounds` rounds, after two pairs of warm-up. Times are process CPU time, because the machine is shared. The
-garbage collector runs before each run and ignores objects that were created during loading. A ratio is the median of the
-ratios of the pairs, with quartiles; tokens per second are medians.
-"unconstrained": transformers.generate and `complete` over the same weights, batch 1 and 16; llama-cpp-python's
-own `Llama.generate` and ours over llama.cpp, batch 1, and 16 prompts one after the other for it. Prompts are token ids
-for all; nothing of one run is kept for the next; all write the same number of tokens. "overhead": what a
-constraint that allows any text adds to a step, CPU time of the calling thread, over an engine that takes no time; a
-percent of a step is one of the quickest step of batch 1 with that vocabulary, in the same run.
-"different prompts": 16 and 64 prompts of 10 to 400 tokens, batch 16, so that rows join and leave. Peers: for transformers
-and ONNX Runtime `transformers.generate` in batches of 16 with left padding and mixed limits of length, each batch until
-its longest text is complete, and tokens beyond a text's limit are not counted; for MLX mlx-lm's `BatchGenerator`, whose
-rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "filled": rows per call of the model, as
-a part of the active rows.
+Peers and guideway run in pairs in one process. The order in a pair alternates. Each line runs for `--seconds` seconds
+and at least `--rounds` rounds, after two pairs of warm-up. Times are process CPU time, because the machine is shared.
+The garbage collector runs before each run and ignores objects that were created during loading. A ratio is the median
+of the ratios of the pairs, with quartiles; tokens per second are medians.
+"unconstrained": transformers.generate and `complete` over the same weights, batch 1 and 16; `Llama.generate` of
+llama-cpp-python and guideway over llama.cpp, batch 1, and 16 prompts (llama-cpp-python in sequence). Prompts are token
+ids for all. No cache is kept between runs. All write the same number of tokens. "overhead": the cost of a constraint
+that allows any text, in a step of an engine without delay, CPU time of the calling thread. A percentage refers to the
+fastest step of batch 1 with that vocabulary, in the same run.
+"different prompts": 16 and 64 prompts of 10 to 400 tokens, batch 16, so that rows join and leave. Peers: for
+transformers and ONNX Runtime `transformers.generate` in batches of 16 with left padding and mixed limits of length,
+each batch until its longest text is complete, and tokens beyond a text's limit are not counted; for MLX mlx-lm's
+`BatchGenerator`, whose rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "filled": rows
+per call of the model, as a part of the active rows.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained at least 1.0x; overhead at most 1 % of a step or 10 us; records above 1.5x.
 """

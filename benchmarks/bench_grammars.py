@@ -4,9 +4,10 @@
 
 Languages of tests/real over Tekken's 131,072 tokens: texts of JSON are instances of MaskBench, the others are masked
 samples. Each engine walks the texts that it accepts in a separate process with a time limit. The comparison uses the
-texts that all engines accepted, among the engines that accept the grammar. llama.cpp walks only the first two texts, since
-its steps take tens of milliseconds, and is compared on these. Two walks: the first without caches ("cold"), then a repeat.
-Compile: wall time in ms, best of 3. Steps: advance + mask; p50 in wall time, p99 in CPU time of the thread, both in us.
+texts that all engines accepted, among the engines that accept the grammar. llama.cpp walks only the first two texts,
+since its steps take tens of milliseconds, and is compared on these. Two walks: the first without caches ("cold"), then
+a repeat. Compile: wall time in ms, best of 3. Steps: advance + mask; p50 in wall time, p99 in CPU time of the thread,
+both in us.
 Bars: p50 at most half, p99 at most a third of the best peer's; JSON as a grammar at most 3 times the native frames.
 """
 

@@ -2,15 +2,14 @@
 
     python benchmarks/bench_maskbench.py [--schemas 60] [--passes 3] [--worst 20] [--record]
 
-Vocabulary: Tekken (131,072 tokens). Each engine in turn compiles each schema. Then its instances are walked token by token
-(Tekken's tokens of the instance on one line). TTFM: compile, matcher, first mask. A step: advance over a token and
-compute the next mask. "again": a second walk with the same automata and memos, as when a server receives a known schema
-(reported, without a bar). Best of three passes, per schema and per step. Each pass starts with a new vocabulary, so that
-no step finds its mask in a memo of an earlier pass. (xgrammar compiles for seconds, so it compiles in the first pass
-only; its instances are walked three times there.)
-p50, mean and p90 are wall time; p99, p99.9 and the maximum are CPU time: of the calling thread for steps, of the whole
-process for TTFM, since xgrammar compiles in threads. Pairs of engines are compared on the valid instances that both
-accept, TTFM on the schemas of those instances.
+Vocabulary: Tekken (131,072 tokens). Each engine in turn compiles each schema. Then its instances are walked token by
+token (Tekken's tokens of the instance on one line). TTFM: compile, matcher, first mask. A step: advance over a token
+and compute the next mask. "again": a second walk with the same automata and memos, as when a server receives a known
+schema (reported, without a bar). Best of three passes, per schema and per step. Each pass starts with a new vocabulary,
+so that no step finds its mask in a memo of an earlier pass. (xgrammar compiles for seconds, so it compiles in the first
+pass only; its instances are walked three times there.) p50, mean and p90 are wall time; p99, p99.9 and the maximum are
+CPU time: of the calling thread for steps, of the whole process for TTFM, since xgrammar compiles in threads. Pairs of
+engines are compared on the valid instances that both accept, TTFM on the schemas of those instances.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python benchmarks/bench_memory.py [--automata 1000] [--peers 100] [--record]
 
 Resident memory before and after, of a separate process for each engine; progress goes to stderr. `--peers 0` omits the
-peers. Automata: from MaskBench schemas, each compiled without a cache (if fewer schemas compile than requested, some are
-repeated). Each "live" automaton has a matcher that has walked an instance with a mask at each token, so that the memory
-of masks is included. Peers compile fewer schemas, since xgrammar needs minutes.
+peers. Automata: from MaskBench schemas, each compiled without a cache (if fewer schemas compile than requested, some
+are repeated). Each "live" automaton has a matcher that has walked an instance with a mask at each token, so that the
+memory of masks is included. Peers compile fewer schemas, since xgrammar needs minutes.
 Bar: 1,000 live automata, 60 MB above the vocabulary.
 """
 

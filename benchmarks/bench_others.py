@@ -2,8 +2,8 @@
 
     python benchmarks/bench_others.py [--schemas 40] [--limit 15] [--record]
 
-Each engine has a separate process per schema, with a time limit. A schema that takes longer counts as not compiled and is
-reported. Their machines are built by their own JSON Schema front ends.
+Each engine has a separate process per schema, with a time limit. A schema that takes longer counts as not compiled and
+is reported. Their machines are built by their own JSON Schema front ends.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_processors.py [--only NAMES] [--batches 1,16,64] [--record]
 
-A llama of one layer with random weights writes the same JSON under each processor, one text per row. A second processor,
-which runs after the measured one, selects the tokens. CPU time of the calling thread in each call, medians over the
-steps. "fill": `scores.fill_(0)`; "nothing": a processor that does nothing, including the clock. Guideway's processor is
-the default, which writes in place here. One thread.
+A llama of one layer with random weights writes the same JSON under each processor, one text per row. A second
+processor, which runs after the measured one, selects the tokens. CPU time of the calling thread in each call, medians
+over the steps. "fill": `scores.fill_(0)`; "nothing": a processor that does nothing, including the clock. Guideway's
+processor is the default, which writes in place here. One thread.
 "off", "ahead": wall time of whole calls, the quickest of several in turns.
 Bars: a batch of 1 beyond "nothing" in 30 us or 1 % of the step; batches of 16 and 64 at most twice "fill"; cheaper than
 every peer.

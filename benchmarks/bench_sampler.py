@@ -1,11 +1,11 @@
-"""One draw over 131,072 tokens on one core: the fused draw, NumPy's chain of arrays, torch's, transformers' own.
+"""One sample over 131,072 tokens on one core: the fused sampler, NumPy's chain of arrays, torch's, transformers'.
 
     python benchmarks/bench_sampler.py [--record]
 
-Logits as a model has them (a bulk, and some tokens far above it), float32 in main memory, with a mask that allows half
-of the vocabulary at random, and with one that allows all. torch: masked_fill, then each stage as transformers writes
-it, softmax and multinomial, on one thread; transformers, where it is installed: its own warpers. Thread CPU time, the
-lowest of many.
+Logits are similar to those of a model (most are near the mean, some are far above it), float32 in main memory, with a
+mask that allows a random half of the vocabulary, and with a mask that allows all. torch: masked_fill, then each stage
+as transformers implements it, softmax and multinomial, on one thread; transformers, if it is installed: its warpers.
+Thread CPU time, the minimum of many.
 """
 
 from __future__ import annotations

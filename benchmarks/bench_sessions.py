@@ -4,10 +4,10 @@
 
 Random models (two layers, width 64) with a context of 4,200 tokens; under a constraint, so that the matcher moves too.
 "rewind": remove ten tokens and read the logits there, CPU time of the calling thread; "fork": create an independent
-session at the same position. "step": one more token, wall time; "after": the first step after a rewind, with a different
-token. "shared": whether a fork shares the memory of the keys and values of its origin.
-"alone": rewinds in forks, in sequence, without a step of the model between them. The difference from "rewind" is the cost
-of the data that a step evicts from the processor's caches.
+session at the same position. "step": one more token, wall time; "after": the first step after a rewind, with a
+different token. "shared": whether a fork shares the memory of the keys and values of its origin.
+"alone": rewinds in forks, in sequence, without a step of the model between them. The difference from "rewind" is the
+cost of the data that a step evicts from the processor's caches.
 Bar: the slowest rewind at 2,000 in under 1 ms; "alone", 4,000 tokens at most twice what 500 take.
 """
 

@@ -2,10 +2,10 @@
 
     python benchmarks/bench_slow.py [--limit 60] [--only enum] [--record]
 
-Each engine runs each case in a separate process with a time limit. guideway's vocabulary is new in each process, so that
-memos are empty. Compile: wall time in ms without the first mask, best of 3 (one run if it takes over a second). Steps:
-advance and mask, CPU us of the calling thread, a single walk. Bars: a mask in 1 ms; compile in 50 ms (the 20,000 `$defs`:
-2 s).
+Each engine runs each case in a separate process with a time limit. guideway's vocabulary is new in each process, so
+that memos are empty. Compile: wall time in ms without the first mask, best of 3 (one run if it takes over a second).
+Steps: advance and mask, CPU us of the calling thread, a single walk. Bars: a mask in 1 ms; compile in 50 ms (the 20,000
+`$defs`: 2 s).
 """
 
 from __future__ import annotations

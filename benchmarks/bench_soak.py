@@ -2,14 +2,14 @@
 
     python benchmarks/bench_soak.py [--requests 8000] [--minutes 60] [--budget-mb 8] [--record]
 
-Each request compiles a new constraint through the cache, as a server does. It walks the constraint with random tokens and
-computes a mask at each token. Constraints are schemas (random keys, enums and patterns; open objects that count and store
-their keys; arrays of different items). Every fifth is a recursive grammar; half of these are ambiguous. Three budgets are
-low, so that a short run reaches them often: masks (`memo_bytes`), expressions (`store_bytes`) and the cache of automata.
-Memory is read at 40 moments. The run ends at the limit of requests or of minutes, whichever is first. The first quarter
-fills the budgets. Bar: in the rest, the maximum of the second half exceeds the maximum of the first half by at most one
-budget. (The curve is a sawtooth: a store that is no longer used is freed with the last automaton that uses it.)
-`make soak` runs a million requests.
+Each request compiles a new constraint through the cache, as a server does. It walks the constraint with random tokens
+and computes a mask at each token. Constraints are schemas (random keys, enums and patterns; open objects that count and
+store their keys; arrays of different items). Every fifth is a recursive grammar; half of these are ambiguous. Three
+budgets are low, so that a short run reaches them often: masks (`memo_bytes`), expressions (`store_bytes`) and the cache
+of automata. Memory is read at 40 moments. The run ends at the limit of requests or of minutes, whichever is first. The
+first quarter fills the budgets. Bar: in the rest, the maximum of the second half exceeds the maximum of the first half
+by at most one budget. (The curve is a sawtooth: a store that is no longer used is freed with the last automaton that
+uses it.) `make soak` runs a million requests.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
     .venv-vllm/bin/python benchmarks/bench_vllm.py [--schemas 10] [--seeds 4] [--rounds 3] [--record]
 
 The bundled `tiny` in vLLM 0.32 with the V1 runner, float32. Each backend runs in a separate process; the backends take
-turns in each round, with the same schemas, seeds and temperature. "first": from the submission of a single request to its
-first token, with a schema that is new to the engine (compilation is included); medians over schemas. "each": seconds per
-token of a batch of all schemas and seeds, compiled before; medians over rounds. `jsonschema` validates every whole output.
+turns in each round, with the same schemas, seeds and temperature. "first": from the submission of a single request to
+its first token, with a schema that is new to the engine (compilation is included); medians over schemas. "each":
+seconds per token of a batch of all schemas and seeds, compiled before; medians over rounds. `jsonschema` validates
+every whole output.
 Bars: all outputs valid; "each" not above the better peer's; "first" below it.
 """
 

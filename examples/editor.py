@@ -1,7 +1,7 @@
 """An editor in the terminal that shows what a model would write next: `python examples/editor.py [MODEL] [TEXT]`.
 
-Type, delete, move with the arrows and retype in the middle. Tab accepts the first suggestion, escape exits. The last line
-shows the number of tokens that the model ran for the last key, and the number that a new session would run.
+Type, delete, move with the arrows and retype in the middle. Tab accepts the first suggestion, escape exits. The last
+line shows the number of tokens that the model ran for the last key, and the number that a new session would run.
 """
 
 import contextlib

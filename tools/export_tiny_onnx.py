@@ -1,11 +1,11 @@
-"""Writes ``model.onnx`` next to ``model.safetensors``: the graph of a llama, its weights left where they are.
+"""Writes ``model.onnx`` next to ``model.safetensors``: the graph of a llama, which refers to the existing weights.
 
 Usage: python tools/export_tiny_onnx.py MODEL_DIR
 
-The weights are ONNX external data that point into the safetensors file by offset and length, half precision there and
-cast to float once when a session is made (onnxruntime folds the casts and transposes of constants).  Inputs and
-outputs are named as on the Hub: input_ids, attention_mask, position_ids, past_key_values.N.key/value; logits,
-present.N.key/value.  Any padding goes by attention_mask; a past of length 0 is fine.
+The weights are ONNX external data that refer to the safetensors file by offset and length. They are half precision
+there, and a session casts them to float once (onnxruntime folds the casts and transposes of constants).  Inputs and
+outputs have the names of exports on the Hub: input_ids, attention_mask, position_ids, past_key_values.N.key/value;
+logits, present.N.key/value.  attention_mask supports any padding, and a past may have length 0.
 """
 
 from __future__ import annotations

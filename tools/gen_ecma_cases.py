@@ -1,7 +1,7 @@
-"""Writes tests/conformance/ecma.json: what node says about patterns of ECMA-262, text by text.
+"""Writes tests/conformance/ecma.json: node's verdicts on texts for patterns of ECMA-262.
 
-A pattern is taken under the flag u where that allows it, else without (Annex B). Run it with node on the path:
-`python tools/gen_ecma_cases.py`. The patterns below are joined by random ones, the same in every run.
+Patterns have the flag u if it accepts them, else no flag (Annex B). Run the script with node on the path:
+`python tools/gen_ecma_cases.py`. It adds random patterns to those below; these are the same in every run.
 """
 
 from __future__ import annotations

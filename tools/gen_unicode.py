@@ -1,8 +1,8 @@
 """Writes src/guideway/frontends/regex/unicode.txt: Unicode properties by name, case folding, and IDNA's classes.
 
-Node's regular expressions under the flag u supply properties and foldings, character by character; `unicodedata` supplies
-those for which node has no name. Run `python tools/gen_unicode.py` with node on the path after a new Unicode version. The
-file contains the versions of its sources.
+Node's regular expressions under the flag u supply properties and foldings, character by character; `unicodedata`
+supplies those for which node has no name. Run `python tools/gen_unicode.py` with node on the path after a new Unicode
+version. The file contains the versions of its sources.
 
 A line of the file: names joined by `=`, a colon, then ranges: in base 36 how many characters are skipped, and after a
 comma how many more follow the first one.

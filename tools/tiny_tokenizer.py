@@ -2,8 +2,8 @@
 
 Usage: python tools/tiny_tokenizer.py OUT_DIR
 
-A word is never merged with the space before it: `` Ada`` in the text and ``"Ada"`` in the record are then the same tokens,
-so a model can copy them. Each digit is a token. Punctuation and spaces merge freely (``": "`` is one token).
+A word is never merged with the space before it: `` Ada`` in the text and ``"Ada"`` in the record are then the same
+tokens, so a model can copy them. Each digit is a token. Punctuation and spaces merge freely (``": "`` is one token).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Trains the bundled model ``tiny`` on two CPU cores; stop it and start it again as you like.
+"""Trains the bundled model ``tiny`` on two CPU cores; a run can be stopped and continued at any time.
 
 Usage: python tools/train_tiny.py WORK_DIR [--minutes 75]
 
-WORK_DIR holds the tokenizer (tools/tiny_tokenizer.py), and receives ``checkpoint.pt`` (weights, optimizer, position in
-the data, time used), ``curve.jsonl`` and ``log``.  A second call with the same WORK_DIR continues.  The data is drawn
-from a seed shard by shard, every sample is seen once.  The learning rate follows the *time used*, so that a run ends
-when planned whatever the machine: warm-up, flat, then linear to zero over the last 45 %.
+WORK_DIR contains the tokenizer (tools/tiny_tokenizer.py), and receives ``checkpoint.pt`` (weights, optimizer, position
+in the data, time used), ``curve.jsonl`` and ``log``.  A second call with the same WORK_DIR continues.  A seed generates
+the data shard by shard, and every sample is used once.  The learning rate is a function of the *time used*, so that a
+run ends as planned on any machine: warm-up, constant, then linear to zero over the last 45 %.
 
 The matrices are trained by Muon (Jordan et al. 2024: momentum, then Newton-Schulz orthogonalisation; matrices of one
 shape are stacked, which makes it cheap), embeddings and norms by AdamW.

@@ -102,7 +102,7 @@ def cached(entries: int, *, characters: int | None = None, size: Callable[..., i
 
 def local_cache(entries: int, function: Callable[P, R]) -> Callable[P, R]:
     """Return a function with a cache that belongs to an object, which a registered cache owns."""
-    return cast(Any, functools.lru_cache(maxsize=entries)(function))  # type: ignore[no-any-return]  # the signature of `function`
+    return cast(Any, functools.lru_cache(maxsize=entries)(function))  # type: ignore[no-any-return]  # as declared
 
 
 def clear_all() -> None:

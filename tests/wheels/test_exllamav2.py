@@ -1,7 +1,7 @@
-"""ExLlamaV2's own Python on a CPU: its tokenizer, sampler, normal, streaming and dynamic generator, with what is ours.
+"""ExLlamaV2's Python code on a CPU, with our filters: tokenizer, sampler, and normal, streaming and dynamic generator.
 
-What is not there: its extension, of which seven functions are written here in PyTorch, and its model, which is drawn
-from a seed. So this shows that the filters are called as we think and hold, not how fast anything is.
+Two parts are replaced: PyTorch functions replace seven functions of the extension, and random logits replace the model.
+The tests show that ExLlamaV2 calls the filters correctly and that constraints are enforced; they do not measure speed.
 """
 
 from __future__ import annotations

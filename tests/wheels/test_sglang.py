@@ -1,6 +1,6 @@
-"""SGLang's own Python on a CPU: the base of its grammar backends, how its sampler asks for masks and for processors.
+"""SGLang's Python code on a CPU: the base of its grammar backends, and its sampler's calls for masks and processors.
 
-Its packages run too much when they are imported, so the files are loaded without them; what they import of the rest is
+The import of its packages runs too much code. So the files are loaded without the packages, and their other imports are
 empty.
 """
 

@@ -1,8 +1,8 @@
 # ruff: noqa: SIM905  # forms and words are written in rows, several to a line
-"""Puts a text, the shape wanted and the record together.
+"""Generates a text, a requested schema and the record.
 
-The shape is drawn anew for every text - which fields, in which order, under which names, nested or not - so the model
-has to read it.  Every sixth template of a domain is kept for evaluation, as is one word in eight (``words.in_split``).
+The schema is random for every text (fields, order, names, nesting), so the model must read it.  Every sixth template of
+a domain is reserved for evaluation, as is one word in eight (``words.in_split``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # ruff: noqa: SIM905  # words and forms are written in rows; one to a line, they would fill a thousand lines
 """Words, names and places: lists, and syllables put together for the endless rest.
 
-A model of three million parameters learns to copy only if it cannot memorise the values, so about half of all values are
-composed. Every word belongs to one split, which a hash of its text selects: training never contains a word of the
+A model of three million parameters learns to copy only if it cannot memorise the values, so about half of all values
+are composed. Every word belongs to one split, which a hash of its text selects: training never contains a word of the
 evaluation, and no second list is necessary.
 """
 
