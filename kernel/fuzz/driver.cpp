@@ -4,7 +4,7 @@
 //   fuzz_regex [seconds or rounds, as "20s" or "5000"] [seed]     fuzz_regex FILE...  runs those inputs
 //   fuzz_regex keep FILE [seconds or rounds] [seed]     then writes a corpus: few inputs that reach what all of them reach
 //
-// Each target first runs its corpus (corpus/*.hex): one input a line, in hexadecimal.
+// Each target first runs its corpus (corpus/*.hex), if there is one: one input a line, in hexadecimal.
 //
 // The same seed runs the same inputs. One that ends the process is left in fuzz-crash, and printed in hexadecimal, for
 // where a log is all that is left of a machine.

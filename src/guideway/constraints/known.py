@@ -9,16 +9,19 @@ equal constraint, which only valid constraints have, they are lowered when the g
 
 from __future__ import annotations
 
+import copyreg
 import hashlib
 import io
 import marshal
+import operator
 import pickle
+import re
 import threading
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import wraps
+from functools import reduce, wraps
 from time import thread_time
 from typing import TYPE_CHECKING, Any, cast
 
@@ -157,28 +160,42 @@ class _Arguments(pickle.Pickler):
         super().__init__(file, 5)
         self.fast = True
         self.held: list[object] = []
+        self._seen: set[int] = set()
         self._reduced = 0
 
     def reducer_override(self, value: Any) -> Any:
-        if value is _reference:
+        if id(value) in _FUNCTIONS:
             return NotImplemented
+        seen = id(value) in self._seen
         if isinstance(value, Structured):
-            self.held += (value.__dict__, value)
+            self._hold(seen, value, value.__dict__)
             return _reference, (id(value.__dict__),)
         if isinstance(value, type):
             marker = getattr(value, "__pydantic_core_schema__", None)  # changes when Pydantic rebuilds a model
-            self.held += (value, (marker,))
+            self._hold(seen, value, (marker,))
             return _reference, (id(value), id(marker))
         if type(value) is not types.FunctionType and type(value).__module__.startswith(_MODULES):
-            self._reduced += 1
+            self._seen.add(id(value))
+            self._reduced += not seen
             if self._reduced > MAX_REDUCED:
                 raise TypeError(f"more than {MAX_REDUCED} parametrized types")
             return NotImplemented
         raise TypeError(f"{type(value).__name__} is not plain data")
 
+    def _hold(self, seen: bool, value: object, *others: object) -> None:
+        """Hold a value and what its key contains of it, once per value."""
+        if not seen:
+            self._seen.add(id(value))
+            self.held += (value, *others)
+
 
 def _reference(*_: int) -> None:
     """The mark of an object that is identified by its address; plain data cannot contain it."""
+
+
+# The functions that pickles of marks, `Optional[int]`, `int | None` and patterns call, by address: `==` may be a user's.
+_COMPILE = copyreg.dispatch_table[re.Pattern](re.compile(""))[0]
+_FUNCTIONS = frozenset(map(id, (_reference, operator.getitem, operator.or_, reduce, _COMPILE)))
 
 
 def _key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[bytes, list[object]] | None:

@@ -242,3 +242,21 @@ def test_huge_arguments_have_no_key() -> None:
     for _ in range(30):
         schema = {"properties": {"a": schema, "b": schema}}
     assert known._key(gw.JsonSchema, (schema,), {}) is None
+
+
+def test_a_type_that_occurs_often_counts_once() -> None:
+    """Each occurrence is written to the key, but only different types can be nested in each other."""
+    occurrences = (int | None,) * (2 * known.MAX_REDUCED)
+    assert known._key(gw.JsonSchema, occurrences, {}) is not None
+    nested: Any = int
+    for _ in range(2 * known.MAX_REDUCED):
+        nested = list[nested]
+    assert known._key(gw.JsonSchema, (nested,), {}) is None
+
+
+def test_a_constraint_that_occurs_often_is_held_once() -> None:
+    """Otherwise the estimated size of nested sums doubles at each level, and none of them is kept."""
+    part = gw.Regex("a{0,3}")
+    found = known._key(gw.Choice, (part, [part, part]), {})
+    assert found is not None
+    assert found[1] == [part, part.__dict__]
