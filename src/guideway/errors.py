@@ -292,7 +292,7 @@ class KVCacheFullError(EngineError, MemoryError):
 
 
 class ModelTooLargeError(EngineError, MemoryError):
-    """A model needs more memory than the pool has without its pinned models."""
+    """A model needs more memory than the pool's budget minus the memory of its other pinned models."""
 
 
 class LeaseTimeoutError(EngineError, TimeoutError):

@@ -204,7 +204,7 @@ def read_requests(
                 request = replace(request, output=of(request.output))
         except Exception as error:
             failed.append(BatchResult(custom_id, item.position, None, [], error, item, model))
-            if len(failed) >= 256:  # written soon, and not held in memory
+            if len(failed) >= 256:  # makes the consumer write them, which limits the memory
                 yield replace(item, request=NOTHING)
             continue
         yield replace(item, request=request)

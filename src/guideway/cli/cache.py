@@ -41,7 +41,7 @@ def show(
 
 @app.command()
 def verify() -> None:
-    """Check every entry against its checksum. Damaged entries are removed, and computed again when needed."""
+    """Compare every entry with its checksum. Damaged entries are removed; they are computed again when needed."""
     whole, damaged = _cache().verify()
     typer.echo(f"{whole} entries are whole, {len(damaged)} were damaged and dropped")
     for name in damaged:
@@ -52,6 +52,6 @@ def verify() -> None:
 
 @app.command()
 def clear() -> None:
-    """Remove all entries of all formats. Other files in the folder stay."""
+    """Remove all entries, also those of other versions of the cache format. Other files in the folder are kept."""
     found = _cache()
     typer.echo(f"{found.root}: {found.clear()} entries removed")

@@ -52,7 +52,7 @@ def quick_key(constraint: object) -> tuple[bytes, int] | None:
 
 
 class ProgramMemo:
-    """Digests of programs, by constraint."""
+    """A cache from constraints to the digests of their programs. A known digest makes lowering unnecessary."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,7 +64,10 @@ class ProgramMemo:
         self._by_content: OrderedDict[bytes, bytes] = OrderedDict()
 
     def of_object(self, constraint: object) -> bytes | None:
-        """Return the digest for a constraint or type. Equal constraints share a state, which has the digest too."""
+        """Return the digest for a constraint or type, or None if it is unknown.
+
+        Equal constraints share an object with their grammar, which stores the digest too.
+        """
         found = self._by_identity.get(id(constraint))
         if found is not None and found[0]() is constraint and found[1] is _marker(constraint):
             return found[2]
@@ -74,14 +77,14 @@ class ProgramMemo:
         return None
 
     def of_content(self, key: bytes) -> bytes | None:
-        """Return the digest for a content key."""
+        """Return the digest for a key from `quick_key`, or None if it is unknown."""
         with self._lock:
             if (found := self._by_content.get(key)) is not None:
                 self._by_content.move_to_end(key)
             return found
 
     def keep(self, constraint: object, key: bytes | None, digest: bytes) -> None:
-        """Store the digest for a constraint, or for the content key if given."""
+        """Store the digest for `key`, a key from `quick_key`, or for the constraint if `key` is None."""
         if key is not None:
             with self._lock:
                 self._by_content[key] = digest

@@ -300,7 +300,7 @@ class _RegexWriter:
         return text
 
     def _term(self, term: Term) -> str:
-        """Return a term as an operand of a concatenation."""
+        """Return a regular expression for a term. It can be concatenated with others without parentheses."""
         match term:
             case FixedText(text):
                 return "".join(map(self._char, map(ord, text)))

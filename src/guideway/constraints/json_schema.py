@@ -285,7 +285,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return made
 
     def verbatim(self, format: str) -> JsonSchema:
-        """Return this constraint with a format for every free string: one without `const`, `enum`, `format` and `pattern`.
+        """Return a copy in which every string schema without `const`, `enum`, `format` and `pattern` has a given format.
 
         Args:
             format: The name of the format, such as "verbatim".
@@ -303,7 +303,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @property
     def quotations(self) -> tuple[Source, ...]:
-        """The source in each way that verbatim strings are quoted from it; empty without a source."""
+        """The source text, prepared for each way of quoting that the schema uses. Empty without a source text."""
         return tuple(self._sources.values())
 
     def excluding(self, values: Sequence[tuple[str, Any]], record: Any) -> JsonSchema:
@@ -400,7 +400,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return draw_examples(self._grammar, count, seed)
 
     def conflict(self, place: str | None) -> str | None:
-        """Return the keywords that contradict each other."""
+        """Return a phrase with the keywords that contradict each other, or None; see `Constraint.conflict`."""
         if len(self._expander.places) > MAX_PLACES:
             return None
         document, searched, left = copy_value(self._document), single_bytes(MAX_STATES), MAX_TRIAL_WORK
@@ -410,7 +410,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             expander = Expander(Documents(document, self._dialect, self._supplied, True), left)
             try:
                 return grammar_is_empty(Lowering(expander, self._style).run(), searched)
-            except (InvalidConstraintError, UnsupportedError):  # the removed keyword was needed by another one
+            except (InvalidConstraintError, UnsupportedError):  # without the keyword, the schema cannot be compiled
                 return False
             finally:
                 left -= expander.work

@@ -105,9 +105,9 @@ class Lark(RuleConstraint):
         return [*rules, Rule(_ROOT, first if gap is None else Concatenation((Text(gap, IGNORED), first)))], _ROOT
 
     def _with_exact_gaps(self, reader: LarkReader, terminals: Terminals, used: set[str], start: str) -> list[Rule]:
-        """Return rules in which the ignored text before each terminal has the length that Lark's lexer gives it.
+        """Return rules that allow, before each terminal and at the end, only the ignored text that Lark's lexer skips there.
 
-        Returns an empty list if that is every ignored text.
+        Returns an empty list if the lexer would skip any sequence of ignored terminals.
         """
         texts = {name: terminals.language(name) for name in terminals.names if name in used}
         regular = {name: part.regular() for name, part in self.parts.items() if name not in texts}

@@ -1,12 +1,18 @@
-"""Work of constraints that takes too long for a round: worker threads do it, and the other rows continue.
+"""Limits the work that the constraints of a batch may do in one round of the generation loop.
 
-A round has a bound of work in the kernel (`bound_work`), which is counted, not timed; each row's Python code counts as
-`ROW_OVERHEAD`. Rows that were never parked come first, so that the others share what is left. A row that reaches the bound is
-parked: its state is unchanged, and a worker repeats the calls without a bound, so that the store has the results. Then
-the row joins the rounds again.
+Each round may do a limited amount of work in the kernel (`ROUND_WORK`). Work is counted in units, not timed; the Python code
+of a row counts as `ROW_OVERHEAD` units. A row that exceeds the limit is parked: it is left out of the rounds, and its state is
+unchanged. A worker thread repeats the row's calls without the limit. Their results are then cached in the vocabulary's
+store, and the row joins the rounds again.
 
-Tasks have two queues. The first attempt of a task has a bound, too; a task that reaches it moves to the second queue,
-for which there is another thread. A task that takes seconds does not delay short ones.
+Rows that were never parked run first. The other rows share what is left of the round's limit. There are three exceptions:
+
+- A row that was never parked may do `ROW_WORK` units even if nothing is left.
+- One of the other rows, a different one in each round, may do `SLOW_WORK` units.
+- A row that was parked more than `_MOST_TIMES` times at one position runs without a limit.
+
+The workers have two queues, with one thread each. A task begins in the first queue, with a limit (`_FIRST_WORK`). If it
+exceeds this limit, it moves to the second queue, which has none. So long tasks do not delay short ones.
 """
 
 from __future__ import annotations
@@ -32,22 +38,22 @@ ROUND_WORK = 500_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
 
 ROW_OVERHEAD = 3_000
-"""The work that each of the two calls of a row in a round counts for, in addition to the work of the kernel."""
+"""The units that are counted for the Python code of each of a row's two calls per round."""
 
 JOIN_WORK = 100_000
-"""The maximum work of a row that joins. More is done in its first round."""
+"""The maximum work of a row when it is added to the batch. Work beyond that is done in its first round."""
 
 JOINS = 4
-"""The maximum number of rows that join a round and reach `JOIN_WORK`."""
+"""The maximum number of rows per round that reach `JOIN_WORK` when they are added to the batch."""
 
 ROW_WORK = 40_000
-"""The work that a row may do after the round has reached its bound, if no call of that row was deferred before."""
+"""The work that a row that was never parked may do even if the round has reached `ROUND_WORK`."""
 
 SLOW_WORK = 100_000
-"""The same for one of the other rows, which is another one in each round."""
+"""The same for one row that was parked before, a different one in each round."""
 
-_FIRST_WORK = 2_000_000  # of the first attempt of a task
-_MOST_TIMES = 3  # how often a row is parked at one position
+_FIRST_WORK = 2_000_000  # the maximum work of a task in the first queue
+_MOST_TIMES = 3  # a row that was parked more often at one position runs without a limit
 
 
 class _Task:
@@ -135,13 +141,15 @@ _WORKERS = _Workers()
 
 
 class Deferral:
-    """The parked rows of a loop, and the bound of its rounds. Use it in one thread."""
+    """The parked rows of a loop, and the work limit of its rounds. Use it in one thread."""
 
     def __init__(self) -> None:
         self._parked: dict[Row, _Task] = {}
-        self._slow: dict[Row, tuple[int, int]] = {}  # rows that were parked: the last position, and how often there
+        self._slow: dict[
+            Row, tuple[int, int]
+        ] = {}  # rows that were parked: the last position, and the number of times there
         self._turn = 0
-        self._helped: Row | None = None  # the row of this round that has had `SLOW_WORK`
+        self._helped: Row | None = None  # the row that may do `SLOW_WORK` in this round
         self._woken = threading.Event()
 
     def going(self, rows: Sequence[Row]) -> list[Row]:
@@ -168,16 +176,16 @@ class Deferral:
         self._woken.wait(seconds)
 
     def begin(self) -> None:
-        """Begin a round: bound the work of this thread."""
+        """Begin a round: limit the kernel work of this thread."""
         self._helped = None
         bound_work(ROUND_WORK)
 
     def end(self) -> None:
-        """End the round."""
+        """End the round: remove the limit."""
         bound_work(None)
 
     def allows(self, row: Row) -> bool:
-        """Whether the row may still work in this round. It works without a bound if workers did not help."""
+        """Whether the row may run in this round; sets the limit of its kernel work (see the module)."""
         if self._times(row) > _MOST_TIMES:
             bound_work(None)
             return True
@@ -194,7 +202,7 @@ class Deferral:
         return times if position == len(row.session) else 0
 
     def park(self, row: Row) -> None:
-        """Let a worker do what the row has begun."""
+        """Leave the row out of the rounds until a worker has repeated its calls."""
         matcher = row.session.matcher
         if matcher is None:
             return

@@ -23,8 +23,8 @@ class GrowingValue(Protocol):
     """The value of a text that is still being generated.
 
     Attributes:
-        changes: It grows when the value changes.
-        fields: The parts by name.
+        changes: A number that increases when the value changes.
+        fields: The complete parts of the value, by name.
     """
 
     changes: int
@@ -37,14 +37,21 @@ class GrowingValue(Protocol):
         """The value so far. Later input does not change it."""
 
     def push(self, text: str) -> object:
-        """Continue with the next part of the text."""
+        """Add the next part of the text. Afterwards `data` and `fields` are up to date.
+
+        The return value has no meaning.
+        """
 
     def finish(self) -> None:
         """Signal the end of the text."""
 
 
 def progress_of(source: Constraint[Any] | None) -> GrowingValue:
-    """Return an empty growing value of a constraint. Raises `InvalidConstraintError` if its values do not grow."""
+    """Return a reader that builds the value of a constraint while its text is generated. It has read no text.
+
+    Raises:
+        InvalidConstraintError: The constraint's values cannot be shown before the text is complete.
+    """
     if isinstance(source, (JsonSchema, PythonType)):
         return Progress(source)
     if isinstance(source, Reasoning):
@@ -85,7 +92,7 @@ class Progress(PartialReader):
 
 
 class _Text:
-    """The answer of a constraint whose values do not grow: its text."""
+    """The answer in a `Reasoning` if its constraint has no reader in `progress_of`: the text so far."""
 
     def __init__(self) -> None:
         self.changes = 0
@@ -104,7 +111,7 @@ class _Thoughts:
     """Separates reasoning between two markers from the text after it.
 
     Attributes:
-        text: The reasoning so far. It grows.
+        text: The reasoning so far.
         is_over: Whether the text after the reasoning has begun.
     """
 
@@ -116,7 +123,7 @@ class _Thoughts:
         self.is_over = False
 
     def push(self, text: str) -> str:
-        """Continue with the next part of the text. Returns the part of it that comes after the reasoning."""
+        """Add the next part of the text. Returns the part of it that comes after the reasoning."""
         if self.is_over:
             if self._gap:
                 text = text.lstrip("\n")
@@ -176,8 +183,8 @@ class ReasoningProgress:
 class CallsProgress:
     """The value of `ToolCalls`: a dict with "text", "reasoning" and "calls".
 
-    A call is a dict with "name" and "arguments". The arguments grow if the notation writes them as JSON; in others they
-    are None. Calls in Python notation are not shown before the end.
+    A call is a dict with "name" and "arguments". If the notation writes arguments as JSON, "arguments" contains what was
+    read so far. In other notations it is None. Calls in Python notation are not shown before the end.
     """
 
     def __init__(self, source: ToolCalls) -> None:

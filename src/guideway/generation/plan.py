@@ -100,7 +100,7 @@ class GenerationRequest:
 
 
 class Plan:
-    """The plan of one prompt of a call: the compiled constraint, the sampler and the limits."""
+    """What the generation after one prompt needs: the compiled constraint, the sampler and the limits."""
 
     def __init__(
         self,

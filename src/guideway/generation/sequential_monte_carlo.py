@@ -52,11 +52,11 @@ class Posterior:
 
     @property
     def effective_sample_size(self) -> float:
-        """The number of equally weighted samples with the same variance."""
+        """Effective sample size: the number of equally weighted samples that give estimates of the same variance."""
         return float(1.0 / np.square(self.weights).sum())
 
     def probabilities(self) -> dict[str, float]:
-        """The texts and their probabilities, the most probable first."""
+        """Return the distinct texts and their estimated probabilities (sums of weights), the most probable first."""
         found: dict[str, float] = {}
         for one, weight in zip(self.generations, self.weights.tolist(), strict=True):
             found[one.text] = found.get(one.text, 0.0) + weight
@@ -118,14 +118,14 @@ def smc(
         raise ValueError(f"particles must be >= 1 and resample_below 0 to 1, got {particles} and {resample_below}")
     if proposal not in ("mask", "rejection"):
         raise ValueError(f"proposal must be 'mask' or 'rejection', got {proposal!r}")
-    heat = options.get("temperature")
-    heat = 1.0 if heat is None else heat
-    if not heat > 0:
-        raise ValueError(f"temperature must be above 0 for smc, got {heat}")
+    temperature = options.get("temperature")
+    temperature = 1.0 if temperature is None else temperature
+    if not temperature > 0:
+        raise ValueError(f"temperature must be above 0 for smc, got {temperature}")
     plan = Plan(model, output, options)
     row = plan.row(plan.prompted(prompt), 0)
     start = len(row.session)
-    ways = _Ways(proposal, allows, potential, heat, start)
+    ways = _Ways(proposal, allows, potential, temperature, start)
     feed_all([row.session])  # shared by all particles
     cloud = [_Particle(row.session.fork(row=number)) for number in range(particles)]
     log_evidence = 0.0
@@ -158,18 +158,18 @@ class _Ways:
         proposal: str,
         allows: Callable[[str, bool], bool] | None,
         potential: Callable[[str, bool], float] | None,
-        heat: float,
+        temperature: float,
         start: int,
     ) -> None:
         self._masked = proposal == "mask"
         self._allows = allows
         self._potential = potential
-        self._heat = heat
+        self._temperature = temperature
         self._start = start
 
     def extend(self, one: _Particle) -> None:
         session = one.session
-        logprobs = log_softmax(session.shared_logits(), self._heat)
+        logprobs = log_softmax(session.shared_logits(), self._temperature)
         if self._masked and session.matcher is not None:
             session.only_legal()
             outside = np.ones(logprobs.size, dtype=bool)

@@ -75,14 +75,14 @@ def _expected(matcher: Matcher) -> str:
 
 
 def _legal(matcher: Matcher) -> list[int]:
-    """Return the ids that are legal next."""
+    """Return the ids of the tokens that the matcher allows next."""
     row = np.zeros(matcher.words, np.uint32)
     matcher.fill_mask(row)
     return [one for one in range(END + 1) if row[one >> 5] >> (one & 31) & 1]
 
 
 def _ranges(values: list[int]) -> list[tuple[int, int]]:
-    """Return runs of consecutive values, in ascending order."""
+    """Group ascending values into ranges (first, last), both inclusive."""
     found: list[tuple[int, int]] = []
     for value in values:
         if found and found[-1][1] == value - 1:

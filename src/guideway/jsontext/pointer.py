@@ -16,7 +16,7 @@ MISSING = object()
 
 
 def pointer(place: str, *names: str | int) -> str:
-    """Return a JSON Pointer extended by property names and array indices."""
+    """Append property names and array indices to the JSON Pointer `place`. "~" and "/" in names are escaped."""
     for name in names:
         text = str(name)
         if "~" in text or "/" in text:  # not a call of `escape`: this runs for each place of a schema

@@ -2,9 +2,9 @@
 
 The route `json_schema` is measured in detail, other routes of the endpoint's capabilities with one request each.
 
-Each request asks for a text that the constraint forbids. An answer that fits the constraint all the same was enforced; one
-that does not was not. A request without the constraint, or without the keyword, shows whether the model writes a fitting text by
-itself, so that the verdict means something.
+The prompt of each request asks for a text that the constraint forbids. If the answer fits the constraint, the endpoint
+enforced the constraint. If it does not fit, the endpoint ignored it. A control request without the constraint, or without
+the keyword, shows whether the model writes a fitting text without it. If it does, the verdict is "unclear".
 """
 
 from __future__ import annotations
@@ -240,7 +240,10 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
     total = Usage()
 
     def ask(prompt: str, fragment: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the answer and its finish reason."""
+        """Send one request, without retries, and add its usage to `total`. Return the text and the finish reason.
+
+        `fragment` has the members of the request that carry a constraint.
+        """
         nonlocal total
         request = Request(({"role": "user", "content": prompt},), fragment=fragment, max_tokens=max_tokens)
         dialogue = Dialogue(request, None, None, FailureSettings(attempts=1), provider=model.capabilities.name)

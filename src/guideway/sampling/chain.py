@@ -127,7 +127,7 @@ def _staged(
         kind = KINDS[stage] if isinstance(stage, str) else "own"
         if not isinstance(stage, str):
             left = _own(stage, ids, left, tokens, width)
-        elif kind in ("cut", "heat"):
+        elif kind in ("cut", "temperature"):
             left = getattr(stages, stage)(left, getattr(sampler, stage))
         elif kind == "bias":
             left = repeats.logit_bias(ids, left, sampler.biases)

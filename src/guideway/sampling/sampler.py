@@ -30,7 +30,7 @@ KINDS = {
     "frequency_penalty": "penalty",
     "dry": "dry",
     "top_n_sigma": "cut",
-    "temperature": "heat",
+    "temperature": "temperature",
     "top_k": "cut",
     "tail_free": "cut",
     "typical_p": "cut",
@@ -40,8 +40,8 @@ KINDS = {
     "xtc_probability": "xtc",
     "mirostat": "mirostat",
 }
-"""Stages in the default order, with their kind. A "cut" or "heat" is a function in `stages.py`, a "penalty" one in
-`repeats.py`."""
+"""Stages in the default order, with their kind. A "cut" removes tokens. Stages of the kinds "cut" and "temperature" are
+functions in `stages.py`, those of the kind "penalty" in `repeats.py`."""
 
 ORDER = tuple(KINDS)
 

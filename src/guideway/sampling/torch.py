@@ -69,7 +69,7 @@ def _staged(
             )
         return torch.where(left > _NEVER, torch.from_numpy(given).to(left), _NEVER)
     kind = KINDS[stage]
-    if kind in ("cut", "heat"):
+    if kind in ("cut", "temperature"):
         return _CUTTING[stage](left, getattr(sampler, stage))
     if kind == "xtc":
         return _xtc(left, sampler.xtc_threshold) if uniform(*place, XTC_STREAM) < sampler.xtc_probability else left

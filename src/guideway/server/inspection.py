@@ -103,7 +103,10 @@ def _checked(body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def score(state: ServerState, request: Request, key: str) -> Response:
-    """`POST /guideway/score`: the exact probabilities of options after a prompt."""
+    """`POST /guideway/score`: the probability with which the model continues a prompt with each of several texts.
+
+    They are computed from the logits, not estimated from samples; see `guideway.generation.score`.
+    """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):
         async with state.models.lease(model_name(body)) as model:

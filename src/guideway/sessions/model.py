@@ -81,19 +81,19 @@ class ModelBase:
         logits_bytes: int = LOGITS_BYTES,
         checkpoint_bytes: int = CHECKPOINT_BYTES,
     ) -> Session:
-        """A new session.
+        """Return a new session: one sequence of tokens, its KV cache and its random numbers.
 
         Args:
             seed: The seed of the random numbers.
-            row: The stream of the random numbers.
+            row: The number of a random stream. Equal seeds with different rows give independent random numbers.
             sampler: How tokens are drawn; greedy by default.
-            kv_cache: The start (`Session.kv_cache`, `soft_prompt`); None: `bos_ids`.
-            kv_hook: A function of the session that supplies external keys and values (retrieval). It is called before
-                each run of the model, and returns the arrays that replace those of the soft prompt of `kv_cache`, as
-                many positions as that has; None: they are unchanged. The keys and values of tokens that the model has
-                run stay as they are.
-            logits_bytes: The number of bytes of earlier logits that it keeps for rewinding.
-            checkpoint_bytes: The number of bytes of earlier states that it keeps, if the engine cannot truncate them.
+            kv_cache: What the session starts from, of `Session.kv_cache` or `soft_prompt`; None: the tokens `bos_ids`.
+            kv_hook: A function that supplies external keys and values (retrieval). It is called with the session before
+                each run of the model. It returns arrays that replace those of the soft prompt in `kv_cache`, with the
+                same number of positions, or None to keep them. The keys and values of other tokens do not change.
+            logits_bytes: The maximum number of bytes of earlier logits that the session keeps for rewinding.
+            checkpoint_bytes: The maximum number of bytes of earlier caches that the session keeps for rewinding, if the
+                engine cannot truncate a cache.
 
         Returns:
             The session.

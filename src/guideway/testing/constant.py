@@ -32,7 +32,7 @@ class _Count:
 
 
 class ConstantEngine:
-    """Gives the same logits after any tokens. `logits`: one-dimensional; read once, as float32."""
+    """Gives the same logits after any tokens. `logits`: one-dimensional; copied as float32."""
 
     supports_rollback = True
 

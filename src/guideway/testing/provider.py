@@ -172,7 +172,7 @@ class ProviderRequest:
         return None if schema is None else JsonSchema(schema, unknown_keywords="ignore")
 
     def tool(self) -> str:
-        """Return the kind of the tool that the request demands: "function", "custom", or "tool" (Anthropic); "" for none."""
+        """Return `tool_choice["type"]`, such as "function", "custom" or "tool"; "" if `tool_choice` is not an object."""
         choice = self.body.get("tool_choice")
         return str(choice.get("type", "")) if isinstance(choice, Mapping) else ""
 

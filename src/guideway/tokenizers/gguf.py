@@ -119,7 +119,10 @@ class Gguf:
 
     @cached_property
     def _user_ids(self) -> dict[str, int]:
-        """User-defined tokens, which are matched verbatim in the text."""
+        """The ids of user-defined tokens, by their text as the tokenizer sees it. Such a text always becomes this token.
+
+        Except in GPT-2 tokenizers, a space is written as U+2581.
+        """
         found = {self.spelled(i): i for i, kind in enumerate(self.kinds) if kind == _USER}
         return found if self.model == "gpt2" else {name.replace(" ", _SPACE): i for name, i in found.items()}
 

@@ -355,12 +355,15 @@ def _largest_id(document: Mapping[str, Any]) -> int:
 
 
 def template_of(value: object) -> str | None:
-    """Return the chat template of a configuration value: a str, or the one named "default" of several."""
+    """Return the chat template from a `chat_template` value: the value if it is a str, else the template named "default"."""
     return value if isinstance(value, str) else dict(templates_of(value)).get("default")
 
 
 def templates_of(value: object) -> tuple[tuple[str, str], ...]:
-    """Return the chat templates of a configuration value that has several, by name."""
+    """Return (name, template) pairs, sorted by name, from a `chat_template` value of a configuration.
+
+    The value is a mapping, or a list of objects with "name" and "template". Other values give an empty tuple.
+    """
     if isinstance(value, list):
         value = {entry.get("name"): entry.get("template") for entry in value if isinstance(entry, Mapping)}
     if not isinstance(value, Mapping):

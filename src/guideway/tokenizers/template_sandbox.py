@@ -414,14 +414,14 @@ class _Rewriter(NodeTransformer):
 
 
 def _hook(name: str, *arguments: nodes.Expr, line: int) -> nodes.Call:
-    """Return a call of a method of the environment, which a template cannot name."""
+    """Return a node that calls the method `hook_<name>` of the environment. Templates cannot call the method."""
     call = nodes.Call(nodes.EnvironmentAttribute(f"hook_{name}"), list(arguments), [], None, None)
     call.set_lineno(line)
     return call
 
 
 class _NamespaceWithoutPrivate(Namespace):
-    """The `namespace` of templates. Names that begin with "_" are refused, as in transformers."""
+    """The `namespace` of templates. As in transformers, attributes whose name begins with "_" cannot be stored."""
 
     def __init__(*arguments: Any, **named: Any) -> None:
         self, *rest = arguments

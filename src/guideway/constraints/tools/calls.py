@@ -277,7 +277,12 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         return Rules(tuple(self._rules), "reply")
 
     def conflict(self, place: str | None) -> str | None:
-        """Return the names of the tools that no arguments fit."""
+        """Explain why no reply is possible; see `Constraint.conflict`. `place` is not used.
+
+        Returns:
+            A phrase for the error message that names up to five tools whose parameter schemas allow no value, or None
+            if there are no such tools.
+        """
         wrong = [name for name, tool in self._called.items() if not _has_arguments(tool)]
         return f"the parameters of {', '.join(map(repr, wrong[:5]))}" if wrong else None
 

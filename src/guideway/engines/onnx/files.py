@@ -30,7 +30,7 @@ def find_model(path: Path) -> Path:
 
 
 def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: Mapping[str, Any]) -> int:
-    """Return a fixed dimension of a cache input: from the graph, else from config.json."""
+    """Return the size of an axis of a cache input: from the graph, or from config.json if it is variable there."""
     size: Any = shape[axis]
     found = size if positive(size) else (_config_heads if axis == 1 else _config_channels)(config)
     if not positive(found):
@@ -41,7 +41,7 @@ def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: 
 
 
 def weight_bytes(file: Path) -> int:
-    """Return the approximate size of the model in bytes: its file and the files in its folder."""
+    """Return the approximate size of the model: the bytes of all files in its folder, without .json and .txt files."""
     return sum(f.stat().st_size for f in file.parent.iterdir() if f.is_file() and f.suffix not in {".json", ".txt"})
 
 

@@ -37,7 +37,12 @@ Ranges = tuple[tuple[int, int], ...]
 
 @cached(4)
 def _resource(ucs: Ranges, private: Ranges) -> tuple[Regular, Regular]:
-    """Return absolute and relative references of RFC 3986, appendix A, with the additional characters of RFC 3987."""
+    """Return two languages: URIs with a scheme, and relative references (RFC 3986, appendix A).
+
+    Args:
+        ucs: The code points that IRIs allow in addition, `ucschar` of RFC 3987. Empty for URIs.
+        private: The code points that IRIs allow in addition in queries, `iprivate` of RFC 3987. Empty for URIs.
+    """
     encoded = spelled(_ENCODED)
 
     def char(more: str, others: Ranges = ()) -> Regular:

@@ -85,9 +85,15 @@ WHOLE_DIGITS = NumberAssertions(multiple=(1,), digits_only=True)
 
 @dataclass(slots=True, eq=False)
 class StringAssertions:
-    """Assertions about strings: lengths in code points, tests, and listed values.
+    """Assertions about strings.
 
-    A test has four fields: whether it must hold, its kind ("pattern" or "format"), its text, and its JSON Pointer.
+    Attributes:
+        minimum: The minimum length, in code points.
+        maximum: The maximum length, in code points; None: no limit.
+        tests: Patterns and formats: whether the string must match, the kind ("pattern" or "format"), the pattern or the
+            name of the format, and the JSON Pointer of the keyword.
+        enum: The allowed strings; None: all.
+        excluded: Strings that are not allowed.
     """
 
     minimum: int = 0
@@ -102,7 +108,13 @@ class ArrayAssertions:
     """Assertions about arrays.
 
     Attributes:
-        contains: The first index, the condition, the minimum count and the maximum count.
+        prefix: The conditions on the first items, one for each item.
+        rest: The condition on every later item.
+        minimum: The minimum number of items.
+        maximum: The maximum number of items; None: no limit.
+        contains: For each `contains`: the index of the first item that counts, the condition, and the minimum and maximum
+            number of items that meet it (None: no limit).
+        unique: Whether all items must differ.
         duplicates: Whether the array must contain duplicates (two equal items).
     """
 
@@ -347,7 +359,7 @@ def _numbers(left: NumberAssertions, right: NumberAssertions) -> NumberAssertion
 
 
 def is_empty_interval(part: NumberAssertions) -> bool:
-    """Whether the interval is empty."""
+    """Whether no number lies between the bounds. Divisors are ignored."""
     low, high = part.low, part.high
     if low is None or high is None:
         return False
@@ -355,7 +367,7 @@ def is_empty_interval(part: NumberAssertions) -> bool:
 
 
 def within(value: int | Decimal, part: NumberAssertions) -> bool:
-    """Whether a number meets all assertions about its value. The spelling is not considered."""
+    """Whether a number is in the interval, is not excluded, and meets the divisors. `enum` and `digits_only` are ignored."""
     if part.low is not None and (value < part.low or (part.open_low and value == part.low)):
         return False
     if part.high is not None and (value > part.high or (part.open_high and value == part.high)):

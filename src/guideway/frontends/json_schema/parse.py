@@ -140,7 +140,15 @@ Child = Callable[[SchemaNode, object, tuple["str | int", ...]], int]
 
 
 class _SchemaParser:
-    """The state of parsing one schema."""
+    """What was read of one schema so far, while its keywords are parsed one by one.
+
+    Attributes:
+        place: The schema and its place in the document.
+        child: Returns the literal (a number) of a subschema.
+        assertions: The assertions of the keywords, by type of value.
+        conjuncts: Literals of schemas that must hold too, such as the branches of `allOf`.
+        applicators: The choices between schemas, such as `anyOf`.
+    """
 
     __slots__ = ("applicators", "assertions", "child", "conjuncts", "place")
 

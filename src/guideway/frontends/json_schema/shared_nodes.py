@@ -1,4 +1,4 @@
-"""Expressions and nodes that all grammars of one style share, built once."""
+"""Expressions and grammar nodes that are built once per style (`style.py`: how JSON is written) and shared by its grammars."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def any_key(style: Style) -> Regular:
 
 
 class SharedNodes:
-    """Shared expressions of one style. `first` holds the expressions that most of its grammars contain."""
+    """The expressions and nodes of one style. `first` has the expressions that most grammars of the style contain."""
 
     def __init__(self, style: Style) -> None:
         self.style = style
@@ -103,7 +103,7 @@ class SharedNodes:
         }
 
     def quoted(self, language: Regular) -> Regular:
-        """`Style.quoted`, inlined for speed."""
+        """Return the JSON strings whose decoded text is in the language. A copy of `Style.quoted`, which saves a call."""
         return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
 
     def _new_key(self, name: str) -> Regular:
@@ -167,7 +167,7 @@ def shared_nodes_of(style: Style) -> SharedNodes:
 
 
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
-    """The nodes of any JSON value. Only the node number `inside` differs between grammars of a style."""
+    """The nodes of any JSON value. `inside` is the number of the node for the values in arrays and objects."""
     grammar.first = shared_nodes_of(style).first
     return _any_value(style, inside, level)
 

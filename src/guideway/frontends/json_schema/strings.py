@@ -64,10 +64,10 @@ MAX_STATES = 25_000
 """The maximum number of states in the computation of key classes, for all patterns of an object together."""
 
 MAX_TEXTS = 64
-"""The maximum number of keys that a composed pattern may list to be treated as names."""
+"""The same for the keys that a pattern lists."""
 
 MAX_NAMES = 4096
-"""The maximum number of keys in a list of literals (an enum) to be treated as names. A longer list is a key class."""
+"""The maximum number of keys in an `enum` that are treated as single names. A longer `enum` is one key class."""
 
 SPECIFIED_FORMATS = frozenset(
     name
@@ -82,7 +82,8 @@ SPECIFIED_FORMATS = frozenset(
 HARMLESS_FORMATS = frozenset({"password", "path"})
 """Formats that Pydantic adds to arbitrary strings."""
 
-Test = tuple[Hashable, Regular]  # an identifier that is unique across schemas, and the language
+# A condition on a string: an identifier and the language of the strings that meet it. Equal identifiers mean equal languages.
+Test = tuple[Hashable, Regular]
 
 
 def _leaf(language: Regular) -> Grammar:
@@ -92,7 +93,7 @@ def _leaf(language: Regular) -> Grammar:
 
 
 class _NamedLanguage:
-    """A language that is compared by its identifier, because hashing the language would traverse it."""
+    """A test as a cache key. It is compared and hashed by its identifier, because hashing the language is slow."""
 
     __slots__ = ("language", "name")
 
@@ -112,7 +113,10 @@ def matches(test: Test, text: str) -> bool:
 
 
 def passing(test: Test, texts: Iterable[str], holds: bool) -> dict[str, None]:
-    """The texts that pass a test or, if not `holds`, fail it. A finite language is a set, so its texts are looked up."""
+    """Return the texts that pass a test or, if `holds` is false, those that fail it.
+
+    If the language is a finite list of texts, the texts are looked up in it.
+    """
     listed = finite_texts(test[1])
     if listed is None:
         return {text: None for text in texts if matches(test, text) is holds}

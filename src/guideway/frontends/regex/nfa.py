@@ -18,12 +18,12 @@ MAX_NFA_STATES = 20_000
 
 
 class TooLargeError(Exception):
-    """A limit was exceeded. The message names it."""
+    """Compiling a pattern with assertions exceeded a limit: of NFA states, formulas or operations. The message names it."""
 
 
 @dataclass(slots=True)
 class Assertion:
-    """An assertion, with the initial and final state of its part."""
+    """An assertion. For a lookaround: the initial and the final state of the NFA of its inner pattern."""
 
     look: Lookaround | Anchor
     start: int = 0

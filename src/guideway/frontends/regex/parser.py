@@ -153,7 +153,10 @@ class _Parser:
             self._add(self._atom(char))
 
     def _word(self) -> bool:
-        """Read several ordinary characters, except the last one before a quantifier."""
+        """Read two or more ordinary characters as one literal. Returns False, and reads nothing, if there are fewer.
+
+        If a quantifier follows, the last character is not read, because the quantifier applies only to that character.
+        """
         scanner = self._scanner
         found = _ORDINARY.match(scanner.pattern, scanner.at)
         if found is None:

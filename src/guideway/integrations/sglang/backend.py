@@ -49,7 +49,7 @@ class GuidewayBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang's typ
         return self._made("grammar", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        """Compile a structural tag as JSON, in either form."""
+        """Compile a structural tag, a JSON text: SGLang's form with `structures` and `triggers`, or xgrammar's `format`."""
         return self._made("structural_tag", key_string)
 
     def _made(self, kind: str, spec: str) -> BaseGrammarObject:
