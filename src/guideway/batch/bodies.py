@@ -117,13 +117,13 @@ class _Body:
             raise InvalidRequestError(f"{name!r} is not supported: {why}", name, "unsupported_parameter")
 
     def shared(self) -> dict[str, Any]:
-        """Take the fields that all endpoints of a server have."""
+        """Read the fields that all endpoints of a server have."""
         if not self.served:
             return {}
         return {"report": self.take("guideway", boolean_field, False), **self._streaming()}
 
     def _streaming(self) -> dict[str, Any]:
-        """Take the fields of a stream."""
+        """Read the fields "stream" and "stream_options" of a body."""
         stream = self.take("stream", boolean_field, False)
         options = self.take("stream_options", object_field)
         if options is not None and not stream:

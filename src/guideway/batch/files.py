@@ -54,7 +54,12 @@ class BatchSummary:
 
 
 def done_before(skipped: int, changed: int) -> str:
-    """Return the text about requests that have a result of an earlier run."""
+    """Return a message about requests that an earlier run completed.
+
+    Args:
+        skipped: Their number.
+        changed: The number of those whose request, model or options were different then.
+    """
     note = f" ({changed:,} by another request, model or options)" if changed else ""
     return f"{skipped:,} already done{note}"
 

@@ -119,7 +119,7 @@ class Worker:
         return self._column.type
 
     def arrow_schema(self, schema: Any) -> Any:
-        """Return the Arrow schema of the output for rows of an Arrow schema. Needs pyarrow."""
+        """Return the Arrow schema of the output if the input has the given one. Needs pyarrow."""
         arrow = pyarrow()
         names = {self.column, self.error_column}
         kept = [field for field in schema if field.name not in names]

@@ -126,7 +126,11 @@ def is_lines_file(given: str) -> bool:
 
 
 def read_requests(given: str, known: Sequence[str]) -> list[dict[str, Any]]:
-    """Read the lines of such a file, each with a "prompt" and `known` keys. Raises `InvalidFileError`."""
+    """Read a file of JSON lines (see `is_lines_file`). Each has "prompt" and may have `known` keys.
+
+    Raises:
+        InvalidFileError: The file cannot be read, or a line is not valid.
+    """
     return read_lines(Path(given), "prompt", known)
 
 

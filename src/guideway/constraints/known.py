@@ -48,7 +48,7 @@ State = dict[str, Any]
 
 
 class States:
-    """The states of constraints by their keys, within a byte budget; the least recently used one is dropped first."""
+    """A cache of the `__dict__` of constraints, which equal constraints share. The least recently used is dropped first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -103,12 +103,12 @@ def in_library(kind: type) -> bool:
 
 
 def shared(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that takes the state of an equal constraint, if there is one."""
+    """Return a constructor that uses the `__dict__` of an equal constraint, if there is one in `states`."""
 
     @wraps(init)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         kind = type(self)
-        if self.__dict__ or not in_library(kind) or not disk.is_enabled():  # a base class, or a class of a user
+        if self.__dict__ or not in_library(kind) or not disk.is_enabled():  # not empty: called by a subclass
             init(self, *args, **kwargs)
             return
         named = kind._named_arguments(args, kwargs)

@@ -429,7 +429,7 @@ def _tools(parts: _Parts, spec: Any, options: dict[str, Any]) -> ToolCalls:
 
 
 def _whole(kind: Any, **kinds: Any) -> Callable[[_Parts, Any, dict[str, Any]], Constraint[Any]]:
-    """A reader of a constraint whose constructor takes the spec and the options."""
+    """Return a function that builds a constraint from its document, if the constructor takes the spec and the options."""
 
     def build(_: _Parts, spec: Any, options: dict[str, Any]) -> Constraint[Any]:
         made: Constraint[Any] = kind(spec, **_known(options, **kinds))
@@ -441,7 +441,7 @@ def _whole(kind: Any, **kinds: Any) -> Callable[[_Parts, Any, dict[str, Any]], C
 def _one(
     build: Callable[..., Constraint[Any]], **kinds: Any
 ) -> Callable[[_Parts, Any, dict[str, Any]], Constraint[Any]]:
-    """A reader of a constraint around one part."""
+    """Return a function that builds a constraint with one inner constraint from its document."""
     return lambda parts, spec, options: build(parts[spec], **_known(options, **kinds))
 
 

@@ -260,7 +260,7 @@ def layer_names(count: int) -> list[str]:
 
 
 def export_cache(cache: Cache, ops: ArrayOps, names: Sequence[str] | None = None) -> Arrays:
-    """Return the arrays of a cache. `names`: of the arrays of a row; by default `layer_names`."""
+    """Return the arrays of a cache by name. `names`: the names of keys and values of a row; by default `layer_names`."""
     own = own_cache(cache, ops)
     if isinstance(own, StateCache):
         found = {name: ops.to_numpy(array) for name, array in ops.state_arrays(own.whole)}

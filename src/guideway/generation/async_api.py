@@ -317,7 +317,7 @@ async def astream_values(
     yield growth.whole()
 
 
-_GOING: Any = object()  # a call that has not ended
+_GOING: Any = object()  # in place of the result of a call that has not ended
 
 
 async def results_of(job: Job) -> Any:

@@ -103,7 +103,7 @@ class Loop:
 
 
 def _joined(call: Call) -> bool:
-    """Let the next row of a call join. Returns False if there is none."""
+    """Add the next row of a call to the rows that run. Returns False if there is none, or if making it raised an error."""
     try:
         row = next(call.waiting, None)
     except Exception as error:

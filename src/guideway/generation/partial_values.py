@@ -43,7 +43,7 @@ class GrowingValue(Protocol):
         """
 
     def finish(self) -> None:
-        """Signal the end of the text."""
+        """End the text. Call it after the last `push`."""
 
 
 def progress_of(source: Constraint[Any] | None) -> GrowingValue:
@@ -265,7 +265,7 @@ class CallsProgress:
         return True
 
     def finish(self) -> None:
-        """Show the text that was held back."""
+        """End the text. Text that could have begun a call is now part of `data`."""
         if not self._in_calls:
             self._text, self._held = self._text + self._held, ""
 

@@ -134,7 +134,7 @@ class Row:
         self._refused: tuple[int, list[int]] = (0, [])  # position and forced ids that do not fit the budget
         self._quotation: tuple[int, list[int]] = (0, [])  # position and ids of a string that was chosen as a whole
         self._searches = limits.verbatim_beams > 1 and session.matcher is not None and session.sampler.temperature == 0
-        self._taken_back, self._furthest = 0, 0  # rewinds since the maximum length, and that length
+        self._taken_back, self._furthest = 0, 0  # the number of rewinds since the row was longest, and that length
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
         banned = tuple(text.encode() for text in limits.bad_words)

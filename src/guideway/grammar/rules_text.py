@@ -291,7 +291,7 @@ class _Maker:
     # -- regular parts
 
     def _named(self, language: Regular) -> Term:
-        """Return a language as a reference to its own rule, unless it is a fixed text."""
+        """Return a term for a language: a fixed text, a character class, or a reference to a rule."""
         term = self._language(language)
         if isinstance(term, (FixedText, Class, RuleRef)):
             return term

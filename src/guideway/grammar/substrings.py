@@ -161,7 +161,7 @@ def _folded(char: str) -> str:
 
 @cached(1)
 def _variants() -> dict[str, tuple[int, ...]]:
-    """Return the other characters that are folded to a character."""
+    """Return, for each case-folded character, the other characters that are folded to it."""
     found: dict[str, tuple[int, ...]] = {}
     for code in (*range(0xD800), *range(0xE000, 0x1F000)):
         char = chr(code)

@@ -45,7 +45,7 @@ class PartialReader:
         self.changes = 0
 
     def push(self, text: str) -> int:
-        """Continue with the next part of the text. Returns the number of characters up to the end of the value."""
+        """Read the next part of the text, up to the end of the value. Returns the number of characters that were read."""
         at, size = 0, len(text)
         while at < size and not self.is_closed:
             if self._scalar:

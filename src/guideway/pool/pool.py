@@ -241,7 +241,7 @@ class Pool:
             spec: As in `Pool`.
 
         Raises:
-            ModelTooLargeError: The model is larger than the budget without the pinned models.
+            ModelTooLargeError: The model needs more than the budget minus the memory of the pinned models.
             ValueError: The pool has a model with this name.
             TypeError: `spec` is something else.
         """

@@ -60,7 +60,7 @@ class VisibleText:
         self._new: list[str] = []
 
     def feed(self, data: bytes, skipped: int = 0) -> None:
-        """Take valid bytes. `skipped`: characters that are shown already."""
+        """Take valid bytes. `skipped`: the number of their characters that were shown already."""
         text = self._decoder.decode(data)
         if self._part == "head":
             text = self._after_head(text)
@@ -92,7 +92,7 @@ class VisibleText:
         return text.partition("\n")[2] if self._fenced else text
 
     def _before_end(self, text: str) -> str:
-        """Return the text before characters that may belong to the shell."""
+        """Return the text before characters that may belong to the code fence around the value, or white space after it."""
         if not self._shell:
             return text
         self._held.append(text)

@@ -273,7 +273,7 @@ def make_plan(
 def without_route(
     given: Capabilities, output: object, plan: RemotePlan, require: Require, on_failure: tuple[str, ...]
 ) -> RemotePlan | None:
-    """Return the plan without the route of another plan, or None if there is none."""
+    """Return a plan that uses a route after that of `plan` in `given.routes`, or None if no such route is possible."""
     at = given.routes.index(plan.route) if plan.route in given.routes else -1
     try:
         return make_plan(

@@ -190,7 +190,11 @@ def _xtc(left: torch.Tensor, threshold: float) -> torch.Tensor:
 
 
 def _surprising(left: torch.Tensor, share: torch.Tensor, version: int, limit: float) -> torch.Tensor:
-    """Truncate as `Mirostat.cut` does."""
+    """Remove tokens as `Mirostat.cut` (`mirostat.py`) does.
+
+    Version 1 keeps a number of most probable tokens that follows from `limit`. Version 2 removes tokens whose surprisal
+    (-log2 of the probability) exceeds `limit`.
+    """
     if version == 1:
         return _top_k(left, count_of(share[left > _NEVER].cpu().numpy().astype(np.float64), limit))
     bits = -share.clamp_min(_TINY).log2()

@@ -110,7 +110,7 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
 
 
 def _stored(state: ServerState, store: Any) -> Callable[[str, Any, str], Route]:
-    """Return a function that makes the routes of a store."""
+    """Return a function that makes routes whose handlers get `store` as an argument, unless it is None."""
 
     def route(path: str, handler: Any, method: str) -> Route:
         async def run(state: ServerState, request: Request) -> Response:

@@ -169,7 +169,7 @@ async def cancel(state: ServerState, store: BatchStore, request: Request, key: s
 
 
 async def _run(state: ServerState, store: BatchStore, batch: RunningBatch) -> None:
-    """Run a batch. Its requests join the rounds of the models a few at a time."""
+    """Run a batch. Only a few of its requests are generated at a time, together with other requests of the models."""
     good, bad = store.files.new_path(), store.files.new_path()
     last = "completed"
     try:

@@ -65,11 +65,11 @@ class Metrics:
         found[key].add(value)
 
     def gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Register a gauge. `read` is called at each export."""
+        """Register a gauge with its description `text`. `read` gives its value at each export."""
         self._gauges[name] = text, read
 
     def export(self) -> str:
-        """Return the metrics as text."""
+        """Return the metrics in the text format of Prometheus."""
         lines: list[str] = []
         for name, (text, read) in self._gauges.items():
             lines += _head(name, text, "gauge")

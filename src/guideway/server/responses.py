@@ -34,7 +34,7 @@ MAX_STORED = 10_000
 
 @dataclass
 class _Stored:
-    """A response, and the messages with which a conversation continues from it."""
+    """A response of one key, and the messages of its conversation so far, which a later response continues."""
 
     key: str
     response: dict[str, Any]

@@ -73,7 +73,7 @@ class TopLogits:
 
 
 class LogitsRing:
-    """The logits of the last positions, ascending, within a byte budget.
+    """The logits of the last positions, in ascending order, within a byte budget.
 
     Keeps at least the two newest, or the newest if the budget is 0. Of `OLDER_POSITIONS` positions before them, it keeps
     the largest logits, unless the budget is 0.

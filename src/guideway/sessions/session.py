@@ -162,7 +162,7 @@ class Session:
         self.sampler = sampler or Sampler()
         self._memory: list[_Memory] = []  # the sampler's state after each draw
         self.tolerance = 0.0
-        self._repeated = 0  # the tokens that ran for `logits_alone`
+        self._repeated = 0  # the number of tokens that the model ran again for `logits_alone`
         self._counted = [0, 0, 0]  # as in `Counts`
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
         self.kv_hook: KVHook | None = None

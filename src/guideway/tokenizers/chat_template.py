@@ -140,7 +140,7 @@ def _refuse(message: object = "") -> NoReturn:
 
 
 def _now(form: str) -> str:
-    """Return the time in a format. The length of the format is bounded, and so is that of the text."""
+    """Return the time in a format of `strftime`. The format has at most 200 characters, which bounds the result."""
     if len(form) > 200:
         raise LimitExceededError(f"the time format of the chat template has {len(form):,} characters; the limit is 200")
     return datetime.datetime.now().strftime(form)
@@ -282,7 +282,7 @@ def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
 
 
 def _cut(text: str, final: str) -> str:
-    """Return the rendered text up to the tag."""
+    """Return the rendered text up to `_TAG`, which marks the end of the last message."""
     at = text.rfind(_TAG.strip())
     if at < 0 or final.strip() not in text:
         raise ChatTemplateError(

@@ -213,7 +213,7 @@ def _deep_size(value: Any) -> int:
 
 
 def _charge_deep(*values: Any) -> None:
-    """Charge an operation that reads values with all that is inside them."""
+    """Count the work of an operation that reads values, including all values nested in them."""
     for value in values:
         if isinstance(value, (str, bytes)):
             _charge(len(value) // _CHARACTERS)
@@ -377,7 +377,7 @@ def text_of(value: Any) -> str:
 
 
 class _Rewriter(NodeTransformer):
-    """Adds the counting to a parsed template."""
+    """Inserts calls that count work (`hook_…`) into the syntax tree of a template."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # the interface of Jinja
         self.generic_visit(node)
@@ -484,12 +484,12 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return "".join(map(str, parts))
 
     def hook_compared(self, value: Any) -> Any:
-        """Charge an operand of a comparison."""
+        """Count the work of comparing a value. Returns the value."""
         _charge_deep(value)
         return value
 
     def hook_checked(self, value: Any) -> Any:
-        """Charge a part of a value."""
+        """Count the work of making a value by subscript or slice. Returns the value."""
         return _checked(value)
 
     def hook_nested(self, value: Any) -> Any:

@@ -239,7 +239,7 @@ class _Table:
         return min(count + 1, loop.least)
 
     def possible(self, user: _TableEntry, ends: int) -> Iterator[int]:
-        """Return the ends of a called rule that the calling state accepts."""
+        """Return the positions of the text at which a called rule may end, according to the calling state."""
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and not state.empty:
             ends &= ~1
@@ -248,7 +248,7 @@ class _Table:
         return (user.at + distance for distance in bits(ends))
 
     def following(self, user: _TableEntry, end: int, after: int, count: int) -> _TableEntry:
-        """Return the entry that follows a called rule that ended at `end`."""
+        """Return the entry at which the caller continues after its called rule ended at `end`."""
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and end == user.at:
             return self.node(end, state.next)  # an empty repetition beyond the minimum is the last one

@@ -53,11 +53,15 @@ def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
     return JsonSchema(made, formats=formats, unknown_keywords="ignore")  # a part of a schema that was read before
 
 
-# Keys and values between tags: texts are written raw, other values as JSON.
+# Notations with keys and values between tags: strings are written without quotes and escapes, other values as JSON.
 
 
 def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
-    """Return whether the values are texts. Raises `UnsupportedError` if they may be texts or something else."""
+    """Return whether the schema allows only strings (True) or no strings (False).
+
+    Raises:
+        UnsupportedError: It allows strings and other values, or this is not known.
+    """
     if schema.get("type") == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
         return True
     if _is_never_text(tool, schema):

@@ -31,7 +31,7 @@ class Running:
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Logits:
         """Run new tokens of sequences and advance their tips. Return the logits after each. Raises `EngineError`.
 
-        `every`: the logits after each token, those of one sequence after those of the other.
+        `every`: return the logits after each token, those of the first sequence first.
         """
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one token per row: the common case

@@ -137,7 +137,7 @@ class OnnxEngine:
 
     @cached_property
     def _rounding(self) -> float | None:
-        """The largest difference of logits that padding made in a few short rows; None: rows cannot be padded."""
+        """The largest change of logits by padding, measured with a few short rows; None: rows cannot be padded."""
         if not self._graph.takes_padding or self.context_size < 8:
             return None
         ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]

@@ -254,7 +254,10 @@ class TransformersEngine:
 
 
 def _portions(counts: Sequence[int]) -> list[list[tuple[int, int, int]]]:
-    """Return the calls for rows with these numbers of tokens: (row, first token, end) of each part of each call."""
+    """Divide rows with these numbers of tokens into calls of at most `_MOST_TOKENS` tokens.
+
+    A call is a list of (row, first token, end).
+    """
     if sum(counts) <= _MOST_TOKENS:
         return [[(index, 0, count) for index, count in enumerate(counts)]]
     calls: list[list[tuple[int, int, int]]] = [[]]

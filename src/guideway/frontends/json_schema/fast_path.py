@@ -441,7 +441,7 @@ class FastPath:
     def _patterns(
         self, place: Origin, schema: dict[str, Any], names: tuple[str, ...]
     ) -> tuple[int, list[tuple[bool, Regular]]] | None:
-        """One pattern of `patternProperties` that matches none of these names.
+        """Lower `patternProperties` if it has one pattern. No name in `names` matches the pattern.
 
         Returns:
             The number of its value's node, and the key classes: whether their keys match, and their language. None if

@@ -251,7 +251,7 @@ _VOCABULARIES = {
 
 
 def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Dialect:
-    """The dialect of a metaschema that lists only these vocabularies."""
+    """The dialect of a metaschema whose `$vocabulary` lists only `words`. Keywords of other vocabularies are unknown."""
     given = {uri.rpartition("/")[2] for uri in words}
     if dialect.name == "2019-09":
         given.add("unevaluated")

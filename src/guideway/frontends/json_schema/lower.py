@@ -89,7 +89,7 @@ _NO_RULES = PropertyRules()
 
 
 def check_readings(found: int, place: str) -> None:
-    """Raise an error if a value has too many ways to be read."""
+    """Raise `LimitExceededError` if one value matches alternatives in more than `MAX_READINGS` ways."""
     if found > MAX_READINGS:
         raise LimitExceededError(
             f"at {shown(place)}: one value matches alternatives in more than {MAX_READINGS} ways; use fewer branches that overlap",
@@ -505,7 +505,7 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """Define the node of a schema of the document."""
+        """Define the node with this number as the node of a schema of the document."""
         self.define(number, conjunction_of(self._literal(schema, self._grammar.places[number])), 0)
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:

@@ -21,10 +21,10 @@ STEP_WORK = 1_500_000
 """The maximum work of the masks of one step, in units of about 10 ns."""
 
 LEAST_WORK = 50_000
-"""The work that a sequence may do after the step has reached its maximum."""
+"""The work that a sequence may do even if the step has reached its maximum."""
 
 RESERVE = 10_000_000
-"""The maximum work beyond `STEP_WORK`, in all steps together."""
+"""The size of the reserve: the maximum work beyond `STEP_WORK`, in all steps together, without `REFILL`."""
 
 REFILL = 20_000
 """The work that the reserve gains in a step."""
@@ -39,7 +39,7 @@ class StepBudget:
         self._last = -1
 
     def row(self, index: int) -> None:
-        """Note that the mask of row `index` follows. A step ends where the index does not grow."""
+        """Announce the mask of row `index`. If the index is not greater than the one before, a new step begins."""
         if index <= self._last:
             self._left = STEP_WORK
             self._reserve = min(RESERVE, self._reserve + REFILL)

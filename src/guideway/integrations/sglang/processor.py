@@ -53,7 +53,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
 
 
 def _follower(request: Any, given: dict[str, Any]) -> Follower:
-    """Return the follower of a request, after the tokens it has so far. It is stored on the request."""
+    """Return the `Follower` of a request, advanced by the tokens of the request. It is stored on the request."""
     found: Follower | None = getattr(request, "guideway_follower", None)
     if found is None:
         table = Tokenizer.of(request.tokenizer)

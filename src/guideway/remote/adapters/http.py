@@ -92,7 +92,10 @@ def _bounded(response: Any) -> None:
 
 
 def _limited(stream: Any, limit: int) -> Any:
-    """Return a stream of httpx with a maximum size. Its class is derived from that of the library, which checks it."""
+    """Return a response stream of httpx that raises an error beyond `limit` bytes.
+
+    httpx checks the class of a stream, so the class is derived from the base classes of `stream`.
+    """
     names = ("SyncByteStream", "AsyncByteStream")
     bases = tuple(one for one in type(stream).__mro__ if one.__name__ in names)
 
