@@ -299,7 +299,7 @@ def set_enabled(enabled: bool) -> None:
 
 
 class _Disabled:
-    """A context manager, faster than one made of a generator."""
+    """A context manager as a class, which is faster than one made with `contextlib.contextmanager`."""
 
     __slots__ = ("_before",)
 

@@ -214,7 +214,7 @@ def _engine(folder: str, extra: str, libraries: str) -> Any:
 
 
 def _client(kind: str, base_url: str | None) -> Any:
-    """Make a client of an SDK, with the key of the environment."""
+    """Make a client of an SDK, which uses the API key of an environment variable."""
     library, maker, url = _CLIENTS[kind]
     try:
         module = importlib.import_module(library)

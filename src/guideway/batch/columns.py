@@ -21,7 +21,7 @@ _SCALARS = ("string", "integer", "number", "boolean", "null")
 
 
 def pyarrow() -> Any:
-    """Return the module. Raises `MissingDependencyError`."""
+    """Import pyarrow and return the module. Raises `MissingDependencyError` if it is not installed."""
     try:
         import pyarrow
     except ModuleNotFoundError as error:

@@ -18,12 +18,12 @@ __all__ = ["call_item", "item_id", "message_item", "output_items", "reasoning_it
 
 
 def item_id(request: BatchRequest, prefix: str, number: int = 0) -> str:
-    """Return the id of an item: "rs" for reasoning, "msg" for a message, "fc" and "ctc" for calls."""
+    """Return the id of an item. `prefix`: "rs" for reasoning, "msg" for a message, "fc" and "ctc" for calls."""
     return f"{identifier(prefix, request.custom_id)}_{number}"
 
 
 def reasoning_item(request: BatchRequest, text: str, status: str = "completed") -> dict[str, Any]:
-    """Return an item of reasoning."""
+    """Return an output item of the Responses API with reasoning."""
     content = [{"type": "reasoning_text", "text": text}] if text else []
     return {"type": "reasoning", "id": item_id(request, "rs"), "summary": [], "content": content, "status": status}
 
@@ -31,7 +31,7 @@ def reasoning_item(request: BatchRequest, text: str, status: str = "completed") 
 def message_item(
     request: BatchRequest, text: str | None, logprobs: Sequence[Any] = (), status: str = "completed"
 ) -> dict[str, Any]:
-    """Return an item of text; None: the text has not begun."""
+    """Return an output item of the Responses API with a message; `text` is None if it has not begun."""
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
     return {
         "type": "message",
@@ -45,14 +45,14 @@ def message_item(
 def call_item(
     request: BatchRequest, name: str, given: str, arguments: str | None, number: int, status: str = "completed"
 ) -> dict[str, Any]:
-    """Return an item of a call.
+    """Return an output item of the Responses API with a call of a tool.
 
     Args:
         request: The request.
         name: The name of the tool.
-        given: The id of the call.
+        given: The id of the call, from the reply.
         arguments: The arguments as JSON text, or the input of a custom tool; None: they have not begun.
-        number: The number of the call.
+        number: The index of the call in the reply.
         status: The status of the item.
     """
     tools = request.details.get("tools")

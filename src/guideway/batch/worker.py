@@ -110,7 +110,7 @@ class Worker:
 
     @property
     def error_column(self) -> str:
-        """The name of the column of errors."""
+        """The name of the column with the error of each row."""
         return f"{self.column}_error"
 
     @property

@@ -85,7 +85,7 @@ def local(model: AnyModel) -> ModelBase:
 
 
 def dispatched(function: F) -> F:
-    """Let the first argument's own method run, if it is a `GeneratingModel`."""
+    """A decorator: if the first argument is a `GeneratingModel`, its method of the same name is called instead."""
     name = function.__name__
 
     if inspect.isasyncgenfunction(function):

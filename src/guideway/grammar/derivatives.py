@@ -284,7 +284,7 @@ class _Machine:
         return self._new(("repeat", part, 0 if self.nullable(part) else least, most), least == 0 or self.nullable(part))
 
     def add(self, one: Regular) -> int:
-        """Return the number of an expression without `JsonEscaped`."""
+        """Add an expression that has no `JsonEscaped`. Returns its number."""
         match one:
             case Chars(ranges):
                 plain = _plain(ranges)

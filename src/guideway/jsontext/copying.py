@@ -70,7 +70,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
                     raise InvalidConstraintError(
                         f"at {shown(_place(path))}: keys must be str, got {type(key).__name__}"
                     )
-                made[_text(key, path)] = None  # keeps the order; filled later
+                made[_text(key, path)] = None  # reserves the place of the key; the value is set later
                 todo.append((inner, made, key, _Path(path, key)))
             box[slot] = made  # type: ignore[index]  # slot is a key of a dict or an index of a list
         elif isinstance(one, (list, tuple)):

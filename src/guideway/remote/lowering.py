@@ -680,7 +680,7 @@ class _SchemaRewriter:
     # -- conjunctions
 
     def _merged(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a conjunction of simple objects or scalars as one schema, or None."""
+        """Return one schema without `allOf` for a conjunction of simple object schemas or of scalars, or None."""
         rest = {name: value for name, value in schema.items() if name != "allOf"}
         parts: list[dict[str, Any]] = [rest] if any(name not in _NOTES for name in rest) else []
         for one in schema["allOf"]:
@@ -836,7 +836,7 @@ class _SchemaRewriter:
         return sent, _Optional(inner)
 
     def _nullable(self, sent: dict[str, Any], codec: Codec, place: str) -> Result:
-        """Return a schema that also allows null for an absent value, and the codec of other values."""
+        """Return a schema that also allows null, which means that the property is absent, and the codec of other values."""
         self._note(place, "", "provider", "optional: null if absent")
         if self._test(sent)(None):
             inner = self._closed({"value": sent})

@@ -217,7 +217,7 @@ async def _judged(dialogue: Dialogue, error: Exception | None = None) -> None:
 
 
 async def _threaded(chunks: Iterator[Any]) -> AsyncIterator[Any]:
-    """Iterate a synchronous stream in threads."""
+    """Yield the items of a synchronous iterator. Each is awaited in a thread, so the event loop is not blocked."""
     end = object()
     while (chunk := await asyncio.to_thread(next, chunks, end)) is not end:
         yield chunk

@@ -187,11 +187,11 @@ class ReplyTexts:
         return (choice, part.call) in self._open
 
     def holds_calls(self, choice: int) -> bool:
-        """Whether the calls of a reply are only in its result."""
+        """Whether the calls of a reply are not streamed and are only in its result."""
         return choice in self._streams and self._streams[choice].holds_calls
 
     def holds_text(self, choice: int) -> bool:
-        """Whether the text of a reply is only in its result, too."""
+        """Whether the text of a reply is not streamed and is only in its result."""
         return self._family is not None and bool(self._family.answer)
 
 

@@ -126,7 +126,7 @@ def _offset(text: str, line: int | None, column: int | None, position: int | Non
 
 
 def _place_in_tools(tools: list[Any], place: str) -> str | None:
-    """Return the place in the list of tools of an error in the parameters of one of them."""
+    """Return the JSON Pointer, from the list of tools, of the error at `place` in the parameters of the first invalid tool."""
     for number, tool in enumerate(tools):
         parameters = _parameters_of(tool)
         try:

@@ -147,10 +147,10 @@ class UpstreamRequest:
         self._parts.put_nowait(None)
 
     async def parts(self) -> AsyncGenerator[list[Part], None]:
-        """Yield the parts as they arrive.
+        """Yield the parts of the answers as they arrive, each in a list. Yields an empty list after `poke`.
 
         Raises:
-            Exception: The error of a text.
+            Exception: The generation of an answer raised it.
         """
         try:
             while self._left or not self._parts.empty():

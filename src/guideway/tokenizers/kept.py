@@ -117,7 +117,7 @@ def state_of_file(source: str | Path) -> object:
     folder, name = os.path.split(source)
     if name != "tokenizer.json":
         return place, _file(status)
-    beside = [os.path.join(folder, one) for one in _BESIDE]  # read together with the tokenizer.json
+    beside = [os.path.join(folder, one) for one in _BESIDE]  # files that are loaded together with tokenizer.json
     return place, _file(status), [_file(os.stat(one)) if os.path.exists(one) else None for one in beside]
 
 

@@ -99,7 +99,11 @@ def _state(inner: Watch | None, slow: Any) -> object:
 
 
 def _over_sentencepiece(slow: Any, added: Sequence[sentencepiece.Added]) -> sentencepiece.SentencePiece:
-    """Return the backend of the sentencepiece model, if its ids are those of the tokenizer."""
+    """Return the backend of the tokenizer's sentencepiece model.
+
+    Raises:
+        UnsupportedTokenizerError: The tokenizer and the sentencepiece model have different ids.
+    """
     size = slow.sp_model.get_piece_size()
     replaced = {token.id for token in added}
     for token_id, piece in enumerate(slow.convert_ids_to_tokens(list(range(size)))):

@@ -68,7 +68,7 @@ class TextInput(Constraint[dict[str, str]]):
 
 
 def _escaped(node: Node) -> Node:
-    """Return a node whose texts are written as in a JSON string."""
+    """Return a node whose texts are those of the given node, escaped as in a JSON string."""
     if isinstance(node, Leaf) and _is_plain(node.text):
         return Leaf(JsonEscaped(node.text, "json"))
     if isinstance(node, (Sequence, Alternative)):

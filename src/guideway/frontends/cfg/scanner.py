@@ -157,7 +157,7 @@ class Groups:
 
     @property
     def inside(self) -> str:
-        """The text that closes the innermost open group; "" if none is open."""
+        """The closing bracket of the innermost open group; "" if none is open."""
         return self._open[-1][0]
 
     @property

@@ -128,7 +128,7 @@ class GeneralPath(Protocol):
         """Define a node from the worklist `todo`."""
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """Define the node of a schema."""
+        """Define the node with this number as the node of a schema."""
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
         """The number of the target's node if a schema is only a reference.

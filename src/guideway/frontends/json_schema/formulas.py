@@ -237,7 +237,7 @@ class Formulas:
         never: list[Formula] = []  # parts that occur twice: neither may hold
         parts = list(parts)
         sizes = [(len(one.cube), sum(one.cube.values())) for one in parts if isinstance(one, AllOf) and not one.rest]
-        differ = len(set(sizes)) == len(sizes)  # so that no two cubes are equal
+        differ = len(set(sizes)) == len(sizes)  # sizes that all differ show that no two cubes are equal
         for part in parts:
             if part is False:
                 continue

@@ -377,7 +377,7 @@ def _whole_cells(part: NumberAssertions) -> tuple[Cell, ...]:
 
 
 def _cells(part: NumberAssertions) -> tuple[Cell, ...]:
-    """The interval of a part, split at excluded numbers."""
+    """The numbers that assertions allow, as intervals: excluded numbers split the interval, listed numbers are single."""
     multiple = tuple(map(Decimal, part.multiple))
     missing = tuple(map(Decimal, part.not_multiple))
     if part.enum is not None:

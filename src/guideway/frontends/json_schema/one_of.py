@@ -139,7 +139,7 @@ def _tags_differ(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf
 
 
 def _tag_values(part: ObjectAssertions, name: str, analysis_of: AnalysisOf) -> set[str] | None:
-    """The strings that a key may have, if they are listed."""
+    """The strings that the value of a key may be, if the schema lists them; else None."""
     for rules in part.rule_sets:
         for literal in rules.names.get(name, ()):
             if literal > 1 and not literal & 1:

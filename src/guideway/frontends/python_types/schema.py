@@ -259,7 +259,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             }
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
-            """Return the schema without members that no JSON text is parsed as, such as tuples."""
+            """Return the schema of an enum without its arrays and objects: Pydantic does not parse JSON as such members."""
             made = super().enum_schema(schema)
             values = made.get("enum")
             if isinstance(values, list):

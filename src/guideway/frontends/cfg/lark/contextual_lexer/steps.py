@@ -25,7 +25,7 @@ from guideway.grammar.regular import Concat, Regular, Repeat, Union
 __all__ = ["Accepted", "Steps"]
 
 Accepted = frozenset[str]  # terminals that the parser accepts in a state, and ignored terminals
-Pending = frozenset[int]  # forbidden continuations that can still occur
+Pending = frozenset[int]  # numbers of `ForbiddenContinuations` that the next characters can still complete
 
 _MAX_NODES = 100_000  # maximum number of states of one terminal
 _NONE: Pending = frozenset()
