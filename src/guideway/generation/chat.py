@@ -466,7 +466,7 @@ class Chat:
 
     @property
     def _markers(self) -> tuple[str, str]:
-        """The markers of reasoning."""
+        """The texts before and after the reasoning in replies of this model."""
         return self._calls.family.thoughts or _THINK
 
     @property

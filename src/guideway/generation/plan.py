@@ -482,7 +482,7 @@ class Job:
 
     @property
     def sessions(self) -> list[Session]:
-        """The sessions of the prompts whose rows have not begun."""
+        """The sessions of those prompts whose rows have not been started."""
         return [one.session for one in self._prompted if one is not None]
 
     def rows(self) -> Iterator[Row]:

@@ -187,7 +187,7 @@ class _Wrapped(Codec):
 
 @dataclass
 class _Optional(Codec):
-    """null for an absent property."""
+    """Writes an absent property as null, and reads null as an absent property."""
 
     inner: Codec
 

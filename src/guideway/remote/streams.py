@@ -1,4 +1,4 @@
-"""Runs dialogues: opens streams of an SDK in a thread or an event loop, and closes them on every way out."""
+"""Runs dialogues: opens streams of an SDK in a thread or an event loop, and closes them also after errors and cancellation."""
 
 from __future__ import annotations
 

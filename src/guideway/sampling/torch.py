@@ -131,7 +131,7 @@ def _ranked(key: torch.Tensor) -> torch.Tensor:
 
 
 def _reaching(share: torch.Tensor, mass: float) -> int:
-    """Return the number of leading items whose sum reaches the mass."""
+    """Return the smallest number of first items whose sum is at least `mass`."""
     return int(torch.searchsorted(share.cumsum(0), mass)) + 1
 
 

@@ -160,7 +160,7 @@ async def list_batches(state: ServerState, store: BatchStore, request: Request, 
 
 
 async def cancel(state: ServerState, store: BatchStore, request: Request, key: str) -> Response:
-    """`POST /v1/batches/{id}/cancel`. The results so far are in its files."""
+    """`POST /v1/batches/{id}/cancel`: end a batch. Results that exist already stay in its output files."""
     batch = store.get(key, request.path_params["name"])
     if batch.task is not None and batch.status in ("validating", "in_progress"):
         batch.enter("cancelling")

@@ -54,7 +54,7 @@ class ServedModels(Protocol):
     """The models of a server. The implementation decides when models are loaded and unloaded."""
 
     async def start(self) -> None:
-        """Load what is to be ready before the first request."""
+        """Load the models that must be ready before the first request."""
 
     async def stop(self) -> None:
         """Close the models. No lease is left."""

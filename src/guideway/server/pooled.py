@@ -41,7 +41,7 @@ class PooledModels:
         self._created = int(time.time())
 
     async def start(self) -> None:
-        """Load the models that are to be ready before the first request."""
+        """Load the models that must be ready before the first request."""
         for name in self._preload:
             async with self.pool.lease(name):
                 pass

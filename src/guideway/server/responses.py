@@ -159,7 +159,7 @@ async def input_items(state: ServerState, store: ResponseStore, request: Request
 
 
 async def cancel(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
-    """`POST /v1/responses/{id}/cancel`: end a response that is generated now. Its client gets it as cancelled."""
+    """`POST /v1/responses/{id}/cancel`: end the generation of a response. Its client receives it with the status "cancelled"."""
     name = request.path_params["name"]
     owner, running = store.active.get(name, ("", None))
     if running is not None and owner == key:

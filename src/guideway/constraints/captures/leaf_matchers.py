@@ -61,7 +61,7 @@ class Characters:
 
 
 class Walked:
-    """Any grammar, matched byte by byte by the kernel."""
+    """Matches a leaf with any grammar, byte by byte, with a matcher of the kernel."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar

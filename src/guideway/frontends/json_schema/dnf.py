@@ -184,7 +184,7 @@ class Expander(SchemaGraph):
         return found
 
     def _asserts_nothing(self, literal: int) -> bool:
-        """Whether a positive literal refers to a schema of annotations."""
+        """Whether a positive literal refers to a schema that has only annotations, no assertions."""
         if not literal:
             return True
         analysis = self._analysis_of(literal)

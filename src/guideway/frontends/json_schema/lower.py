@@ -716,7 +716,7 @@ class Lowering:
         return Array(marks, prefix, rest, minimum, maximum, unique, counts)
 
     def _at(self, keyword: str, place: str) -> str:
-        """The JSON Pointer of the keyword, if the schema at this place has it."""
+        """The JSON Pointer of a keyword of the schema at `place`, or `place` if the schema does not have the keyword."""
         here = (one.schema for one in self._expander.places if one.pointer == place)
         return pointer(place, keyword) if any(isinstance(one, dict) and keyword in one for one in here) else place
 
@@ -853,6 +853,6 @@ def _applied_to_all(
 
 
 def _widest(parts: Iterable[_Part | None]) -> list[_Part | None]:
-    """The distinct parts. If None is among them, only None, because it asserts nothing."""
+    """The distinct parts of a disjunction. If one of them is None, which asserts nothing, the result is [None]."""
     found = dict.fromkeys(parts)
     return [None] if None in found else list(found)

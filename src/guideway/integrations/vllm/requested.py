@@ -29,7 +29,7 @@ _MAX_TOKENS = "guideway_max_tokens"
 
 
 def tokenizer_of(tokenizer: Any) -> Tokenizer:
-    """Return the tokenizer of vLLM as a `Tokenizer`."""
+    """Return a `guideway.Tokenizer` for a tokenizer of vLLM."""
     return Tokenizer.of(tokenizer)
 
 
