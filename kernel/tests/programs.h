@@ -263,7 +263,8 @@ inline std::vector<std::string> many_tokens() {
     std::mt19937 chance(3);
     std::vector<std::string> made = tokens();
     while (made.size() < 9000) {
-        const std::size_t length = 1 + chance() % (chance() % 20 ? 5 : 24), kinds = chance() % 4 ? 12 : std::size(pieces);
+        const std::size_t most = chance() % 20 ? 5 : 24;  // one call per expression: operands have no order
+        const std::size_t length = 1 + chance() % most, kinds = chance() % 4 ? 12 : std::size(pieces);
         std::string one;
         for (std::size_t i = 0; i < length; ++i) one += pieces[chance() % kinds];
         made.push_back(std::move(one));

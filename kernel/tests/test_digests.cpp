@@ -33,7 +33,10 @@ struct Digests {
 // Logits with equal values and large gaps, made by exact operations only.
 std::vector<float> logits(std::mt19937& chance, std::size_t size) {
     std::vector<float> made(size);
-    for (float& logit : made) logit = static_cast<float>(static_cast<int>(chance() % 4096) - 2048) / static_cast<float>(1u << chance() % 9);
+    for (float& logit : made) {
+        const int number = static_cast<int>(chance() % 4096) - 2048;  // one call per expression: operands have no order
+        logit = static_cast<float>(number) / static_cast<float>(1u << chance() % 9);
+    }
     return made;
 }
 
@@ -93,6 +96,6 @@ void equal(const char* name, const Digests& found, std::uint64_t masks, std::uin
 int main(int argc, char** argv) {
     check::begin(argc, argv);
     RUN(equal("small vocabulary", digests(programs::tokens()), 0x73cbca41bba735e0, 0xea0649650d4c4c31));
-    RUN(equal("large vocabulary", digests(programs::many_tokens()), 0xf4b3891d17119113, 0x0cfc0dc505dd8b84));
+    RUN(equal("large vocabulary", digests(programs::many_tokens()), 0x5d2d38169dd268c3, 0xacdabec8fb23b535));
     return check::report();
 }

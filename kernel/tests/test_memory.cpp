@@ -28,6 +28,14 @@ void* allocate(std::size_t bytes) {
     return made;
 }
 
+void* allocate_or_null(std::size_t bytes) noexcept {
+    try {
+        return allocate(bytes);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
 // What malloc gave is before the aligned place: not every platform has std::aligned_alloc.
 void* allocate_aligned(std::size_t bytes, std::align_val_t alignment) {
     const auto step = static_cast<std::uintptr_t>(alignment);
@@ -47,10 +55,14 @@ void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate_aligned(bytes, alignment); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return allocate_aligned(bytes, alignment); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
 void operator delete(void* place) noexcept { std::free(place); }
 void operator delete[](void* place) noexcept { std::free(place); }
 void operator delete(void* place, std::size_t) noexcept { std::free(place); }
 void operator delete[](void* place, std::size_t) noexcept { std::free(place); }
+void operator delete(void* place, const std::nothrow_t&) noexcept { std::free(place); }
+void operator delete[](void* place, const std::nothrow_t&) noexcept { std::free(place); }
 void operator delete(void* place, std::align_val_t) noexcept { free_aligned(place); }
 void operator delete[](void* place, std::align_val_t) noexcept { free_aligned(place); }
 void operator delete(void* place, std::size_t, std::align_val_t) noexcept { free_aligned(place); }

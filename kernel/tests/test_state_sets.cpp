@@ -72,7 +72,7 @@ void check_fronts() {
     std::vector<const StateSet*> made;
     for (std::uint32_t i = 0; i < 3000; ++i) {
         Configs configs;
-        for (std::uint32_t k = i == 100 ? 3000 : i % 5; k-- > 0;) configs.push_back({k, i, 0, 1});
+        for (std::uint32_t k = 0; k < (i == 100 ? 3000 : i % 5); ++k) configs.push_back({k, i, 0, 1});
         given.push_back(configs);
         made.push_back(&state_sets.keep(configs));
         if (i % 700 == 0) tables = {};
