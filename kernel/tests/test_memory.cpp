@@ -51,6 +51,11 @@ void free_aligned(void* place) noexcept {
 
 }  // namespace
 
+#if defined(__GNUC__)
+// The compiler compares the `free` of an inlined operator with a call of the other operator, which calls `malloc`.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) { return allocate_aligned(bytes, alignment); }
