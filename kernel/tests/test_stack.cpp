@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#if defined(__linux__)
+// ThreadSanitizer needs larger stacks for its own data.
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+#define MEASURES_STACK 1
 #include <pthread.h>
 #endif
 
@@ -56,7 +58,7 @@ unsigned walk_deepest(unsigned kind) {
     return 0;
 }
 
-#if defined(__linux__)
+#if defined(MEASURES_STACK)
 constexpr std::size_t kStack = 512 << 10;
 
 struct Job {
@@ -90,12 +92,12 @@ void test_stack(unsigned kind) {
     std::printf("kind %u: %u levels, %zu KB of stack\n", kind, job.levels, (kStack - untouched) >> 10);
     CHECK(!job.overflowed);
     CHECK(job.levels > 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(__SANITIZE_ADDRESS__)
     CHECK(kStack - untouched < kStack / 2);
 #endif
 }
 #else
-void test_stack(unsigned kind) { CHECK(walk_deepest(kind) > 0); }  // the stack is measured on Linux only
+void test_stack(unsigned kind) { CHECK(walk_deepest(kind) > 0); }  // the stack is not measured
 #endif
 
 }  // namespace
