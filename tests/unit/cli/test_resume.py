@@ -206,7 +206,7 @@ def test_a_process_that_is_interrupted_continues_and_names_the_row_that_failed(f
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     before = read(out)
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     assert (
         f"interrupted; {len(before)} lines were written; the same command with --resume people.jsonl continues" in err
     )
