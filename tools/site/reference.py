@@ -24,6 +24,9 @@ MODULES = {
 }
 """The modules with a page, in their order. A name is described on the first page that has it."""
 
+HEADINGS = {"guideway.md": "Functions of the top level", "classes.md": "Classes of the top level"}
+"""The headings of pages that are one of several of a module."""
+
 
 def names_of(module: str) -> list[str]:
     """Returns the public names of a module."""
@@ -60,14 +63,13 @@ def write_api(folder: Path) -> None:
     ]
     for module, title in MODULES.items():
         found = guideway if module == "guideway" else __import__(module, fromlist=["__all__"])
-        head = [f"# {title}", "", f"Names of `{module}`.", ""]
         pages: dict[str, list[str]] = {}
         index += [f"## [{title}]({page_of(module)})", "", "| name | |", "|---|---|"]
         for name in sorted(names_of(module), key=lambda name: (kind_of(getattr(found, name)), name.lower())):
             value = getattr(found, name)
             # The top level has a second page, so that no page is too large.
             page = "classes.md" if module == "guideway" and kind_of(value) > 0 else page_of(module)
-            lines = pages.setdefault(page, [*head])
+            lines = pages.setdefault(page, [f"# {HEADINGS.get(page, title)}", "", f"Names of `{module}`.", ""])
             shared = kind_of(value) < 2  # constants of equal value are not the same name
             path = described.get(id(value)) if shared else None
             if path is None:
