@@ -10,12 +10,12 @@ namespace guideway {
 
 struct Tuning {
     // Subtrees of the token trie that are accepted without a walk (mask/leaf_walk.cpp).
-    bool self_loops = true;         // of states that loop by all characters below a node
+    bool self_loops = true;         // of states that loop by all characters below a node; `plain_tokens` uses these loops in any case
     bool counted_heads = true;      // the same for repetitions, up to the characters that are left
     bool class_sequences = true;    // of states that accept a fixed number of characters of a class
     bool stable_sets = true;        // of states in a stable set (mask/stable_sets.h)
     bool inside_characters = true;  // below nodes that end inside a multi-byte character
-    bool child_filters = true;      // children of wide nodes that cannot continue are skipped
+    bool child_filters = true;      // walks of leaves and machines skip children of wide nodes that cannot continue
     // Parts of the vocabulary that are walked instead of all tokens (mask/leaf_results.cpp).
     bool plain_tokens = true;       // tokens without JSON structure are taken from tables
     bool alphabet_slices = true;    // strings in few characters are walked over their own tokens
@@ -25,12 +25,12 @@ struct Tuning {
     bool loop_bounds = true;         // of the state that does not count its loop bodies
     bool differences = true;         // of the state that most bytes lead to
     bool bases = true;               // of the expression that texts are excluded from, where a suffix trie spells none of them
-    bool delta_sets = true;          // token sets are stored as another and what differs
+    bool delta_sets = true;          // runs are stored as a base run and its changes; `differences` stores them so in any case
     // Objects and arrays (mask/mask_builder.cpp).
     bool summaries = true;      // the result of a suffix trie in the rest of a component is cached
     bool key_index = true;      // tokens are sorted by the names that they lead to
     bool punctuation = true;    // punctuation is walked as leaves that all grammars share
-    bool composite_walks = true;  // unique items are walked by the components of their own machine
+    bool composite_walks = true;  // the items of an array with unique items are walked as components of a separate machine
     // Expressions (regex/derivative.cpp, regex/emptiness.cpp) and programs (grammar/program.cpp).
     bool recent_derivatives = true;  // a cache of derivatives of states without rows
     bool needed_bytes = true;        // bytes that every text contains decide that an intersection is empty

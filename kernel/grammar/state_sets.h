@@ -1,9 +1,9 @@
-// The state sets of an automaton: sets of configurations that its matchers have reached, each kept once, and where tokens
-// lead from one to another. So what a matcher has met before is one look-up.
+// The state sets of an automaton: sets of configurations that its matchers have reached, each stored once, and the transitions
+// between them by tokens. A transition that a matcher took before is one look-up.
 //
-// State sets only grow, and stay where they are while the automaton lives; a new automaton takes its place in time
-// (compiled.h). What finds them can be forgotten: their places are found anew, tokens are noted again, in a table where a
-// newer one takes the place of an older. All under the store's lock; a state set may be read without it.
+// State sets are only added. Their addresses are valid as long as the automaton exists; when there are too many, later
+// matchers use a new automaton (compiled.h). Their index can be emptied and is then filled again. The table of transitions has
+// a fixed size, and newer transitions replace older ones. The store's lock protects all of it; a state set may be read without it.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct StateSet {
     std::span<const Config> configs() const { return {first, count}; }
 };
 
-// What finds state sets; it is cached with all else that an automaton has learned (automaton_cache.h).
+// The index of state sets and their transitions (automaton_cache.h).
 struct StateSetIndex {
     struct Step {
         std::uint32_t state_set = 0, token = 0;

@@ -1,8 +1,8 @@
-// What is cached of one automaton: its masks and the parts they are made of, which are made anew of runs (mask_engine.h) when
-// they are requested again; and what finds its state sets, stacks and records, which fills again by itself.
+// The caches of one automaton: masks and their parts, which are computed again from runs (mask_engine.h) after they were
+// removed; and the indexes of its state sets, stacks and records, which are filled again in use.
 //
-// Separate tables are small and stay in the caches, where those of all automata together do not; and the automaton
-// that has been idle longest can forget its own.
+// Each automaton has separate tables: they are small enough for the caches of the processor, and those of the automaton that
+// was not used for the longest time can be emptied alone.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ namespace guideway {
 
 inline constexpr std::uint32_t kNoTokens = 0xffffffff;
 
-// Of what is cached: a suffix trie (suffix_tries.h), a grammar node, its state and its register.
+// The key of a cached result: a suffix trie (suffix_tries.h), a component, its state and its register.
 struct ResultKey {
     std::uint32_t trie, component, state, regs;
     friend bool operator==(const ResultKey&, const ResultKey&) = default;
@@ -112,19 +112,19 @@ struct AutomatonCache {
     ArenaVector<KeyExit> key_exits;
     ArenaVector<KeyRange> key_ranges;
     ArenaVector<std::uint32_t> parts, key_tokens;
-    // By state set: where its masks began in `in_state_sets`; they are still there if `owners` says that there its masks begin.
+    // By state set: the position of its masks in `in_state_sets`. It is valid if `owners` has the id of the state set there.
     ArenaVector<std::uint32_t> of_state_set;
-    ArenaVector<Mask*> in_state_sets;  // the one to begin a row with first
+    ArenaVector<Mask*> in_state_sets;  // first: the mask with which a row begins
     ArenaVector<std::uint32_t> owners;
     CompletionCache tails;               // long completions
     ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
     std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
-    StateSetIndex state_sets;      // no part of `bytes`, as little as what they find
+    StateSetIndex state_sets;      // not counted in `bytes`, nor are the state sets
     MachineTables machine;
     std::size_t counted = 0;         // bytes, when they were counted last
     mutable UseTime last;            // turn of its last use, set in many threads at once
 
-    // All but what finds things.
+    // Empties all caches except the indexes.
     void forget() {
         AutomatonCache kept;
         kept.state_sets = std::move(state_sets);
@@ -139,7 +139,7 @@ struct AutomatonCache {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
         return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) + of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
     }
-    std::span<Mask* const> of(const StateSet& state_set) const {  // nothing: not known
+    std::span<Mask* const> of(const StateSet& state_set) const {  // empty: not cached
         if (state_set.id >= of_state_set.size()) return {};
         const std::uint32_t begin = of_state_set[state_set.id];
         if (begin >= owners.size() || owners[begin] != state_set.id) return {};

@@ -33,10 +33,10 @@ struct WalkResult {
     std::uint32_t context_dependent;  // tokens that depend on text before them, a list; kNoTokens: none
 };
 
-// Numbers of components in keys of the memo: leaves with equal follow bytes share one, everything else has its own.
+// Ids of components in the keys of cached results: leaves with equal follow bytes share an id, each other component has one.
 class ComponentIds {
 public:
-    // These throw Error(limit) where 32 bits have no id left; a vocabulary begins a new store long before.
+    // These throw Error(limit) if all ids of 32 bits are used; a vocabulary begins a new store long before.
     std::uint32_t of(const AnalysedNode& component);
     std::uint32_t of_leaf(const ByteSet& follow);
     bool is_short() const { return next_ >= kInfinite / 2; }
@@ -51,17 +51,17 @@ private:
     std::uint32_t next_ = 0;
 };
 
-// What all that makes masks counts together.
+// Counters that all parts of the mask engine share.
 struct ResultCounters {
     mutable std::atomic<std::size_t> hits = 0;
-    std::size_t misses = 0, used = 0;  // used: bytes of what is cached
-    std::uint32_t time = 1;            // counts what was looked for and not found
+    std::size_t misses = 0, used = 0;  // used: bytes of cached results
+    std::uint32_t time = 1;            // counts the look-ups that found no result
 };
 
 // Results of arrays and objects that are one leaf; a higher part implements them (composite_results.cpp).
 class CompositeResults {
 public:
-    // False: the configuration is no such leaf.
+    // Returns false if the configuration is not such a leaf.
     virtual bool walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) = 0;
 
 protected:
@@ -75,13 +75,13 @@ class LeafResults {
 public:
     LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fuel& work, CompositeResults& composites);
 
-    // The result of a trie in the component of a configuration. `bare`: not as another result and what differs.
+    // The result of a trie in the component of a configuration. `bare`: not stored as a base result and its changes.
     const WalkResult& run(Machine& machine, std::uint32_t trie, const Config& config, bool bare = false);
     // The same of a leaf that all grammars share, under a number of ids().
     const WalkResult& run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state, const ByteSet& follow);
     // A suffix trie without what a delta clears.
     std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> taken);
-    // What a leaf's state loops by in the vocabulary's trie, null if by nothing.
+    // The characters by which a state of a leaf returns to itself, in the vocabulary's trie; null if there are none.
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return tuning_.self_loops ? loops_.find(pool, subtrees_, state, true) : nullptr; }
 
     ResultCounters counters;
@@ -96,7 +96,7 @@ public:
     std::uint32_t words() const { return words_; }
     std::size_t bytes() const { return counters.used + sets_.bytes() + loops_.bytes() + dfa_table_.bytes() + suffix_tries_.bytes(); }
 
-    // Forgetting: see MaskEngine::drop_before.
+    // Removal of results that were not used recently: see MaskEngine::drop_before.
     void times(std::vector<std::uint32_t>& times) const {
         memo_.each([&](const ResultKey&, const Known& known) { times.push_back(known.time); });
     }
@@ -113,9 +113,9 @@ private:
     struct SupersetBounds {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
         std::uint32_t rest = 0, deepest = 0;
     };
-    struct Rounds {  // of the run of a state that counts no units (expr.h), for all that were known then
-        std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one round, and how many
-        std::uint32_t at_pieces = 0, units = 0;                        // rounds begun by what leaves the state, at most
+    struct Rounds {  // repetitions that tokens can begin, in the run of a state that does not count units (expr.h)
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one repetition, and how many
+        std::uint32_t at_pieces = 0, units = 0;                        // the largest number that tokens begin before they leave the state
         std::size_t bytes() const { return sizeof(Rounds) + sizeof(ResultKey) + 48 + tokens.size() * sizeof(tokens[0]); }
     };
 

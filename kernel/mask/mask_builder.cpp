@@ -1,5 +1,5 @@
-// Masks, put together from runs: what a configuration's own component takes, and what comes of the suffix trie in the frames
-// below. Parts that come again, in other places of a grammar, are cached on the way.
+// Masks, built from runs: the tokens that the component of a configuration accepts, and the results of the suffix trie in the
+// frames below. Parts that occur in several places of a grammar are cached.
 #include <algorithm>
 
 #include "guideway/mask/key_walk.h"
@@ -38,8 +38,8 @@ MaskBuilder::Parts MaskBuilder::keep_parts(std::size_t sets, std::size_t spans) 
     return made;
 }
 
-// The sets of the configuration's own run, and of what comes of its suffix trie further down the stack; and what depends on the context,
-// stepped through.
+// Finds the token sets of the configuration's run and of its suffix trie in the frames below. Tokens that depend on the context
+// are walked one by one.
 void MaskBuilder::find_mask(Machine& machine, const Config& config, Mask& mask) {
     if (config.node == kDone) {
         mask.first = sets_.sparse({});
@@ -318,7 +318,7 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
     return true;
 }
 
-// What comes of a configuration by some bytes, in after_; whether anything does.
+// Steps a configuration through some bytes; the result is in after_. Returns whether it is nonempty.
 bool MaskBuilder::step_along(Machine& machine, const Config& c, std::string_view bytes) {
     Outcome outcome;
     after_.assign(1, c);

@@ -1,5 +1,5 @@
-// One mask in the making: what a configuration's own component takes, and what comes of its suffix trie in the frames below.
-// All scratch of it is here, so that the walk of a composite value inside another mask has a builder of its own.
+// Builds one mask: the tokens that the component of a configuration accepts, and the results of its suffix trie in the frames
+// below. The temporary data of a mask are members. The walk of a composite value inside a mask uses another builder.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ public:
         at_ = &at;
         paths_ = 0;
     }
-    // What a trie comes to in the rest of a sequence. Null where it is not to be worked out here: it is being worked out
-    // already, or too much is.
+    // The result of a trie in the rest of a sequence. Null if it cannot be computed here: its computation has begun and is not
+    // complete, or too many computations are nested.
     const FrameSummary* call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth);
 
 private:
@@ -57,7 +57,7 @@ private:
         std::unordered_set<std::uint64_t> visited;  // tries and frames
         std::unordered_map<std::uint32_t, VisitedSet> taken;  // by trie: configurations of objects and arrays
     };
-    struct SummaryBuilder {  // a yield that is being found; what comes of its tasks is on top of theirs
+    struct SummaryBuilder {  // a component summary that is not complete; tasks and results from `tasks`, `sets` and `spans` on are its own
         ResultKey key;
         Config config;
         std::size_t tasks, sets, spans;

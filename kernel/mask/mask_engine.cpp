@@ -23,7 +23,7 @@ std::uint32_t MaskEngine::next_automaton() {
     return number;
 }
 
-// Sets that its masks were made of stay until the next trim.
+// The token sets of its masks are kept until the next trim.
 void MaskEngine::forget(std::uint32_t automaton) noexcept {
     learned_bytes_ -= learned_[automaton]->counted;
     learned_[automaton].reset();
@@ -31,13 +31,13 @@ void MaskEngine::forget(std::uint32_t automaton) noexcept {
     free_numbers_.push_back(automaton);
 }
 
-// Room is made before it begins: its own is forgotten only with that of all others.
+// Memory is released before a mask is computed. The caches of this automaton are emptied only with those of all others.
 void MaskEngine::turn_to(std::uint32_t automaton) {
     if (at_) count_learned(*at_);  // an error may have left it uncounted
     at_ = learned_[automaton].get();
     at_->touch(++turn_);
     trim();
-    at_->touch(turn_);  // if it forgot, that as well
+    at_->touch(turn_);  // if its caches were emptied, the time of use was, too
 }
 
 void MaskEngine::count_learned(AutomatonCache& learned) {

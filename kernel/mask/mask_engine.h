@@ -25,14 +25,14 @@
 // In recursive grammars (summaries.cpp), the result of a trie in the rest of a sequence is cached like a run: token sets and
 // suffix tries. So a new nesting costs one look-up for each level that tokens reach.
 //
-// The result of a configuration with its complete stack is cached too: its mask, as a list of sets and selected names
-// (mask_builder.cpp). For a state set (state_sets.h), the list of these masks is cached; for a component over a suffix trie, the result
-// up to the end of the component. The frames below compute their own parts.
+// The mask of a configuration with its complete stack is cached too, as a list of sets and selected names (mask_engine.cpp). For
+// a state set (state_sets.h), the list of these masks is cached. For a component over a suffix trie, the result up to the end of
+// the component is cached (mask_builder.cpp); the frames below compute their own parts.
 //
-// Ids stay valid until the next call of `fill`. When automata have learned more than a share of the budget, `fill` first
-// releases what the automata learned that were idle longest. When the budget is used up, it releases what all automata
-// learned, and the runs that were not used recently. `fill_known` changes only the time of use, and may run in several
-// threads at once.
+// Ids stay valid until the next call of `fill`. When the caches of automata are larger than a share of the budget, `fill` first
+// empties those of the automata that were not used for the longest time. When the budget is used up, it empties those of all
+// automata, and removes the runs that were not used recently. `fill_known` changes only the time of use, and may run in
+// several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ namespace guideway {
 
 class MaskEngine : private CompositeResults {
 public:
-    // `work`: of whose pool the expressions of all machines are.
+    // `work`: the fuel of the pool that has the expressions of all machines.
     MaskEngine(const TokenTable& vocabulary, std::size_t budget, const Tuning& tuning, Fuel& work);
     MaskEngine(const MaskEngine&) = delete;
     MaskEngine& operator=(const MaskEngine&) = delete;
@@ -69,7 +69,7 @@ public:
     // Numbers of components in the keys of what is cached.
     ComponentIds& ids() { return results_.ids(); }
     std::size_t marks() const { return punctuation_.size(); }
-    // Of what is never forgotten while the store lives.
+    // Bytes that are kept as long as the store exists.
     std::size_t kept_bytes() const { return results_.ids().leaves() * 80 + learned_.capacity() * sizeof(learned_[0]); }
     const SelfLoops* loops(ExprPool& pool, ExprId state) { return results_.loops(pool, state); }
     // A number for an automaton, good until `forget`.
@@ -77,7 +77,7 @@ public:
     // The reference is valid until `forget`. The contents are released while the automaton is idle.
     AutomatonCache& learned(std::uint32_t automaton) { return *learned_[automaton]; }
     void forget(std::uint32_t automaton) noexcept;
-    // After something was added to what it has learned.
+    // Counts the bytes of its caches again, after something was added.
     void count(std::uint32_t automaton);
     // Computes the runs of leaves, except sets of texts, at their start and after the opening quote, up to a limit on work
     // (some tenths of a millisecond). Throws Error(limit) if a single run takes ten times as much.
@@ -91,8 +91,8 @@ public:
     std::size_t misses() const { return results_.counters.misses; }
 
 private:
-    static constexpr std::size_t kShare = 96;       // of the budget, for what automata learned: beyond it, idle ones forget
-    static constexpr std::uint64_t kLately = 1024;  // turns back: an automaton used since is not idle, those of a batch take turns
+    static constexpr std::size_t kShare = 96;       // of the budget, for the caches of automata; above it, those of idle automata are emptied
+    static constexpr std::uint64_t kLately = 1024;  // an automaton that was used in so many last turns is not idle: the automata of a batch alternate
     using Mask = AutomatonCache::Mask;
 
     void trim();
@@ -117,10 +117,10 @@ private:
     PunctuationLeaves punctuation_;
     MaskBuilder builder_;
     std::vector<std::unique_ptr<AutomatonCache>> learned_;  // by number of automaton
-    std::vector<std::uint32_t> free_numbers_;               // of automata that are gone
+    std::vector<std::uint32_t> free_numbers_;               // of deleted automata
     AutomatonCache* at_ = nullptr;                          // of the automaton that masks are found for
-    std::uint64_t turn_ = 0;  // counts masks of state sets that were not known, and walks ahead
-    std::size_t forget_at_;   // bytes that automata have learned, beyond which some forget
+    std::uint64_t turn_ = 0;  // counts masks of state sets that were not cached, and calls of warm_up
+    std::size_t forget_at_;   // bytes in the caches of automata, above which some are emptied
     std::vector<Mask*> filled_;  // of the state set
 };
 

@@ -1,4 +1,4 @@
-// What masks will need, found out before they are requested: while a constraint is compiled, no caller waits for a token.
+// Computes runs before a mask needs them: while a constraint is compiled, no caller waits for a token.
 #include <unordered_set>
 
 #include "guideway/mask/mask_engine.h"
@@ -7,8 +7,7 @@ namespace guideway {
 
 namespace {
 
-// Units of work. A third or three times as much would
-// change new steps by 2 % at most (decision 7).
+// Units of work. A third or three times as much would change new steps by 2 % at most (decision 7).
 constexpr std::uint64_t kEnough = 30'000;
 constexpr std::uint64_t kStateWork = 200;  // of a state whose run may be known already
 constexpr std::uint64_t kMost = 10 * kEnough;  // where a single run takes so long

@@ -1,5 +1,5 @@
 // Masks of grammars that call themselves. What a trie reaches in the rest of a sequence does not depend on the stack
-// below: it is worked out once above the bottom frame, and looked up for every nesting after.
+// below. It is computed once, above the bottom frame, and each later nesting looks it up.
 //
 // Paths to one trie continue as one: those with the longest texts first, so that all that lead to a trie are known when its
 // turn comes.
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxPaths = 200'000;  // of one mask: what is left of tokens, above frames; some tenths of a second
 constexpr std::uint64_t kPartWork = 10;
 constexpr std::size_t kMapBytes = 64;  // of a map's entry, besides what it holds
-constexpr unsigned kMaxDepth = 6;  // calls that are worked out inside each other; deeper ones are entered in place
+constexpr unsigned kMaxDepth = 6;  // nested computations of calls; deeper calls are entered in place
 
 void make_set(std::vector<std::uint32_t>& list) {
     std::sort(list.begin(), list.end());
@@ -169,7 +169,7 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
     }
 }
 
-// Null where it is not to be worked out here: it is being worked out already, or too much is.
+// Null if it cannot be computed here: its computation is not complete, or too many are nested.
 const FrameSummary* MaskBuilder::call(Machine& machine, std::uint32_t trie, const Config& frame, unsigned depth) {
     const ResultKey key{trie, machine.component(frame.node).id, frame.state, 0};
     if (const auto known = summaries_.known.find(key); known != summaries_.known.end()) {

@@ -1,5 +1,5 @@
-// Function summaries of recursive grammars: what a suffix trie comes to in the rest of a sequence. They do not depend on the
-// stack, so that all nestings share them.
+// Function summaries of recursive grammars: the result of a suffix trie in the rest of a sequence. It does not depend on
+// the stack, so all nestings share it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace guideway {
 struct FrameSummary {
     std::vector<std::uint32_t> sets, exits, context_dependent;  // token sets; suffix tries; tokens that depend on more context
     std::uint32_t time = 0;
-    bool open = true;  // it is being worked out
+    bool open = true;  // its computation is not complete
     std::size_t bytes() const {
         return sizeof(FrameSummary) + sizeof(ResultKey) + 48 + (sets.size() + exits.size() + context_dependent.size()) * sizeof(std::uint32_t);
     }

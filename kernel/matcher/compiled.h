@@ -1,8 +1,8 @@
 // A constraint compiled for a vocabulary. It can be used without a limit on time.
 //
-// An automaton learns while it is used: stacks, texts that were read, expressions in the vocabulary's store. Nothing of
-// this can be released while a matcher may refer to it. When one automaton has learned more than its limit, this is not an
-// error: later matchers get a new automaton of the same program, and the old one is deleted with its last matcher. The same
+// An automaton grows while it is used: by stacks, texts that were read, expressions in the vocabulary's store. Nothing of
+// this can be released while a matcher may refer to it. When an automaton is larger than its limit, this is not an error: later
+// matchers get a new automaton of the same program, and the old one is deleted with its last matcher. The same
 // happens when the vocabulary begins a new store, so an unused automaton does not keep the old store alive. If sequences
 // had to move to a separate store (matcher.cpp), later matchers begin there.
 #pragma once
@@ -21,7 +21,7 @@ public:
     // Throws the errors of Automaton::compile.
     Compiled(std::shared_ptr<const Vocabulary> vocabulary, std::span<const std::uint32_t> program);
 
-    // The automaton for a new matcher: that of the previous call, or a new one if that has learned too much.
+    // The automaton for a new matcher: that of the previous call, or a new one if that is too large.
     std::shared_ptr<const Automaton> automaton() const;
 
 private:

@@ -52,9 +52,9 @@ public:
         std::size_t nodes, frames, expressions, runs_bytes, runs_hits, runs_misses;
     };
     Stats stats() const;
-    // Finds out ahead what masks will need, with this many units of work at most (fuel.h).
+    // Precomputes results that masks need, with this many units of work at most (fuel.h).
     void warm_up(std::uint64_t work) const;
-    // Whether it has learned so much that a new matcher should begin with another of its kind.
+    // Whether it is so large that a new matcher should use a new automaton of the same program.
     bool is_outgrown() const;
     const std::shared_ptr<Store>& store() const { return store_; }
 

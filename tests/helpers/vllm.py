@@ -12,10 +12,11 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from guideway.testing import tiny_model
 
-__all__ = ["ENVIRONMENT", "THINK", "THOUGHT", "serve", "thinking_model"]
+__all__ = ["ENVIRONMENT", "THINK", "THOUGHT", "load_llm", "serve", "thinking_model"]
 
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
@@ -43,6 +44,15 @@ def thinking_model(folder: Path) -> Path:
         read["added_tokens"].append({"id": number, "content": token, "special": False, **marks})
     file.write_text(json.dumps(read), "utf-8")
     return folder
+
+
+def load_llm(folder: Path, **options: Any) -> Any:
+    """Return vLLM's engine in this process, with Guideway's backend, for the model in a folder."""
+    os.environ.update(ENVIRONMENT)
+    from vllm import LLM  # it finds Guideway by entry points
+
+    options = {"structured_outputs_config": {"backend": "guideway"}, **options}
+    return LLM(str(folder), enforce_eager=True, max_model_len=512, dtype="float32", **options)
 
 
 @contextmanager

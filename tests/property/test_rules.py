@@ -66,8 +66,8 @@ def every_text(oracle: EarleyOracle, length: int) -> dict[bytes, bool]:
     return found
 
 
-def rules_hold(seeds: range, length: int, depth: int, nodes: int, *, dear: int = 0) -> Tally:
-    """`dear`: the maximum number of grammars that exceed the work limit of a call; earlier results are compared."""
+def rules_hold(seeds: range, length: int, depth: int, nodes: int, *, exceeding: int = 0) -> Tally:
+    """`exceeding`: the maximum number of grammars that exceed the work limit of a call; earlier results are compared."""
     tally = Tally()
     for seed in seeds:
         rng = random.Random(seed)
@@ -89,8 +89,8 @@ def rules_hold(seeds: range, length: int, depth: int, nodes: int, *, dear: int =
         try:
             Lockstep(name, matcher, oracle, tokens, rng, tally, 0).walk(depth, nodes)
         except gw.errors.LimitExceededError:
-            dear -= 1
-            if dear < 0:
+            exceeding -= 1
+            if exceeding < 0:
                 raise
             continue
         tally.worlds += 1
@@ -159,6 +159,6 @@ def test_masks_of_long_tokens() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(5))
 def test_many_drawn_rules(part: int) -> None:
-    tally = rules_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 400), 8, 4, 30, dear=2)
+    tally = rules_hold(range(10_000 * (part + 1), 10_000 * (part + 1) + 400), 8, 4, 30, exceeding=2)
     print(tally)
     assert tally.worlds > 200

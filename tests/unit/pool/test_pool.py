@@ -34,7 +34,7 @@ class Loader:
         return self.made[-1]
 
     def spec(self, size: int | None = 6, **options: object) -> ModelSpec:
-        return ModelSpec(self, bytes=size, **options)  # type: ignore[arg-type]
+        return ModelSpec(self, bytes=size, **options)  # type: ignore[arg-type]  # options of any type
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_wrong_arguments_are_named(loaders: dict[str, Loader]) -> None:
     with pytest.raises(ValueError, match="keep must be a number of seconds"):
         gw.Pool(None, {}, keep=-1)
     with pytest.raises(TypeError, match=r"the model 'a' must be a name for guideway\.load"):
-        gw.Pool(None, {"a": 3})  # type: ignore[dict-item]
+        gw.Pool(None, {"a": 3})  # type: ignore[dict-item]  # a wrong type
     with gw.Pool(None, {"a": spec}) as pool:
         with pytest.raises(ModelNotFoundError, match="no model 'x' in the pool; it has a"):
             pool.lease("x")
@@ -172,7 +172,7 @@ def test_wrong_arguments_are_named(loaders: dict[str, Loader]) -> None:
 
 def test_a_function_must_return_a_model() -> None:
     with (
-        gw.Pool(None, {"a": lambda: 3}) as pool,  # type: ignore[dict-item,return-value]
+        gw.Pool(None, {"a": lambda: 3}) as pool,  # type: ignore[dict-item,return-value]  # wrong
         pytest.raises(EngineError, match=r"must return a guideway\.Model, got 3"),
     ):
         pool.lease("a").acquire()
@@ -289,7 +289,7 @@ def test_sizes(text: str | int, size: int) -> None:
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "1XB", "0", 0, -4, True, 1.5, None, "1" * 99])
 def test_wrong_sizes(text: object) -> None:
     with pytest.raises(ValueError, match="budget must be a number of bytes"):
-        parse_bytes(text)  # type: ignore[arg-type]
+        parse_bytes(text)  # type: ignore[arg-type]  # a wrong type
 
 
 def test_estimates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

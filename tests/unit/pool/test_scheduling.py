@@ -19,7 +19,7 @@ class Bench:
     def __init__(self, budget: float = 10, **options: float) -> None:
         self.clock = VirtualClock()
         settings = {"turn_requests": 2, "turn_seconds": 30.0, "linger": 0.0} | options
-        self.rules = Scheduler(budget, self.clock, **settings)  # type: ignore[arg-type]
+        self.rules = Scheduler(budget, self.clock, **settings)  # type: ignore[arg-type]  # numbers by name
         self.log: list[str] = []
         self.tickets: list[Ticket] = []
 

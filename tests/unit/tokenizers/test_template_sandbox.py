@@ -228,7 +228,7 @@ def test_messages_that_are_nested_deeply() -> None:
 
 def test_messages_of_a_wrong_type() -> None:
     with pytest.raises(TypeError, match="message 1 of 1 must be a dict"):
-        render_template("x", ["hi"], special_tokens={})  # type: ignore[list-item]
+        render_template("x", ["hi"], special_tokens={})  # type: ignore[list-item]  # a wrong type
     with pytest.raises(TypeError, match="a tool must be"):
         render("{{ tools }}", tools=[3])
 

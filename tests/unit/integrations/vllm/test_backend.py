@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import guideway as gw
 from guideway.testing import tiny_model
-from tests.helpers.vllm import ENVIRONMENT
+from tests.helpers.vllm import load_llm
 
 # vLLM and its imports emit many warnings that guideway does not cause.
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
@@ -43,18 +41,7 @@ CASES: list[tuple[str, object, str]] = [
 
 @pytest.fixture(scope="module")
 def llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    os.environ.update(ENVIRONMENT)
-    from vllm import LLM  # which learns of us by entry points alone
-
-    folder: Path = tiny_model("llama", tmp_path_factory.mktemp("model"), seed=3)
-    return LLM(
-        model=str(folder),
-        enforce_eager=True,
-        max_model_len=512,
-        dtype="float32",
-        structured_outputs_config={"backend": "guideway"},
-        max_num_seqs=8,
-    )
+    return load_llm(tiny_model("llama", tmp_path_factory.mktemp("model"), seed=3), max_num_seqs=8)
 
 
 def structured(seed: int = 0, max_tokens: int = 300, **asked: Any) -> Any:

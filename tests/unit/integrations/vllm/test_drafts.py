@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,24 +10,16 @@ import pytest
 
 import guideway as gw
 from guideway.testing import tiny_model
-from tests.helpers.vllm import ENVIRONMENT
+from tests.helpers.vllm import load_llm
 from tests.unit.integrations.vllm.test_backend import SCHEMA, free, structured
 
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
 
 
-def engine(folder: Path, **options: Any) -> Any:
-    os.environ.update(ENVIRONMENT)
-    from vllm import LLM
-
-    options = {"structured_outputs_config": {"backend": "guideway"}, **options}
-    return LLM(str(folder), enforce_eager=True, max_model_len=512, dtype="float32", **options)
-
-
 def test_drafts_under_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Drafts are copied from the prompt, which contains texts that the constraint accepts and texts that it refuses."""
     drafts = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3, "prompt_lookup_min": 1}
-    llm = engine(tiny_model("llama", tmp_path, seed=3), speculative_config=drafts)
+    llm = load_llm(tiny_model("llama", tmp_path, seed=3), speculative_config=drafts)
     from guideway.integrations.vllm.backend import GuidewayGrammar
 
     counts = {"rollback": 0, "validate_tokens": 0}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -16,7 +14,7 @@ import guideway as gw
 from guideway.jsontext.encoder import write_json
 from guideway.testing import tiny_model
 from tests.helpers.hostile_constraints import PATTERNS, SCHEMAS
-from tests.helpers.vllm import ENVIRONMENT
+from tests.helpers.vllm import load_llm
 
 # vLLM and its imports emit many warnings that guideway does not cause.
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
@@ -28,18 +26,7 @@ MOST_GROWTH = 0.020  # seconds of CPU time, of the 99th percentile
 
 @pytest.fixture(scope="module")
 def llm(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    os.environ.update(ENVIRONMENT)
-    from vllm import LLM
-
-    folder: Path = tiny_model("llama", tmp_path_factory.mktemp("model"), seed=3)
-    return LLM(
-        model=str(folder),
-        enforce_eager=True,
-        max_model_len=512,
-        dtype="float32",
-        structured_outputs_config={"backend": "guideway"},
-        max_num_seqs=ROWS + HOSTILE,
-    )
+    return load_llm(tiny_model("llama", tmp_path_factory.mktemp("model"), seed=3), max_num_seqs=ROWS + HOSTILE)
 
 
 def asked(seed: int, **constraint: Any) -> Any:

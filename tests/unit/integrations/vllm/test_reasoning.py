@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 
 import guideway as gw
-from tests.helpers.vllm import ENVIRONMENT, THOUGHT, serve, thinking_model
+from tests.helpers.vllm import THOUGHT, load_llm, serve, thinking_model
 from tests.unit.integrations.vllm.test_backend import SCHEMA, free, structured
 from tests.unit.integrations.vllm.test_drafts import count
 
@@ -23,17 +22,8 @@ DRAFTS = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 3
 
 
 def engine(folder: Path, drafts: Any = None) -> Any:
-    os.environ.update(ENVIRONMENT)
-    from vllm import LLM
-
-    return LLM(
-        str(thinking_model(folder)),
-        enforce_eager=True,
-        max_model_len=512,
-        dtype="float32",
-        structured_outputs_config={"backend": "guideway", "reasoning_parser": "deepseek_r1"},
-        speculative_config=drafts,
-    )
+    settings = {"backend": "guideway", "reasoning_parser": "deepseek_r1"}
+    return load_llm(thinking_model(folder), structured_outputs_config=settings, speculative_config=drafts)
 
 
 def thinking(seed: int, **asked: Any) -> Any:
