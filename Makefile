@@ -10,7 +10,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/% kernel/bench/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan kernel-portable fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills serve-load test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan kernel-portable fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -45,7 +45,7 @@ test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft 
 	$(BIN)/python benchmarks/bench_cluster.py $(BENCH)
 test-browser: .venv/.browser       ## the playground in headless Chromium (installs Selenium; needs chromium and chromedriver)
 	$(BIN)/python -m pytest tests/browser
-site-look: site .venv/.browser     ## every page of the site in Chromium: contrast, headings and labels (axe), layout, without JavaScript
+site-look: site .venv/.browser     ## every page of the site in Chromium: contrast, headings and labels (axe), layout with and without JavaScript
 	$(BIN)/python tools/site/look.py
 test-clients: .venv-clients/.done .venv/.test ## pydantic-ai, instructor and LangChain against a server (200 MB in a separate venv)
 	GUIDEWAY_PYTHON=$(CURDIR)/$(BIN)/python .venv-clients/bin/python -m pytest -W default tests/clients
@@ -58,7 +58,8 @@ keywords: .venv/.test              ## generate docs/keywords.md from results of 
 serve-load: .venv/.test          ## a server on loopback: CPU per token, first token, hostile schemas, random bodies, disconnects; about 15 minutes
 	$(BIN)/python -m tests.campaigns.serve_load
 	$(BIN)/python -m tests.campaigns.serve_soak
-remote: .venv/.test                ## models served by an API: rewritten schemas, streams, misbehaviours, exports, load
+remote: .venv/.bench               ## models served by an API: rewritten schemas, streams, misbehaviours, exports, load
+	$(BIN)/python -m pytest tests/unit/constraints/test_exports.py
 	$(BIN)/python -m tests.campaigns.remote_schemas
 	$(BIN)/python -m tests.campaigns.remote_bytes
 	$(BIN)/python -m tests.campaigns.remote_misbehaviours
@@ -92,7 +93,7 @@ types: .venv/.lint                 ## check types with mypy (strict)
 	$(BIN)/mypy
 check: lint types test kernel-test ## everything a change must pass before it is merged
 bench: .venv/.bench                ## run all benchmarks, with other libraries in the same run; under 10 minutes
-	for script in $(filter-out benchmarks/bench_cluster.py,$(wildcard benchmarks/bench_*.py)); do echo; $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out benchmarks/bench_cluster.py benchmarks/bench_mechanisms.py,$(wildcard benchmarks/bench_*.py)); do echo; $(BIN)/python $$script || exit 1; done
 bench-full: .venv/.bench           ## run the full benchmarks and write benchmarks/record; more than half an hour
 	$(BIN)/python benchmarks/bench_maskbench.py --schemas 0 --record
 	$(BIN)/python benchmarks/bench_others.py --schemas 40 --limit 15 --record

@@ -36,8 +36,8 @@ NOT_SHOWN = """
 what the figures do not show: schemas and instances beyond this set (instances follow the schema's order of keys, one
 line each); other vocabularies and machines; engines inside a server, with GPUs and batches; wall-clock tails. The peers
 do not all enforce the same: xgrammar leaves keywords out with a warning and closes objects (strict_mode), llguidance
-refuses what it cannot do; "invalid accepted" above counts what follows from that. Memos are warm where a server's would
-be: schemas that share leaves with earlier ones find them made.
+refuses what it cannot do; "invalid accepted" above counts what follows from that. Caches are filled as in a running
+server: a schema that shares leaves with an earlier one uses the cached results.
 """
 
 

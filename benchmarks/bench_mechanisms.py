@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,8 @@ def run(program: Path, given: Path, off: str) -> dict[str, list[float] | str]:
 
 def instructions(program: Path, given: Path, off: str) -> int:
     """Instructions of compiles, masks and steps."""
+    if shutil.which("valgrind") is None:
+        raise SystemExit("bench_mechanisms.py counts instructions with valgrind, which is not installed")
     with tempfile.TemporaryDirectory() as folder:
         tool = ["valgrind", "--tool=callgrind", "--toggle-collect=measured", f"--callgrind-out-file={folder}/out"]
         arguments = [*tool, str(program), str(given), *([off] if off else [])]

@@ -103,8 +103,8 @@ Vocabulary* read(const nb::bytes& block, const Integers& eos, const Integers& sp
 
 void bind_vocabulary(nb::module_& m) {
     nb::class_<Vocabulary>(m, "KernelVocabulary",
-                           "The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what "
-                           "expressions may take before a new store is begun.")
+                           "The tokens of a model as bytes. `memo_bytes`: the size of cached masks above which the least recently used ones are "
+                           "removed; `store_bytes`: the size of expressions above which a new store is begun.")
         .def(
             "__init__",
             [](Vocabulary* self, const nb::sequence& tokens, const Integers& eos, const Integers& special, std::size_t memo_bytes,

@@ -23,7 +23,7 @@ def bound_work(units: int | None) -> int | None:
 
 class KernelVocabulary:
     """
-    The tokens of a model as bytes. `memo_bytes`: what its masks may take before those not used lately go; `store_bytes`: what expressions may take before a new store is begun.
+    The tokens of a model as bytes. `memo_bytes`: the size of cached masks above which the least recently used ones are removed; `store_bytes`: the size of expressions above which a new store is begun.
     """
 
     def __init__(self, token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, max_states: int = 4000000) -> None: ...

@@ -106,13 +106,13 @@ def hostile_schema(number: int) -> dict[str, Any]:
     return {"anyOf": options}
 
 
-async def with_hostile(port: int, count: int) -> tuple[list[float], list[float], list[float]]:
+async def with_hostile(port: int, count: int) -> tuple[Measured, Measured, Measured, list[float]]:
     """Measures the gaps between the tokens of four streams: first alone, then concurrently with hostile schemas.
 
     Returns:
-        The gaps alone, the gaps with hostile schemas, and the seconds that the hostile schemas took.
+        The streams alone, the streams with hostile schemas, the hostile requests, and the seconds that each of these took.
     """
-    alone, beside = Measured(), Measured()
+    alone, beside, requests = Measured(), Measured(), Measured()
     going = alone
     taken: list[float] = []
     done = asyncio.Event()
@@ -145,12 +145,12 @@ async def with_hostile(port: int, count: int) -> tuple[list[float], list[float],
                 },
             }
             begun = time.perf_counter()
-            await post(port, CHAT, body, Measured(), begun)
+            await post(port, CHAT, body, requests, begun)
             taken.append(time.perf_counter() - begun)
         done.set()
 
     await asyncio.gather(hostile(), *map(streams, range(4)))
-    return alone.gaps, beside.gaps, taken
+    return alone, beside, requests, taken
 
 
 def share(values: list[float], part: float) -> float:
@@ -175,11 +175,14 @@ def main() -> None:
         while not ready(port):
             time.sleep(0.1)
         if given.hostile:
-            alone, beside, taken = asyncio.run(with_hostile(port, given.hostile))
-            for name, gaps in (("alone", alone), ("beside hostile schemas", beside)):
+            *streams, requests, taken = asyncio.run(with_hostile(port, given.hostile))
+            alone, beside = (one.gaps for one in streams)
+            for name, gaps in (("alone", alone), ("with hostile schemas", beside)):
                 figures = ", ".join(f"{label} {1e3 * share(gaps, part):.1f}" for label, part in QUANTILES)
                 print(f"        {len(gaps)} gaps between tokens {name}, in ms: {figures}")
             print(f"        seconds of hostile requests: {', '.join(f'{one:.1f}' for one in taken)}")
+            bar("errors of hostile requests and of streams", sum(one.errors for one in (*streams, requests)), 0)
+            bar("hostile requests of less than 0.5 s", sum(one < 0.5 for one in taken), 0)
             bar("delay of other streams at p99, in ms", 1e3 * (share(beside, 0.99) - share(alone, 0.99)), 20)
             bar("longest delay of other streams, in ms", 1e3 * (max(beside) - share(alone, 0.5)), 20)
         if given.bodies:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -123,10 +124,9 @@ def opened(
     return "function", Function(name, path.name, first, first)
 
 
-def sizes(folder: Path) -> Sizes:
-    """Of all layers of the kernel, without tests and fuzz targets."""
+def sizes(files: Iterable[Path]) -> Sizes:
+    """Return the functions and classes in C++ files."""
     made = Sizes()
-    for layer in ("base", "vocabulary", "regex", "logits", "grammar", "mask", "matcher"):
-        for path in sorted((folder / layer).glob("*.[hc]*")):
-            measure(path, made)
+    for path in files:
+        measure(path, made)
     return made

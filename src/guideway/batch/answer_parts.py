@@ -113,7 +113,8 @@ def _details(model: AnyModel, one: Generation[Any]) -> tuple[int, int]:
         return one.cached_tokens, 0
     parts = [model.vocabulary.bytes_of([token_id], special=True) for token_id in one.tokens]
     reasoning = one.value.reasoning.encode("utf-8", "replace")
-    end = b"".join(parts).find(reasoning) + len(reasoning)
+    begin = b"".join(parts).find(reasoning)
+    end = 0 if begin < 0 else begin + len(reasoning)
     starts = itertools.accumulate(map(len, parts), initial=0)
     return one.cached_tokens, sum(start < end for start in itertools.islice(starts, len(parts)))
 

@@ -306,7 +306,8 @@ def _completion(custom_id: str, body: _Body) -> BatchRequest:
         options["logprobs"] = logprobs
     n = body.take("n", integer_field(1, 128))
     if many and len(prompt) * (n or 1) > MAX_TEXTS:
-        raise InvalidRequestError(f"a request may have {MAX_TEXTS:,} texts (prompts x n), got more", "prompt")
+        count = len(prompt) * (n or 1)
+        raise InvalidRequestError(f"a request may have {MAX_TEXTS:,} texts (prompts x n), got {count:,}", "prompt")
     body.refuse("best_of", "the texts are not ranked", 1, n)
     if echo and not body.served:
         raise InvalidRequestError(

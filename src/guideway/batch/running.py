@@ -237,14 +237,14 @@ class RunningRequest:
         self.job, self.output, self.options = made.job, made.output, made.options
         self.waiting = self.job.rows()
         self.rows = 0
-        self._tolerance = batch_tolerance(model.engine)
+        self._model = model
 
     def take(self) -> Row | None:
         """Return the next row; None: there is no other."""
         row = next(self.waiting, None)
         if row is not None:
             self.rows += 1
-            row.session.tolerance = self._tolerance
+            row.session.tolerance = self._model.run(batch_tolerance, self._model.engine)
         return row
 
     def finish(self, row: Row) -> None:

@@ -423,7 +423,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part) or None
 
     def _with_value(self, place: str) -> str:
-        """Return the JSON Pointer of a keyword, with what helps to understand it: a pattern, or a source without words."""
+        """Return the JSON Pointer of a keyword. A pattern, or a hint about the source text, follows in parentheses."""
         name = place.rpartition("/")[2]
         if name == "format" and self.quoted is not None and is_verbatim(value_at(self._document, place)):
             return f"{place} (no such string occurs in the source text; allow null, or an empty string)"

@@ -317,9 +317,6 @@ async def astream_values(
     yield growth.whole()
 
 
-_GOING: Any = object()  # in place of the result of a call that has not ended
-
-
 async def results_of(job: Job) -> Any:
     """The results of a call that runs in the model's shared loop."""
     async for _ in rounds_of(job, job.finish_all):
@@ -366,9 +363,9 @@ async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Asy
             send(error)
         with guard:
             reading -= 1
-            last = ends.pop() if ends and not reading else _GOING
-        if last is not _GOING:
-            send(last)
+            last = [] if reading else list(ends)
+        for end in last:
+            send(end)
 
     def done(error: BaseException | None) -> None:
         with guard:

@@ -141,7 +141,7 @@ def begun(text: str, marker: str) -> int: ...
 @overload
 def begun(text: bytes | bytearray, marker: bytes) -> int: ...
 def begun(text: Any, marker: Any) -> int:
-    """Return the length of the longest end of a text with which a marker begins, but not all of the marker.
+    """Return the length of the longest proper prefix of `marker` with which `text` ends.
 
     Args:
         text: The text.

@@ -13,7 +13,7 @@ from guideway.grammar.recognizer import END, byte_automaton
 if TYPE_CHECKING:
     from guideway._kernel import Automaton, Matcher
 
-__all__ = ["Mismatch", "mismatch"]
+__all__ = ["Mismatch", "legal", "mismatch"]
 
 MAX_TEXT = 60
 """The maximum number of characters of a forced text in a message."""
@@ -63,19 +63,19 @@ def _expected(matcher: Matcher) -> str:
     forced = matcher.forced_bytes().decode("utf-8", "ignore")
     if forced:
         return repr(forced if len(forced) <= MAX_TEXT else forced[:MAX_TEXT] + "…")
-    legal = _legal(matcher)
-    parts = [one for low, high in _ranges([byte for byte in legal if byte < 0x80]) for one in _shown(low, high)]
-    if any(0x80 <= byte < END for byte in legal):
+    allowed = legal(matcher)
+    parts = [one for low, high in _ranges([byte for byte in allowed if byte < 0x80]) for one in _shown(low, high)]
+    if any(0x80 <= byte < END for byte in allowed):
         parts.append("other characters")
     if len(parts) > MAX_CHARACTERS:
         parts = [*parts[:MAX_CHARACTERS], "…"]
-    if END in legal:
+    if END in allowed:
         parts.append("the end of the text")
     return " or ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "nothing"
 
 
-def _legal(matcher: Matcher) -> list[int]:
-    """Return the ids of the tokens that the matcher allows next."""
+def legal(matcher: Matcher) -> list[int]:
+    """Return the ids that a matcher of single bytes allows next; `END`: the text may end."""
     row = np.zeros(matcher.words, np.uint32)
     matcher.fill_mask(row)
     return [one for one in range(END + 1) if row[one >> 5] >> (one & 31) & 1]

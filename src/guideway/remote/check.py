@@ -8,6 +8,7 @@ from guideway._kernel import Automaton, Matcher
 from guideway.caching import cached
 from guideway.constraints import Constraint
 from guideway.errors import ConstraintError, RejectedTokenError
+from guideway.grammar.mismatch import legal
 from guideway.grammar.recognizer import END, byte_automaton
 
 __all__ = ["StreamCheck", "automaton_of"]
@@ -65,9 +66,10 @@ class StreamCheck:
 
     def must_end(self, ignored: bytes = b"") -> bool:
         """Return whether the bytes so far are a complete text that nothing can follow but the ignored bytes."""
-        if self._matcher is None or not self.may_end():
+        if self._matcher is None or self.failed:
             return False
-        return not any(self._matcher.validate([byte]) for byte in range(256) if byte not in ignored)
+        found = set(legal(self._matcher))
+        return END in found and found <= {END, *ignored}
 
     def forced(self) -> bytes:
         """Return the bytes that must come next."""
@@ -77,8 +79,7 @@ class StreamCheck:
         """Return what may come next, for a message to the model."""
         if self._matcher is None:
             return ""
-        allowed = [byte for byte in range(256) if self._matcher.validate([byte]) == 1]
-        shown = [repr(chr(byte)) for byte in allowed if 0x20 <= byte < 0x7F]
+        shown = [repr(chr(byte)) for byte in legal(self._matcher) if 0x20 <= byte < 0x7F]
         end = ["the end of the text"] if self.may_end() else []
         if len(shown) > limit:
             shown = [*shown[:limit], "…"]

@@ -334,7 +334,7 @@ class Dialogue:
             self._after_error(lost)
             return
         if self.plan is not None and (options := self.plan._reader.options):
-            self._choose(options)
+            self._choose(self.plan, options)
             return
         if self._finish == "length" and not self._check.failed and not self._is_complete():
             self._truncated(text)
@@ -349,12 +349,11 @@ class Dialogue:
         allows_space = self.plan is not None and self.plan._reader.allows_space
         return self._check.must_end(SPACE.encode() if allows_space else b"")
 
-    def _choose(self, options: tuple[str, ...]) -> None:
+    def _choose(self, plan: RemotePlan, options: tuple[str, ...]) -> None:
         """Take the most probable option. If the first tokens do not determine it, continue with the next route."""
-        plan = self.plan
         option = most_probable(self._first, options)
-        if plan is None or option is not None:
-            self._succeed(option, option or "", ())
+        if option is not None:
+            self._succeed(option, option, ())
             return
         problem = InvalidTextError(
             f"the first tokens that {self._provider} gave do not determine the most probable option", text=self.text
@@ -366,7 +365,7 @@ class Dialogue:
         self._error = problem
 
     def _on_other_route(self, plan: RemotePlan, refused: Any = None) -> bool:
-        """Ask once more by the route after that of a plan. `refused`: a schema that is not sent again."""
+        """Send the request by the next route. `refused`: routes that would send this schema are skipped."""
         other = self._next_plan(plan)
         while other is not None and refused is not None and _schema_in(other.sent) == refused:
             other = self._next_plan(other)
@@ -500,6 +499,8 @@ class Dialogue:
 
     def _has_guarantee(self) -> bool:
         """Return whether the endpoint enforces the constraint of the current request."""
+        if self.plan is None or self.plan.route == "json_object":  # any object
+            return False
         return self._enforces and bool(self._request.fragment)
 
     def _repeated(self) -> bool:

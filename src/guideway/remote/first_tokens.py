@@ -15,7 +15,8 @@ MAX_LOGPROB = 10**9
 def most_probable(tokens: Iterable[tuple[str, Any]], options: Sequence[str]) -> str | None:
     """Return the option that is the most probable answer, or None if the first tokens do not determine it.
 
-    An option that is no listed token begins with a listed token, or with one that is not more probable than each of these.
+    The probability of an unlisted option is at most that of the most probable listed beginning of it, or that of the least
+    probable listed token. The first tokens determine the option if none of these bounds exceeds the best listed option.
 
     Args:
         tokens: The most probable first tokens with their log-probabilities.

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from guideway.constraints import Choice, Constraint, JsonSchema, Regex, Tag, Tags
 from guideway.errors import GuidewayError, InvalidFileError, InvalidTextError, RemoteError
+from guideway.frontends.json_schema.schema_copy import copied
 from guideway.jsontext.decoder import loads
 from guideway.remote.adapters import Request
 from guideway.remote.capabilities import Capabilities, Evidence
@@ -198,11 +199,11 @@ _NO_DIGITS = "Answer with the word hello and nothing else."
 
 _TAG = Tags([Tag("<n>", _DIGITS, "</n>")], separator=",", least=1, most=1)
 _GENERAL = ("vllm_grammar", "vllm_regex", "vllm_choice", "sglang_regex", "sglang_ebnf", "llama_grammar")
-"""Routes that are measured at every endpoint with the API of OpenAI but OpenAI's."""
+"""Routes that are measured at every endpoint with OpenAI's API, except OpenAI itself."""
 
 
 def _schema_form(library: str, route: str) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
-    """Return what makes the members of a request of a schema, for a library and a route."""
+    """Return the function from a schema to the request members that carry it, for a library and a route."""
     name = {"anthropic": "anthropic", "google.genai": "google"}.get(library, "unknown")
     return partial(SCHEMA_FORMS[route], Capabilities(name))
 
@@ -258,10 +259,12 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
         form = _schema_form(adapter.library, route)
         for name, prompt, schema in _SCHEMA_CASES if route == "json_schema" else _SCHEMA_CASES[:1]:
             constraint = JsonSchema(schema, profile="exact")
-            loose = JsonSchema(_without_keywords(schema), profile="exact") if name in _LOOSE else None
+            loose = JsonSchema(copied(schema, _remove_keywords), profile="exact") if name in _LOOSE else None
             found.append(_judged(route, name, partial(ask, prompt, form(schema)), constraint, loose))
             if loose is not None and found[-1].verdict == "enforced":
-                control = _judged(route, name, partial(ask, prompt, form(_without_keywords(schema))), constraint, None)
+                control = _judged(
+                    route, name, partial(ask, prompt, form(copied(schema, _remove_keywords))), constraint, None
+                )
                 if control.verdict == "enforced":
                     found[-1] = Verdict(route, name, "unclear", "the model writes this without the keyword")
             if name == "structure" and _fits(constraint, plain):
@@ -275,10 +278,9 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
     return Probe(adapter.shown_url, model.name, datetime.date.today().isoformat(), tuple(found), total)
 
 
-def _without_keywords(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {name: _without_keywords(value) for name, value in schema.items() if name not in _LOOSE}
-    return schema
+def _remove_keywords(schema: dict[str, Any]) -> None:
+    for name in _LOOSE & schema.keys():
+        del schema[name]
 
 
 def _fits(constraint: Constraint[Any], text: str) -> bool:

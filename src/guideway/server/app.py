@@ -32,8 +32,7 @@ from guideway.server.stepping import TokenEvents, alternatives, prepare_tokens
 
 __all__ = ["create_app"]
 
-_LOCAL_PAGES = ("localhost", "127.0.0.1", "::1", "testserver")
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "testserver")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "testserver")
 
 
 def create_app(models: ServedModels, settings: ServerSettings | None = None) -> Starlette:
@@ -261,7 +260,7 @@ class _LoopbackOnly:
         if scope["type"] == "http":
             host = Request(scope).headers.get("host", "")
             name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
-            if name.lower() not in _LOOPBACK:
+            if name.strip("[]").lower() not in _LOOPBACK:
                 message = f"the host name {name!r:.80} is not that of this machine; set API keys to serve other hosts"
                 await error_response(HttpError(403, message, code="forbidden_host"))(scope, receive, send)
                 return
@@ -279,4 +278,4 @@ class _LoopbackOnly:
             host = urlsplit(origin).hostname
         except ValueError:
             return False
-        return host in _LOCAL_PAGES
+        return host in _LOOPBACK

@@ -40,6 +40,9 @@ __all__ = ["BatchStore", "cancel", "create", "list_batches", "retrieve"]
 MAX_BATCHES = 1000
 """The maximum number of batches that are known. The oldest that ended are dropped."""
 
+MAX_RUNNING, MAX_RUNNING_OF_KEY = 8, 4
+"""The maximum number of batches that run at a time: in total, and of one API key."""
+
 _FIELDS = ("input_file_id", "endpoint", "completion_window", "metadata")
 
 
@@ -137,12 +140,10 @@ async def create(state: ServerState, store: BatchStore, request: Request, key: s
         raise InvalidRequestError("'completion_window' must be 24h", "completion_window")
     source = store.files.get(key, body.get("input_file_id"), "input_file_id")
     state.check_capacity(key)
-    if sum(one.key == key for one in store.running()) >= 4:
-        raise HttpError(
-            429, "4 batches of this key run already; create it later", kind="rate_limit_error", code="too_many_batches"
-        )
-    if len(store.running()) >= 8:
-        raise HttpError(429, "8 batches run already; create it later", kind="rate_limit_error", code="too_many_batches")
+    running = [one.key for one in store.running()]
+    if len(running) >= MAX_RUNNING or (key and running.count(key) >= MAX_RUNNING_OF_KEY):
+        which = f"{MAX_RUNNING} batches" if len(running) >= MAX_RUNNING else f"{MAX_RUNNING_OF_KEY} batches of this key"
+        raise HttpError(429, f"{which} run already; create it later", kind="rate_limit_error", code="too_many_batches")
     batch = RunningBatch(f"batch_{uuid.uuid4().hex}", key, str(endpoint), source, body.get("metadata"))
     store.add(batch)
     batch.task = asyncio.ensure_future(_run(state, store, batch))

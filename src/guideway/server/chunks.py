@@ -67,14 +67,17 @@ class _Chunks:
 
     def closing(self, found: Sequence[Sequence[Generation[Any]]]) -> bytes:
         """Return the last events."""
+        reports = self.request.details.get("report")
+        if not self._usage and not reports:
+            return DONE
         last: dict[str, Any] = {**self._head, "choices": []}
         if self._usage:
             last["usage"] = chat_usage(self.model, self.request, found)
             if self.request.options.get("max_tokens") == 0:
                 last["usage"] |= {"completion_tokens": 0, "total_tokens": last["usage"]["prompt_tokens"]}
-        if self.request.details.get("report"):
+        if reports:
             last["guideway"] = report_of(self.request, found)
-        return DONE if len(last) == len(self._head) + 1 else event(last) + DONE
+        return event(last) + DONE
 
 
 class ChatChunks(_Chunks):

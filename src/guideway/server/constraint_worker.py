@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from typing import Any, BinaryIO
 
@@ -25,8 +26,8 @@ _PROMPTS: dict[str, dict[str, Any]] = {
 
 def _answer(given: dict[str, Any]) -> dict[str, Any]:
     url, body = given["url"], given["body"]
-    if url not in _PROMPTS:  # `/guideway/tokens` takes the bodies of both endpoints
-        url = "/v1/completions" if "prompt" in body else "/v1/chat/completions"
+    if url not in _PROMPTS:  # `/guideway/tokens`, whose constraints are those of chat completions
+        url = "/v1/chat/completions"
     request = None
     try:
         request = read_body(url, "constraint", {**_PROMPTS[url], **body})
@@ -53,6 +54,7 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends this process
     if hasattr(os, "nice"):
         os.nice(10)  # the rounds of the models go first
     channel = os.fdopen(os.dup(1), "wb")

@@ -54,7 +54,8 @@ _FIELDS = (
 
 
 class ConstraintWorkers:
-    """Worker processes. Use it in the thread of one event loop. They start with the first large constraint.
+    """Worker processes. Use it in the thread of one event loop. `start` starts the first; others start when they
+    are needed.
 
     Args:
         count: The maximum number of processes; 0: constraints are translated in threads of the server.
@@ -68,8 +69,12 @@ class ConstraintWorkers:
 
     async def start(self) -> None:
         """Start a process, so that the first request does not wait for it."""
-        if self._count and not self._free and disk.cache() is not None:
-            self._free.append(await _Worker.start())
+        async with self._gate:
+            if self._count and not self._free and disk.cache() is not None:
+                try:
+                    self._free.append(await _Worker.start())
+                except OSError:
+                    logging.getLogger("guideway.server").exception("a process that translates constraints cannot start")
 
     async def translate(self, url: str, body: Mapping[str, Any], family: Family | None = None) -> None:
         """Translate the constraint of a body, if it is large and new. Equal constraints of later bodies are read from disk.
@@ -136,7 +141,7 @@ def _message(url: str, body: Mapping[str, Any], family: Family | None) -> tuple[
 
 
 class _Worker:
-    """A process."""
+    """A process that runs `constraint_worker`."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process

@@ -177,13 +177,11 @@ class GenerationEndpoint:
                 name = model_name(body)
                 async with AsyncExitStack() as held:
                     model = await unless_left(receive, held.enter_async_context(state.models.lease(name)))
+                    shown = name or state.models.cards()[0].name
                     if isinstance(model, Model):
                         state.uses(model)
-                    shown = name or state.models.cards()[0].name
-                    translating = state.workers.translate(
-                        self._url, body, state.families.get(model) if isinstance(model, Model) else None
-                    )
-                    await unless_left(receive, translating, cancels=False)
+                        translating = state.workers.translate(self._url, body, state.families.get(model))
+                        await unless_left(receive, translating, cancels=False)
                     making = background.run(self._prepare, found, model, shown, self._url, body, state.settings)
                     job = await unless_left(receive, making, cancels=False)
                     if found.family is not None and isinstance(model, Model):

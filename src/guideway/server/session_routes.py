@@ -111,11 +111,12 @@ def _shown(found: OpenSession, **more: Any) -> dict[str, Any]:
 async def create(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
     """`POST /guideway/sessions`: open a session with a prompt and a constraint of what follows."""
     body = await read_json(request.scope, request.receive, state.settings)
-    state.check_capacity(key)
     name = model_name(body)
-    async with state.models.lease(name) as model:
-        session = await background.run(_opened, local_model(model), body)
-        return JSONResponse(_shown(store.add(key, name or state.models.cards()[0].name, session, local_model(model))))
+    with state.admitted(key):
+        async with state.models.lease(name) as model:
+            own = local_model(model)
+            session = await background.run(_opened, own, body)
+            return JSONResponse(_shown(store.add(key, name or state.models.cards()[0].name, session, own)))
 
 
 def _opened(model: Model, body: dict[str, Any]) -> Session:

@@ -43,7 +43,7 @@ async def unless_left(receive: Receive, work: Coroutine[Any, Any, T], *, cancels
             return task.result()
         if not cancels:
             await asyncio.wait({task})
-            task.exception()  # it is not reported
+            task.exception()  # marks it as retrieved, so that asyncio does not log it
         raise ClientLeft
     finally:
         for one in (task, gone):

@@ -35,7 +35,7 @@ class ServerState:
         ready: Whether the models are loaded.
         workers: Processes that translate large constraints.
         families: The notation of the last structured reply of each model.
-        failure: Why they cannot be loaded; None: they are loaded, or being loaded.
+        failure: Why the models cannot be loaded; None: no error occurred.
         draining: Whether the server stops, and takes no new requests.
     """
 

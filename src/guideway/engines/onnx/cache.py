@@ -18,6 +18,8 @@ __all__ = ["NUMPY", "Scratch", "gather", "without_gaps"]
 SCRATCH_BYTES = 256 << 20
 """The maximum number of bytes that a `Scratch` keeps."""
 
+_ALIGNED = 64
+
 
 class Scratch:
     """Memory for arrays that a call of the model only reads. It is reused by the next call.
@@ -35,7 +37,7 @@ class Scratch:
         if nbytes > SCRATCH_BYTES:
             self._held = np.empty(0, dtype=np.uint8)
         elif nbytes > self._held.size:
-            self._held = np.empty(nbytes + nbytes // 4, dtype=np.uint8)
+            self._held = np.empty(min(nbytes + nbytes // 4, SCRATCH_BYTES), dtype=np.uint8)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Return an array whose values are not set."""
@@ -44,9 +46,6 @@ class Scratch:
             return np.empty(shape, dtype)
         self._used += -(-size // _ALIGNED) * _ALIGNED
         return self._held[begin : begin + size].view(dtype).reshape(shape)
-
-
-_ALIGNED = 64
 
 
 def gather(graph: Graph, caches: Sequence[Cache | None], scratch: Scratch | None = None) -> ArrayBatch:

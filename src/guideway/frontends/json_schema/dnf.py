@@ -171,7 +171,9 @@ class Expander(SchemaGraph):
         found = conjunction
         while len(found) == 1:
             (literal,) = found
-            if literal < 2 or literal & 1 or found in seen:  # a cycle is reported by the expansion
+            if found in seen:
+                return conjunction  # the expansion reports the cycle
+            if literal < 2 or literal & 1:
                 break
             seen.add(found)
             analysis = self._analysis_of(literal)

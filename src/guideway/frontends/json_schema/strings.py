@@ -63,11 +63,11 @@ MAX_TESTS = 32
 MAX_STATES = 25_000
 """The maximum number of states in the computation of key classes, for all patterns of an object together."""
 
-MAX_TEXTS = 64
-"""The same for the keys that a pattern lists."""
-
 MAX_NAMES = 4096
 """The maximum number of keys in an `enum` that are treated as single names. A longer `enum` is one key class."""
+
+MAX_TEXTS = 64
+"""The maximum number of keys of a pattern that lists keys and is treated as single names."""
 
 SPECIFIED_FORMATS = frozenset(
     name

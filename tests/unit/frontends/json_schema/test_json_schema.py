@@ -254,6 +254,15 @@ def test_refused_with_every_place(schema: Any, places: list[str]) -> None:
         ({"anyOf": []}, "/anyOf"),
         ({"$ref": "#/$defs/none"}, "/$ref"),
         ({"$ref": "#"}, ""),
+        ({"allOf": [{"$ref": "#"}]}, ""),
+        (
+            {
+                "items": {"$ref": "#/$defs/a"},
+                "minItems": 1,
+                "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}},
+            },
+            "/$defs/a",
+        ),
         ({"anyOf": [{"$ref": "#"}, {"type": "null"}]}, ""),
         ({"pattern": "(a"}, "/pattern"),
         ({"minimum": "1"}, "/minimum"),
