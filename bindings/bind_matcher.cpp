@@ -29,16 +29,27 @@ std::shared_ptr<const Vocabulary> shared(nb::handle_t<Vocabulary> vocabulary) {
             }};
 }
 
-// The caller owns the result.
-Compiled* compile(nb::handle_t<Vocabulary> vocabulary, const nb::bytes& program) {
+std::vector<std::uint32_t> words_of(const nb::bytes& program) {
     if (program.size() % 4) throw Error(ErrorKind::invalid, "malformed program: it is not made of 32-bit words");
     std::vector<std::uint32_t> words(program.size() / 4);
     std::memcpy(words.data(), program.data(), program.size());
     if constexpr (std::endian::native == std::endian::big)
         for (std::uint32_t& word : words) word = swapped(word);
+    return words;
+}
+
+// The caller owns the result.
+Compiled* compile(nb::handle_t<Vocabulary> vocabulary, const nb::bytes& program) {
+    const std::vector<std::uint32_t> words = words_of(program);
     std::shared_ptr<const Vocabulary> owned = shared(vocabulary);
     const nb::gil_scoped_release release;
     return new Compiled(std::move(owned), words);
+}
+
+bool is_empty(const Vocabulary& vocabulary, const nb::bytes& program) {
+    const std::vector<std::uint32_t> words = words_of(program);
+    const nb::gil_scoped_release release;
+    return Automaton::is_empty(vocabulary, words);
 }
 
 nb::dict stats(const Compiled& c) {
@@ -92,6 +103,8 @@ void bind_matcher(nb::module_& m) {
         .def_static("compile", &compile, nb::rv_policy::take_ownership, nb::arg("vocabulary"), nb::arg("program"),
                     nb::sig("def compile(vocabulary: KernelVocabulary, program: bytes) -> Automaton"),
                     "Compile a program (`guideway.grammar.program`), little-endian words.")
+        .def_static("is_empty", &is_empty, nb::arg("vocabulary"), nb::arg("program"),
+                    "Whether no text fits a program. This costs less than `compile`.")
         .def("matcher", [](const Compiled& self) {
                  const nb::gil_scoped_release release;
                  return Matcher(self.automaton());

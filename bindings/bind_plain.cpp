@@ -135,6 +135,50 @@ bool nests_deeper(nb::handle value, std::size_t depth) {
     return false;
 }
 
+// The number of values in dicts, lists and tuples, with shared parts counted at each of their places; `most` + 1 if there
+// are more, or if a value contains itself. Without recursion; each part is looked at once.
+std::size_t count_values(nb::handle value, std::size_t most) {
+    struct Open {
+        PyObject* box;
+        std::vector<PyObject*> parts;
+        std::size_t values = 1;
+    };
+    constexpr std::size_t kOpen = 0;  // the count of a part that is being looked at
+    const auto is_box = [](PyObject* one) { return PyDict_Check(one) || PyList_Check(one) || PyTuple_Check(one); };
+    std::unordered_map<PyObject*, std::size_t> counts;
+    std::vector<Open> todo;
+    const auto enter = [&](PyObject* box) {
+        counts[box] = kOpen;
+        Open& open = todo.emplace_back(Open{box, {}});
+        const auto add = [&](PyObject* part) { is_box(part) ? open.parts.push_back(part) : void(++open.values); };
+        PyObject *key = nullptr, *inner = nullptr;
+        if (PyDict_Check(box))
+            for (Py_ssize_t at = 0; PyDict_Next(box, &at, &key, &inner);) add(inner);
+        else {
+            const bool is_tuple = PyTuple_Check(box);
+            for (Py_ssize_t i = 0, n = is_tuple ? PyTuple_GET_SIZE(box) : PyList_GET_SIZE(box); i < n; ++i) add(is_tuple ? PyTuple_GET_ITEM(box, i) : PyList_GET_ITEM(box, i));
+        }
+    };
+    if (!is_box(value.ptr())) return 1;
+    enter(value.ptr());
+    for (;;) {
+        Open& open = todo.back();
+        if (open.values > most) return most + 1;
+        if (open.parts.empty()) {
+            const std::size_t values = counts[open.box] = open.values;
+            todo.pop_back();
+            if (todo.empty()) return values;
+            todo.back().values += values;
+            continue;
+        }
+        PyObject* const part = open.parts.back();
+        open.parts.pop_back();
+        if (const auto known = counts.find(part); known == counts.end()) enter(part);
+        else if (known->second == kOpen) return most + 1;
+        else open.values += known->second;
+    }
+}
+
 }  // namespace
 
 void bind_plain(nb::module_& m) {
@@ -143,6 +187,11 @@ void bind_plain(nb::module_& m) {
         nb::sig("def nests_deeper(value: object, depth: int) -> bool"),
         "Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.\n\n"
         "Encoders in C recurse, and a thread with a small stack would overflow.");
+    m.def(
+        "count_values", &count_values, nb::arg("value").none(), nb::arg("most"),
+        nb::sig("def count_values(value: object, most: int) -> int"),
+        "The number of values in dicts, lists and tuples, with shared parts counted at each of their places. "
+        "`most` + 1: there are more, or a value contains itself.");
     m.def(
         "copy_plain",
         [](nb::handle value, const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,

@@ -56,6 +56,30 @@ std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<
         }
 }
 
+bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint32_t> words) {
+    const auto test = [&](Store& store) {
+        const Hold guard(store, StoreLock::Rank::background);
+        Program program = read_program(words, store.pool, &vocabulary, vocabulary.limits().tuning.program_prefixes ? &store.beginnings : nullptr);
+        if (const Node& root = program.nodes[program.root]; root.kind == NodeKind::leaf) return !store.pool.is_nonempty(root.expr);
+        try {
+            analyse(std::move(program), store.pool);
+        } catch (const Error& error) {
+            if (error.kind != ErrorKind::unsatisfiable) throw;
+            return true;
+        }
+        return false;
+    };
+    for (unsigned tries = 0; tries < kTries;) try {
+            return test(*vocabulary.store());
+        } catch (const Preempted& preempted) {
+            tries += !preempted.by_fork;
+        }
+    for (const std::shared_ptr<Store> apart = vocabulary.store_apart();;) try {
+            return test(*apart);
+        } catch (const Preempted&) {  // by a fork
+        }
+}
+
 std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Store>& store, const std::shared_ptr<const Vocabulary>& vocabulary,
                                                        const PackedProgram& packed_program, bool is_apart) {
     const std::vector<std::uint32_t> words = unpacked(packed_program);

@@ -41,6 +41,8 @@ public:
         return compile(std::move(vocabulary), packed(program));
     }
     static std::shared_ptr<const Automaton> compile(std::shared_ptr<const Vocabulary> vocabulary, const PackedProgram& program);
+    // Whether no text fits a program. Searches for any text, which costs less than `compile`. Throws Error(invalid | limit).
+    static bool is_empty(const Vocabulary& vocabulary, std::span<const std::uint32_t> program);
     // One of the same program with a separate store, the same for all that call this while it is cached.
     std::shared_ptr<const Automaton> apart() const;
     // The last one that `apart` made of it, or of that, and so on, while it is cached.

@@ -90,6 +90,10 @@ class Automaton:
     def compile(vocabulary: KernelVocabulary, program: bytes) -> Automaton:
         """Compile a program (`guideway.grammar.program`), little-endian words."""
 
+    @staticmethod
+    def is_empty(vocabulary: KernelVocabulary, program: bytes) -> bool:
+        """Whether no text fits a program. This costs less than `compile`."""
+
     def matcher(self) -> Matcher:
         """A matcher at the start of the text."""
 
@@ -356,6 +360,11 @@ def nests_deeper(value: object, depth: int) -> bool:
     Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.
 
     Encoders in C recurse, and a thread with a small stack would overflow.
+    """
+
+def count_values(value: object, most: int) -> int:
+    """
+    The number of values in dicts, lists and tuples, with shared parts counted at each of their places. `most` + 1: there are more, or a value contains itself.
     """
 
 def copy_plain(value: object, other: Callable[[object], object | None], names: frozenset[str], early: frozenset[str], max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None:

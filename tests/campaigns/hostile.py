@@ -16,14 +16,28 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.campaigns.hostile_checks import batches, constraints, faults, memory, readers, scanners, stacks
+from tests.campaigns.hostile_checks import (
+    batches,
+    completions,
+    constraints,
+    deep,
+    faults,
+    files,
+    memory,
+    readers,
+    scanners,
+    stacks,
+)
 
 CHECKS: dict[str, Callable[[int], tuple[bool, str]]] = {
     **stacks.CHECKS,  # the longest ones first
     **memory.CHECKS,
     **faults.CHECKS,
     **constraints.CHECKS,
+    **completions.CHECKS,
+    **deep.CHECKS,
     **scanners.CHECKS,
+    **files.CHECKS,
     **readers.CHECKS,
 }
 TIMED: dict[str, Callable[[int], tuple[bool, str]]] = {

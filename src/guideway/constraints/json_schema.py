@@ -30,6 +30,7 @@ from guideway.frontends.json_schema.lower import Lowering
 from guideway.frontends.json_schema.references import Documents, simple_dialect
 from guideway.frontends.json_schema.report import (
     MAX_PLACES,
+    MAX_TRIAL_UNITS,
     MAX_TRIAL_WORK,
     Explanation,
     conflict,
@@ -54,6 +55,7 @@ from guideway.frontends.json_schema.verbatim import bound, has_format, is_verbat
 from guideway.grammar.nodes import Grammar, Origin
 from guideway.grammar.recognizer import is_empty as grammar_is_empty, single_bytes
 from guideway.grammar.substrings import Source
+from guideway.grammar.work import BoundedWork
 from guideway.jsontext.copying import copy_schema, copy_value
 from guideway.jsontext.decoder import loads, read_json
 from guideway.jsontext.encoder import write_json
@@ -336,11 +338,12 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         """
         document = self._document
         plain = None if self._named else simple_dialect(document, self._dialect)
-        if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
-            documents = self._documents()
-            return Lowering(Expander(documents), style).run(), documents.unusual
-        fast_path = FastPath(document, style, plain, partial(self._rest, style))
-        return fast_path.run(), fast_path.unusual
+        with BoundedWork(""):
+            if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
+                documents = self._documents()
+                return Lowering(Expander(documents), style).run(), documents.unusual
+            fast_path = FastPath(document, style, plain, partial(self._rest, style))
+            return fast_path.run(), fast_path.unusual
 
     def _rest(self, style: Style, fast_path: FastPath) -> Lowering:
         documents = self._documents()
@@ -416,7 +419,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
                 left -= expander.work
 
         try:
-            found = conflict(document, place or "", is_empty)
+            with BoundedWork(units=MAX_TRIAL_UNITS):
+                found = conflict(document, place or "", is_empty)
         except LimitExceededError:
             return None
         shown = [self._with_value(one) for one in found]

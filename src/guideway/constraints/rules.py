@@ -19,6 +19,7 @@ from guideway.grammar.cfg import Lowered, Rule, Text, lower
 from guideway.grammar.cfg.terms import parts_first
 from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import accepts, byte_automaton, is_empty
+from guideway.grammar.work import BoundedWork
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
@@ -55,8 +56,9 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
 
     def _derive(self) -> None:
         """Parse and lower the text. Sets the properties below."""
-        rules, self.start = self._read(self._given_start)
-        lowered = self._take(rules, self.start, {rule.name: rule.name for rule in rules})
+        with BoundedWork():
+            rules, self.start = self._read(self._given_start)
+            lowered = self._take(rules, self.start, {rule.name: rule.name for rule in rules})
         self.unreachable, self.unproductive = lowered.unreachable, lowered.unproductive
 
     def _derived(self, name: str) -> Any:

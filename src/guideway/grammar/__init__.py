@@ -10,6 +10,7 @@ substrings.py  the substrings of a text: word boundaries, case, white space
 values.py      dataclass helpers
 program.py     a grammar as a program for the kernel
 recognizer.py  the byte recogniser that `parse` uses
+work.py        bounds the work of the kernel while a constraint is lowered
 mismatch.py    where a text stops fitting, and what could follow
 cfg/           context-free rules -> nodes
 """

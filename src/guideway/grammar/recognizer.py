@@ -59,8 +59,6 @@ def fits(grammar: Grammar, text: str) -> bool:
 
 def is_empty(grammar: Grammar, vocabulary: KernelVocabulary | None = None) -> bool:
     """Return whether the grammar derives no text. Raises `LimitExceededError` as `compile` does."""
-    try:
-        byte_automaton(grammar, vocabulary)
-    except UnsatisfiableError:
-        return True
-    return False
+    from guideway._kernel import Automaton
+
+    return Automaton.is_empty(vocabulary or _single_bytes(), encode(grammar))

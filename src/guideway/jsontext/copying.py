@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
-from guideway._kernel import copy_plain
+from guideway._kernel import copy_plain, count_values
 from guideway.errors import InvalidConstraintError, LimitExceededError
 from guideway.jsontext.numbers import MAX_DIGITS, TOO_MANY_DIGITS, bounded, read_float
 from guideway.jsontext.pointer import pointer, shown
@@ -53,6 +53,8 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
         InvalidConstraintError: The value is not JSON-like.
         LimitExceededError: The value is too large or nested too deeply.
     """
+    if count_values(value, MAX_VALUES) > MAX_VALUES:  # at once, since parts may be shared
+        raise _too_large(deepest)
     root: list[object] = [None]
     todo: list[tuple[object, dict[str, object] | list[object], str | int, _Path | None]] = [(value, root, 0, None)]
     count = 0
@@ -60,9 +62,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
         one, box, slot, path = todo.pop()
         count += 1
         if count > MAX_VALUES or (path and path.depth > deepest):
-            raise LimitExceededError(
-                f"the schema has more than {MAX_VALUES:,} values or is nested deeper than {deepest} levels"
-            )
+            raise _too_large(deepest)
         if isinstance(one, Mapping):
             made: dict[str, object] = {}
             for key, inner in one.items():
@@ -80,6 +80,12 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
         else:
             box[slot] = _scalar(one, path, exact)  # type: ignore[index]  # as above
     return root[0]
+
+
+def _too_large(deepest: int) -> LimitExceededError:
+    return LimitExceededError(
+        f"the schema has more than {MAX_VALUES:,} values or is nested deeper than {deepest} levels"
+    )
 
 
 class _Path:

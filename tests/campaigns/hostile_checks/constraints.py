@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import guideway as gw
+from tests.campaigns.hostile_checks.scanners import LEAST_INPUTS
 from tests.helpers.hostile_constraints import CLASSES, random_ones
 
 __all__ = ["CHECKS", "MOST_SECONDS"]
@@ -30,8 +31,8 @@ def pace() -> float:
 def _check(inputs: Iterable[tuple[str, Any]]) -> tuple[bool, str]:
     vocabulary = gw.Vocabulary([*(bytes([n]) for n in range(256)), b"</s>"], eos_ids=[256], special_ids=[])
     verdicts: Counter[str] = Counter()
-    slowest, slow = (0.0, ""), []
-    for name, make in inputs:
+    slowest, slow, listed = (0.0, ""), [], list(inputs)
+    for name, make in listed:
         start = time.process_time()
         try:
             gw.compile(make(), vocabulary, cache=False).matcher()
@@ -44,10 +45,12 @@ def _check(inputs: Iterable[tuple[str, Any]]) -> tuple[bool, str]:
         seconds = time.process_time() - start
         slowest = max(slowest, (seconds, name))
         if seconds > MOST_SECONDS and seconds > MOST_SECONDS * pace():
-            slow.append(name)
+            slow.append(f"{name} ({seconds:.1f} s)")
+    if len(listed) < LEAST_INPUTS:
+        slow.append(f"{len(listed)} inputs are fewer than {LEAST_INPUTS}")
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     failed = f"; FAILED: {', '.join(slow)}" if slow else ""
-    return not slow, f"most {slowest[0]:.1f} s ({slowest[1]}); {counted}{failed}"
+    return not slow, f"{len(listed)} inputs, most {slowest[0]:.1f} s ({slowest[1]}); {counted}{failed}"
 
 
 CHECKS = {

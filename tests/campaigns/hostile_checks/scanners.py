@@ -1,8 +1,8 @@
 """The steps of scanners are linear in the length of the input.
 
-A step is a call of a Python or C function (`sys.setprofile`), which is the same on every machine. Work inside one call,
-such as a regular expression that backtracks, is found by the CPU time: it may grow at most fourfold where the length is
-doubled.
+A step is a call of a Python or C function (`sys.setprofile`), or 100 units of the kernel's counted work. Both numbers
+are the same on every machine. Work inside one call that nothing counts, such as a regular expression that backtracks, is
+found by the CPU time.
 """
 
 from __future__ import annotations
@@ -10,23 +10,24 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import guideway as gw
+from guideway import caching
+from guideway._kernel import bound_work
 from guideway.constraints.tools import ToolCalls
 from guideway.jsontext.decoder import decode_prefix, loads, read_json
-from guideway.tokenizers import Tokenizer
 from guideway.tokenizers.chat_template import render_template
 
-__all__ = ["CHECKS", "FRAGMENTS", "REPLIES", "check_scanner"]
+__all__ = ["CHECKS", "FRAGMENTS", "LEAST_INPUTS", "REPLIES", "check_inputs", "check_scanner"]
 
 SHORT, LONG = 1_500, 6_000  # numbers of repeated fragments
 MOST_GROWTH = 1.5  # of the steps per fragment, between short and long inputs
 MOST_STEPS = 2_000  # per fragment
+LEAST_INPUTS = 10  # of a class
+UNITS = 100  # of the kernel's work that count as a step; a call that needs fewer than 10,000 units is not counted
 TOOL = gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})
 REPLIES = [ToolCalls([TOOL], family=family) for family in ("hermes", "llama", "llama-pythonic", "qwen-coder")]
 
@@ -121,7 +122,7 @@ FRAGMENTS: dict[str, list[str]] = {
         "1,",
         "\\p{",
     ],
-    "tags": ["<", ">", "</", "x", "a", "<x>", "</x>", "<x", " "],
+    "tags": ["<", ">", "</", "x", "a", "<x>", "</x>", "<x", " ", "<x>a</x>", "a <x>x<</x>", "\n"],
     "tool replies": [
         "<tool_call>",
         "</tool_call>",
@@ -206,24 +207,29 @@ SCANNERS: dict[str, Callable[[str], object]] = {
 
 
 def steps_of(scan: Callable[[str], object], text: str) -> tuple[int, float]:
-    """Return the number of calls, and the CPU time without the profiler."""
+    """Return the number of steps, and the CPU time without the profiler."""
     count = 0
 
     def tick(frame: Any, event: str, argument: Any) -> None:
         nonlocal count
         count += event in ("call", "c_call")
 
+    caching.clear_all()  # an equal constraint is not scanned again
     start = time.process_time()
     with contextlib.suppress(gw.GuidewayError):
         scan(text)
     seconds = time.process_time() - start
+    caching.clear_all()
+    most = 1 << 62
+    bound_work(most)
     sys.setprofile(tick)
     try:
         with contextlib.suppress(gw.GuidewayError):
             scan(text)
     finally:
         sys.setprofile(None)
-    return count, seconds
+        units = most - (bound_work(None) or 0)
+    return count + units // UNITS, seconds
 
 
 def check_scanner(
@@ -235,57 +241,49 @@ def check_scanner(
     lengths: tuple[int, int] = (SHORT, LONG),
 ) -> tuple[bool, str]:
     """Compare the steps for short and long inputs: fragments and random sequences of them, repeated after a start."""
-    few_times, many_times = lengths
     rng = random.Random(f"{name} {seed}")
     shapes = [[one] for one in fragments] + [
         [rng.choice(fragments) for _ in range(rng.randrange(2, 5))] for _ in range(12)
     ]
-    failed, most = [], 0.0
-    for shape in shapes:
-        for start in starts:
-            part = "".join(shape)
-            few, short = steps_of(scan, start + part * few_times)
-            many, long = steps_of(scan, start + part * many_times)
-            each = many / many_times
-            most = max(most, each)
-            growth = each / max(few / few_times, 1.0)
-            if (
-                each > MOST_STEPS
-                or growth > MOST_GROWTH
-                or (long > 0.5 and long > 3 * (many_times / few_times) * max(short, 0.01))
-            ):
-                failed.append(f"{start + part!r} ({few} -> {many} steps, {short:.2f} -> {long:.2f} s)")
+    parts = [(start, "".join(shape)) for shape in shapes for start in starts]
+    inputs = [(start + part, lambda times, start=start, part=part: start + part * times) for start, part in parts]
+    return check_inputs(scan, inputs, lengths)
+
+
+def check_inputs(
+    scan: Callable[[Any], object], inputs: Iterable[tuple[str, Callable[[int], Any]]], lengths: tuple[int, int]
+) -> tuple[bool, str]:
+    """Compare the steps for short and long inputs.
+
+    Args:
+        scan: The scanner.
+        inputs: Names, and functions that make an input of a number of fragments.
+        lengths: The two numbers of fragments.
+    """
+    few_times, many_times = lengths
+    failed, most, slowest, inputs = [], 0.0, 0.0, list(inputs)
+    for name, make in inputs:
+        few, short = steps_of(scan, make(few_times))
+        many, long = steps_of(scan, make(many_times))
+        each = many / many_times
+        most, slowest = max(most, each), max(slowest, long / many_times)
+        growth = each / max(few / few_times, 1.0)
+        times = many_times / few_times
+        if each > MOST_STEPS or growth > MOST_GROWTH or (long > 0.3 and long > 3 * times * max(short, 0.01)):
+            failed.append(f"{name!r} ({few} -> {many} steps, {short:.2f} -> {long:.2f} s)")
+    if len(inputs) < LEAST_INPUTS:
+        failed.append(f"{len(inputs)} inputs are fewer than {LEAST_INPUTS}")
     verdict = f"; FAILED: {'; '.join(failed[:4])}" if failed else ""
-    return not failed, f"{len(starts) * len(shapes)} inputs, at most {most:.1f} steps per fragment{verdict}"
+    counted = f"at most {most:.1f} steps and {slowest * 1e6:.0f} us per fragment"
+    return not failed, f"{len(inputs)} inputs, {counted}{verdict}"
 
 
 STARTS = {"GBNF": ("", "root ::= "), "EBNF": ("", "a = "), "Lark": ("", "start: "), "JSON text": ("", "[")}
 
 
-def _files(make: Callable[[int], bytes], name: str) -> tuple[bool, str]:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / name
-        counts = []
-        for length in (SHORT, LONG):
-            file.write_bytes(make(length))
-            counts.append(steps_of(lambda _: Tokenizer.of(file), "")[0] / length)
-    return counts[1] <= max(MOST_GROWTH * counts[0], 1.0), f"{counts[0]:.2f} -> {counts[1]:.2f} steps per fragment"
-
-
-def _gguf(length: int) -> bytes:
-    import struct
-
-    key = struct.pack("<Q", 1) + b"a"
-    return b"GGUF" + struct.pack("<IQQ", 3, 0, length) + (key + struct.pack("<IB", 7, 1)) * length
-
-
 CHECKS = {
-    **{
-        f"scanner, {name}": (
-            lambda seed, name=name: check_scanner(name, SCANNERS[name], FRAGMENTS[name], seed, STARTS.get(name, ("",)))
-        )
-        for name in SCANNERS
-    },
-    "scanner, tokenizer.json": lambda seed: _files(lambda length: b'{"a":[' * length, "tokenizer.json"),
-    "scanner, GGUF": lambda seed: _files(_gguf, "a.gguf"),
+    f"scanner, {name}": (
+        lambda seed, name=name: check_scanner(name, SCANNERS[name], FRAGMENTS[name], seed, STARTS.get(name, ("",)))
+    )
+    for name in SCANNERS
 }

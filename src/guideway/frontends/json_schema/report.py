@@ -37,6 +37,7 @@ from guideway.jsontext.pointer import pointer, unescape
 __all__ = [
     "MAX_PLACES",
     "MAX_TRIALS",
+    "MAX_TRIAL_UNITS",
     "MAX_TRIAL_WORK",
     "Explanation",
     "conflict",
@@ -52,6 +53,9 @@ MAX_TRIALS = 60
 
 MAX_TRIAL_WORK = 5_000
 """The maximum number of search steps of all trial deletions together."""
+
+MAX_TRIAL_UNITS = 50_000_000
+"""The maximum work of the kernel for all trial deletions together."""
 
 MAX_PLACES = 500
 """The maximum number of schemas in a document for which the search is tried."""

@@ -60,8 +60,8 @@ MAX_CLASSES = 64
 MAX_TESTS = 32
 """The maximum number of patterns of one object that are not lists of names. Their intersections are computed."""
 
-MAX_STATES = 25_000
-"""The maximum number of states in the computation of key classes, for all patterns of an object together."""
+MAX_STATES = 200_000
+"""The maximum number of states of tests of emptiness that share their states, such as those for the keys of an object."""
 
 MAX_NAMES = 4096
 """The maximum number of keys in an `enum` that are treated as single names. A longer `enum` is one key class."""

@@ -1,0 +1,47 @@
+"""Bounds the work that the kernel does while a constraint is lowered, in total."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from guideway._kernel import WorkDeferred, bound_work
+from guideway.errors import LimitExceededError
+
+__all__ = ["LOWERING_WORK", "BoundedWork"]
+
+LOWERING_WORK = 300_000_000
+"""The maximum work while one constraint is lowered, in the units of `CompileLimits.max_work`."""
+
+
+class BoundedWork:
+    """A context manager. Work in its block beyond a number of units raises `LimitExceededError`.
+
+    An outer bound of the thread stays in force: the block counts towards it, and reaching it raises `WorkDeferred`.
+
+    Args:
+        place: The place of the error, as in `ConstraintError.place`.
+        units: The maximum work.
+    """
+
+    __slots__ = ("_granted", "_outer", "_place", "_units")
+
+    def __init__(self, place: str | None = None, units: int = LOWERING_WORK) -> None:
+        self._place, self._units = place, units
+
+    def __enter__(self) -> None:
+        self._outer = bound_work(None)
+        self._granted = self._units if self._outer is None else min(self._units, self._outer)
+        bound_work(self._granted)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        used = self._granted - (bound_work(None) or 0)
+        outer = self._outer
+        bound_work(None if outer is None else outer - used)
+        if kind is WorkDeferred and (outer is None or used < outer):
+            raise LimitExceededError(
+                f"the patterns of this constraint need more than {self._units:,} units of work before it is compiled; "
+                "use fewer patterns that match the same texts, or simpler ones",
+                self._place,
+            ) from None
