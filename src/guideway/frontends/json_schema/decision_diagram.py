@@ -940,10 +940,7 @@ class _DecisionDiagram(Formulas):
         if mentioned or closed is not None:
             ordered = {name: names.get(name, ANYTHING) for name in self._in_order(mentioned)}
             rule_sets.insert(0, PropertyRules(ordered, (), closed))
-        present = [(var, bits) for var, bits in cube.items() if bits != ABSENT]
         for held, rules in self._listed:
-            if any(bits & ~held.get(var, bits) for var, bits in present):
-                continue
             if all(not cube.get(var, self._full[var]) & ~bits for var, bits in held.items()):
                 rule_sets.append(PropertyRules(dict.fromkeys(rules.names, ANYTHING), (), None, True))
         part.rule_sets = tuple(rule_sets)

@@ -22,7 +22,7 @@ __all__ = [
     "flatten",
 ]
 
-MAX_SYMBOLS = 500_000
+MAX_SYMBOLS = 250_000
 """Maximum total number of symbols of all productions."""
 
 MAX_WORK = 4_000_000
