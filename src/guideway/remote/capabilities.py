@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from guideway.caching import cached
 from guideway.errors import InvalidConstraintError
-from guideway.remote.lowering import SchemaSubset
+from guideway.remote.subset import SchemaSubset
 
 __all__ = ["Capabilities", "Evidence", "capabilities", "dialects", "guessed_dialect"]
 
@@ -42,6 +42,7 @@ class Capabilities:
         continues: Whether the endpoint continues a text that the last message begins.
         logprobs: How `score` gets log-probabilities: "prompt" (of given texts), "top" (of the most probable first tokens),
             or "" (not at all).
+        whole_routes: Routes whose answers the endpoint does not stream.
         size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
         extra: Members that every request with a constraint has.
         evidence: What the claims are based on.
@@ -57,6 +58,7 @@ class Capabilities:
     limits: Mapping[str, int] = field(default_factory=dict)
     continues: bool = False
     logprobs: str = ""
+    whole_routes: tuple[str, ...] = ()
     size_errors: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[Evidence, ...] = ()

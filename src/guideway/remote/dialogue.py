@@ -6,6 +6,8 @@ A caller repeats: open a stream for `request()`, pass its events to `take`, whic
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,10 +25,12 @@ from guideway.errors import (
     TruncatedError,
 )
 from guideway.remote.adapters import Event, Request
-from guideway.remote.answer_text import SPACE, Echo, VisibleText
+from guideway.remote.adapters.base import late_error, text_of
+from guideway.remote.answer_text import VisibleText
 from guideway.remote.check import StreamCheck, automaton_of
 from guideway.remote.first_tokens import most_probable
 from guideway.remote.plan import RemotePlan, heaviest
+from guideway.remote.received import MAX_QUOTED, ReceivedAnswer
 from guideway.remote.repair import repaired
 from guideway.remote.usage import Prices, Usage
 
@@ -35,20 +39,8 @@ __all__ = ["Attempt", "Dialogue", "FailureSettings"]
 _DRAFT_SIZES = (4000, 1000, 250)
 """Numbers of characters of the prompt and of the draft that a formatter gets; the first that its context holds."""
 
-MAX_DRAFT = 1 << 18
-"""Maximum number of bytes of an answer that does not fit, up to which the rest is read for a repair."""
-
-MAX_ANSWER = 16 * 1024 * 1024
-"""Maximum number of bytes of an answer that is read."""
-
-MAX_EVENTS = 100_000
-"""Maximum number of parts of an answer, besides 50 for each token of `max_tokens`."""
-
 MAX_CONTINUED = 1 << 20
 """Maximum number of characters of a beginning that is sent to be continued."""
-
-MAX_QUOTED = 4000
-"""Maximum number of characters of a valid beginning that is sent again."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +56,7 @@ class FailureSettings:
         prices: For `max_cost`.
         max_cost: No request begins after the attempts cost this much.
         max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many.
+        timeout: Seconds for one result, with all attempts and with waiting for rate limits; None: no limit.
     """
 
     attempts: int = 2
@@ -74,6 +67,7 @@ class FailureSettings:
     prices: Prices | None = None
     max_cost: float | None = None
     max_tokens: Literal["fixed", "double"] = "fixed"
+    timeout: float | None = None
 
     def steps(self) -> tuple[str, ...]:
         """Describe what is tried in turn when an answer does not fit: resume, repair, ask again, formatter. For a plan."""
@@ -132,6 +126,7 @@ class Dialogue:
         enforces: Whether the endpoint enforces a constraint that it takes.
         provider: The name of the endpoint, for errors.
         size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
+        whole_routes: Routes whose answers the endpoint does not stream.
         next_plan: Returns a plan by another route after the endpoint refused the schema, or None.
         allow_truncation: Whether a cut answer is a result without a value.
         scrubbed: Removes the keys of the client from a message.
@@ -149,6 +144,7 @@ class Dialogue:
         enforces: bool = False,
         provider: str = "",
         size_errors: tuple[str, ...] = (),
+        whole_routes: tuple[str, ...] = (),
         next_plan: Callable[[RemotePlan], RemotePlan | None] = lambda _: None,
         allow_truncation: bool = False,
         streaming: bool = False,
@@ -157,7 +153,8 @@ class Dialogue:
         self._base, self.constraint, self.plan, self._settings = request, constraint, plan, settings
         self._continues, self._enforces = continues, enforces
         self._provider, self._size_errors = provider, size_errors
-        self._scrubbed = scrubbed
+        self._whole_routes, self._scrubbed = whole_routes, scrubbed
+        self._ends = None if settings.timeout is None else time.monotonic() + settings.timeout
         self._next_plan, self._allow_truncation, self._streaming = next_plan, allow_truncation, streaming
         self.attempts: list[Attempt] = []
         self.result: Result | None = None
@@ -177,40 +174,51 @@ class Dialogue:
         if not words:
             return self._base.messages
         *before, last = self._base.messages
-        return (*before, {**last, "content": f"{last['content']}\n\n{words}"})
+        content = last["content"]
+        if isinstance(content, (list, tuple)):
+            return (*before, {**last, "content": [*content, {"type": "text", "text": words}]})
+        return (*before, {**last, "content": f"{content}\n\n{words}"})
 
     def _begin(self, kind: str, messages: tuple[Any, ...], prefill: str) -> None:
         self._kind = kind
         # An endpoint applies a constraint to the text that it adds, so a text that is continued has none.
         fragment = self._base.fragment if self.plan is None else {} if prefill else dict(self.plan.sent)
-        self._request = replace(self._base, messages=messages, fragment=fragment, prefill=prefill)
+        streamed = self.plan is None or not fragment or self.plan.route not in self._whole_routes
+        self._request = replace(self._base, messages=messages, fragment=fragment, prefill=prefill, streamed=streamed)
         reader = None if self.plan is None else self.plan._reader
         if reader is not None and reader.options:
             self._request = replace(self._request, max_tokens=1, temperature=1.0)
-        self._first: tuple[tuple[str, Any], ...] = ()
-        self._echo = Echo(prefill.encode())
-        streamed = None if reader is None else reader.streamed
-        self._check = StreamCheck(None if streamed is None else automaton_of(streamed))
-        self._data = bytearray()
+        text = None if reader is None else reader.streamed
         shell = reader is not None and reader.shell
         self._visible = VisibleText(shell) if self._streaming else None
-        self._events = 0
-        self._thought: list[str] = []
-        self._thought_size = 0
-        self._usage = Usage(requests=1)
-        self._finish: str | None = None
-        self._refusal = ""
-        self._id: str | None = None
+        self._answer = ReceivedAnswer(
+            StreamCheck(None if text is None else automaton_of(text)),
+            prefill=prefill,
+            max_tokens=self._base.max_tokens,
+            visible=self._visible,
+            shown=self._shown,
+            reads_on=(self._settings.repair and shell and not self._streaming) or self.has_formatter,
+            from_tool="tools" in fragment,
+        )
         self._waiting = True
-        if prefill:
-            self._data += prefill.encode()
-            self._check.feed(bytes(self._data))
-            if self._visible is not None:
-                self._visible.feed(bytes(self._data), self._shown)
 
     def request(self) -> Request | None:
         """Return the next request, or None at the end."""
-        return self._request if self._waiting and self.result is None and self._error is None else None
+        if not self._waiting or self.result is not None or self._error is not None:
+            return None
+        return self._request if self._ends is None else replace(self._request, timeout=self._seconds_left())
+
+    def _seconds_left(self) -> float:
+        return math.inf if self._ends is None else max(self._ends - time.monotonic(), 0.001)
+
+    @property
+    def ends(self) -> float | None:
+        """The time (`time.monotonic`) at which the result must be there, or None."""
+        return self._ends
+
+    def is_late(self) -> bool:
+        """Return whether the result takes longer than the caller allows."""
+        return self._ends is not None and time.monotonic() >= self._ends
 
     @property
     def usage(self) -> Usage:
@@ -221,68 +229,14 @@ class Dialogue:
 
     def take(self, events: Iterable[Event]) -> bool:
         """Take events. Returns whether to close the stream now."""
-        self._events += 1
-        if self._events > MAX_EVENTS + 50 * self._base.max_tokens:
-            return self._too_large(f"the answer has more than {self._events - 1:,} parts")
-        for event in events:
-            if event.kind == "text":
-                if self._taken(event.text):
-                    return True
-            elif event.kind == "reasoning":
-                self._thought.append(event.text)
-                self._thought_size += len(event.text)
-                if self._thought_size > MAX_ANSWER:
-                    return self._too_large(f"the reasoning has more than {MAX_ANSWER:,} characters")
-            elif event.kind == "refusal":
-                self._refusal = (self._refusal + event.text[:MAX_QUOTED])[:MAX_QUOTED]
-            elif event.kind == "finish":
-                self._finish = event.text
-            elif event.kind == "logprobs":
-                self._first = self._first or event.tokens
-            elif event.kind == "id":
-                self._id = event.text[:200]
-            elif event.usage is not None:
-                self._usage = _latest(self._usage, event.usage)
-        return False
-
-    def _taken(self, text: str) -> bool:
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:
-            data = text.encode("utf-8", "replace")
-        return self._taken_bytes(self._echo.without(data, self._check.allows))
-
-    def _taken_bytes(self, data: bytes) -> bool:
-        if len(self._data) + len(data) > MAX_ANSWER:
-            return self._too_large(f"the answer has more than {MAX_ANSWER:,} bytes")
-        self._data += data
-        fits = self._check.feed(data)
-        if self._visible is not None:
-            self._visible.feed(data[:fits])
-        if fits < len(data) and (not self._reads_on() or len(self._data) > MAX_DRAFT):
-            self._usage = replace(self._usage, aborted=1)
-            return True
-        return False
-
-    def _too_large(self, problem: str) -> bool:
-        self._usage = replace(self._usage, aborted=1)
-        self._error = LimitExceededError(problem)
-        return True
+        if self.is_late():
+            return self._answer.stop(late_error(self._provider))
+        return self._answer.take(events)
 
     @property
     def has_formatter(self) -> bool:
         """Whether a local model writes drafts again that do not fit."""
         return self._settings.formatter is not None
-
-    @property
-    def reasoning(self) -> str:
-        """The reasoning text of the current attempt."""
-        return "".join(self._thought)
-
-    def _reads_on(self) -> bool:
-        """Return whether an impossible byte does not end the request, because the whole text may be repaired."""
-        shell = self.plan is not None and self.plan._reader.shell
-        return (self._settings.repair and shell and not self._streaming) or self._settings.formatter is not None
 
     def shown(self) -> str:
         """Return the new valid text for a stream. It is never taken back."""
@@ -295,39 +249,29 @@ class Dialogue:
         self._shown += len(new)
         return new
 
-    def valid(self) -> str:
-        """Return the longest valid beginning of the text, in whole characters."""
-        return bytes(self._data[: self._check.taken]).decode("utf-8", "ignore")
-
-    @property
-    def text(self) -> str:
-        """The text of the current attempt."""
-        return bytes(self._data).decode("utf-8", "replace")
-
     # -- the end of a request
 
     def ended(self, error: Exception | None = None) -> None:
         """The stream ended, was closed, or failed with an error. Prepares the next request or the outcome."""
         self._waiting = False
-        self._taken_bytes(self._echo.rest())
-        text = self.text
+        answer = self._answer
+        answer.end()
+        text = answer.text
         if error is not None:
-            if isinstance(error, RemoteError) and not self._data and self._usage == Usage(requests=1):
-                pass  # an error before any answer counts as a request, without tokens
             self._after_error(error)
             return
-        if self._error is not None:
-            self._note(str(self._error))
+        if answer.error is not None:
+            self._fail(answer.error)
             return
-        if self._refusal or self._finish == "refusal":
+        if answer.refusal or answer.finish == "refusal":
+            words = answer.refusal or text
             refusal = RefusalError(
-                f"the model of {self._provider} refused to answer: {(self._refusal or text)[:500]}",
-                provider=self._provider,
+                f"the model of {self._provider} refused to answer: {words[:500]}", provider=self._provider
             )
-            refusal.text = self._refusal or text
+            refusal.text = words
             self._fail(refusal)
             return
-        if self._finish is None and not self._check.failed and not self._usage.aborted:
+        if answer.finish is None and not answer.check.failed and not answer.usage.aborted:
             lost = ConnectionLostError(
                 f"the answer of {self._provider} ended without a finish reason", provider=self._provider, retryable=True
             )
@@ -336,7 +280,8 @@ class Dialogue:
         if self.plan is not None and (options := self.plan._reader.options):
             self._choose(self.plan, options)
             return
-        if self._finish == "length" and not self._check.failed and not self._is_complete():
+        space = self.plan is not None and self.plan._reader.allows_space
+        if answer.finish == "length" and not answer.check.failed and not answer.is_complete(space):
             self._truncated(text)
             return
         if self.plan is None:
@@ -344,22 +289,18 @@ class Dialogue:
             return
         self._judge(text)
 
-    def _is_complete(self) -> bool:
-        """Return whether an answer that the endpoint calls cut cannot be continued, so that nothing is missing."""
-        allows_space = self.plan is not None and self.plan._reader.allows_space
-        return self._check.must_end(SPACE.encode() if allows_space else b"")
-
     def _choose(self, plan: RemotePlan, options: tuple[str, ...]) -> None:
         """Take the most probable option. If the first tokens do not determine it, continue with the next route."""
-        option = most_probable(self._first, options)
+        option = most_probable(self._answer.first_tokens, options)
         if option is not None:
             self._succeed(option, option, ())
             return
         problem = InvalidTextError(
-            f"the first tokens that {self._provider} gave do not determine the most probable option", text=self.text
+            f"the first tokens that {self._provider} gave do not determine the most probable option",
+            text=self._answer.text,
         )
         self._note(str(problem))
-        if self._on_other_route(plan) or self._formatted(self.text):
+        if self._on_other_route(plan) or self._formatted(self._answer.text):
             return
         problem.attempts, problem.usage = tuple(self.attempts), self.usage
         self._error = problem
@@ -381,17 +322,18 @@ class Dialogue:
         if reader is None:
             raise TypeError("free text is not judged")
         problem: InvalidTextError | None = None
-        if not self._check.failed:
+        answer = self._answer
+        if not answer.check.failed:
             try:
                 self._succeed(reader.value(text), reader.original(text), ())
                 return
             except InvalidTextError as found:
                 problem = found
         if problem is None:
-            valid = self.valid()
+            valid = answer.valid()
             problem = InvalidTextError(
                 f"the answer of {self._provider} is not valid after {len(valid)} characters: found"
-                f" {text[len(valid) : len(valid) + 40]!r}, expected {self._check.expected()}",
+                f" {text[len(valid) : len(valid) + 40]!r}, expected {answer.check.expected()}",
                 text=text,
             )
         self._note(str(problem))
@@ -402,12 +344,18 @@ class Dialogue:
 
     def _note(self, problem: str) -> None:
         self.attempts.append(
-            Attempt(self._kind, self.text[:MAX_QUOTED], self._usage, self._scrubbed(problem), self._id)
+            Attempt(
+                self._kind,
+                self._answer.text[:MAX_QUOTED],
+                self._answer.usage,
+                self._scrubbed(problem),
+                self._answer.request_id,
+            )
         )
 
     def _succeed(self, value: Any, text: str, repairs: tuple[str, ...]) -> None:
         self._note("")
-        self.result = Result(value, text, "stop", repairs, self.reasoning)
+        self.result = Result(value, text, "stop", repairs, self._answer.reasoning)
 
     def _fail(self, error: Exception) -> None:
         self._note(str(error))
@@ -419,7 +367,7 @@ class Dialogue:
         if self.plan is None or self._allow_truncation:
             self._note("")
             value = text if self.plan is None else None
-            self.result = Result(value, text, "length", (), self.reasoning)
+            self.result = Result(value, text, "length", (), self._answer.reasoning)
             return
         if self._with_more_tokens():
             return
@@ -462,7 +410,7 @@ class Dialogue:
             self._error = LimitExceededError(f"{error}{heaviest(schema)}")
             return
         lost = isinstance(error, ConnectionLostError)
-        if lost and self._data and self._check.taken:
+        if lost and self._answer.data and self._answer.check.taken:
             self._note(str(error))
             if self._resumed() or self._repeated():
                 return
@@ -474,7 +422,7 @@ class Dialogue:
     def _may_ask(self) -> bool:
         asked = sum(one.kind != "formatter" for one in self.attempts)
         settings = self._settings
-        if asked >= settings.attempts:
+        if asked >= settings.attempts or self.is_late():
             return False
         if settings.max_cost is not None and settings.prices is not None:
             return settings.prices.cost(self.usage) < settings.max_cost
@@ -486,9 +434,10 @@ class Dialogue:
             return False
         if self._has_guarantee() and not self._shown:
             return False  # a new answer under the constraint is better than a continuation without it
-        data = bytes(self._data[: self._check.taken])
-        if not self._check.failed:
-            data += self._check.forced()
+        check = self._answer.check
+        data = self._answer.data[: check.taken]
+        if not check.failed:
+            data += check.forced()
         prefix = data.decode("utf-8", "ignore")
         if not self._longest < len(prefix) <= MAX_CONTINUED or not prefix:
             return False
@@ -511,7 +460,7 @@ class Dialogue:
         return True
 
     def _repaired(self, text: str) -> bool:
-        if not self._settings.repair or self.plan is None or self._usage.aborted or self._shown:
+        if not self._settings.repair or self.plan is None or self._answer.usage.aborted or self._shown:
             return False
         fixed, repairs = repaired(text)
         reader = self.plan._reader
@@ -525,17 +474,18 @@ class Dialogue:
             return False
         last = self.attempts.pop()
         self.attempts.append(replace(last, problem=""))
-        self.result = Result(value, original, "stop", repairs, self.reasoning)
+        self.result = Result(value, original, "stop", repairs, self._answer.reasoning)
         return True
 
     def _asked_again(self, problem: InvalidTextError) -> bool:
         if not self._settings.ask_again or self._shown or not self._may_ask():
             return False
-        valid = self.valid() if self._check.failed else ""
+        answer = self._answer
+        valid = answer.valid() if answer.check.failed else ""
         where = f" at {problem.place}" if problem.place else ""
         words = "Your answer did not fit"
         if valid:
-            words += f". It was valid up to here:\n{valid[-MAX_QUOTED:]}\nAfter that, only this may come: {self._check.expected()}"
+            words += f". It was valid up to here:\n{valid[-MAX_QUOTED:]}\nAfter that, only this may come: {answer.check.expected()}"
         else:
             words += f"{where}: {str(problem)[:1000]}"
         words += "\nWrite the whole answer again, correctly and without other text."
@@ -549,7 +499,7 @@ class Dialogue:
             return False
         from guideway.generation import complete
 
-        asked = str(self._base.messages[-1]["content"])[-MAX_QUOTED:]
+        asked = text_of(self._base.messages[-1]["content"], skip=True)[-MAX_QUOTED:]
         made, failure = None, ""
         for size in _DRAFT_SIZES:
             prompt = f"{asked[-size:]}\nDraft: {text[:size]}\nAnswer:\n"
@@ -565,7 +515,7 @@ class Dialogue:
             self.attempts.append(Attempt("formatter", "", Usage(), failure))
             return False
         self.attempts.append(Attempt("formatter", made.text[:MAX_QUOTED], Usage()))
-        self.result = Result(made.value, made.text, "stop", ("formatter",), self.reasoning)
+        self.result = Result(made.value, made.text, "stop", ("formatter",), self._answer.reasoning)
         return True
 
     # -- the outcome
@@ -584,19 +534,8 @@ class Dialogue:
         """The caller closed the stream: count the request."""
         if self._waiting:
             self._waiting = False
-            self._usage = replace(self._usage, aborted=1)
+            self._answer.stop()
             self._note("cancelled")
-
-
-def _latest(before: Usage, new: Usage) -> Usage:
-    """Return usage in which later reports of one answer replace earlier ones."""
-    return replace(
-        before,
-        input=max(before.input, new.input),
-        cached=max(before.cached, new.cached),
-        output=max(before.output, new.output),
-        reasoning=max(before.reasoning, new.reasoning),
-    )
 
 
 def _schema_in(sent: Any) -> Any:

@@ -16,32 +16,48 @@ instance. A value whose type the subset cannot describe is sent as a string that
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from guideway.constraints import JsonSchema
-from guideway.errors import InvalidTextError, LimitExceededError
-from guideway.jsontext.decoder import loads
+from guideway.errors import LimitExceededError
 from guideway.jsontext.encoder import identity, write_json
 from guideway.jsontext.pointer import pointer
+from guideway.remote.codecs import (
+    ABSENT,
+    Codec,
+    IdentityCodec,
+    JsonTextCodec,
+    LaterCodec,
+    ListCodec,
+    MapCodec,
+    ObjectCodec,
+    OptionalCodec,
+    TaggedCodec,
+    TupleCodec,
+    UnionCodec,
+    WrappedCodec,
+    short,
+)
+from guideway.remote.distinction import (
+    MAX_DEPTH,
+    TYPES,
+    InstanceCheck,
+    StructureTest,
+    are_disjoint,
+    type_of,
+    whole_schema,
+)
+from guideway.remote.subset import Note, SchemaSubset
 
-__all__ = ["Codec", "Note", "SchemaSubset", "SentSchema", "lower"]
+__all__ = ["SentSchema", "lower"]
 
 MAX_SUBSCHEMAS = 20_000
 """Maximum number of subschemas that are rewritten."""
 
-MAX_DEPTH = 100
-"""Maximum nesting of a rewritten schema."""
-
 MAX_COMPARED = 200
 """Maximum number of options of a union that are compared in pairs; the options of a larger one get names."""
 
-ABSENT: Any = object()
-"""A property that an object does not have."""
-
-_TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 _OF_TYPE = {
     "string": ("minLength", "maxLength", "pattern", "format"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
@@ -68,57 +84,6 @@ _CHECKED_ONLY = (
 )
 
 
-@dataclass(frozen=True)
-class SchemaSubset:
-    """The JSON Schema subset of a provider.
-
-    Attributes:
-        keywords: The assertions that are enforced, such as "pattern".
-        formats: The values of `format` that are enforced.
-        closed: Objects must have `additionalProperties: false`.
-        all_required: Every property must be required.
-        root_object: The root must be an object, without `anyOf`.
-        recursion: `$ref` may be recursive.
-        references: `$ref` and `$defs` are supported.
-        untyped: A schema may have no type.
-        tuples: `prefixItems` is supported.
-        min_items: The largest `minItems`; None: any.
-        enum_scalars: Enumerations may have scalars of every type; otherwise only strings.
-        enum_values: The largest number of values of an enumeration; a larger one is sent as its types. None: any.
-    """
-
-    keywords: frozenset[str] = frozenset()
-    formats: frozenset[str] = frozenset()
-    closed: bool = True
-    all_required: bool = True
-    root_object: bool = True
-    recursion: bool = True
-    references: bool = True
-    untyped: bool = False
-    tuples: bool = False
-    min_items: int | None = None
-    enum_scalars: bool = True
-    enum_values: int | None = None
-
-
-@dataclass(frozen=True)
-class Note:
-    """What happens to one keyword of the schema.
-
-    Attributes:
-        place: JSON Pointer of the subschema.
-        keyword: The keyword, or "" for the whole subschema.
-        holder: "provider", "provider_superset" (the provider allows more; checked here), "provider_subset" (allowed
-            values cannot come), "checked_locally" or "prompt_only".
-        detail: The rewriting, or a value that cannot come.
-    """
-
-    place: str
-    keyword: str
-    holder: str
-    detail: str = ""
-
-
 @dataclass
 class SentSchema:
     """A rewritten schema, its codec, and what happened to each keyword."""
@@ -128,298 +93,10 @@ class SentSchema:
     notes: tuple[Note, ...]
 
 
-# -- codecs
-
-
-class Codec(ABC):
-    """Encodes instances of the original schema as instances of what is sent, and decodes answers."""
-
-    plain = False
-    """Whether encoding and decoding change nothing."""
-
-    @abstractmethod
-    def encode(self, value: Any) -> Any:
-        """Return the encoded value. Raises `InvalidTextError` if the value has no encoded form."""
-
-    @abstractmethod
-    def decode(self, value: Any) -> Any:
-        """Return the original value. Raises `InvalidTextError` if no value has this encoded form."""
-
-
-class _Identity(Codec):
-    plain = True
-
-    def encode(self, value: Any) -> Any:
-        return value
-
-    def decode(self, value: Any) -> Any:
-        return value
-
-
-class _JsonText(Codec):
-    def encode(self, value: Any) -> Any:
-        return write_json(value)
-
-    def decode(self, value: Any) -> Any:
-        if not isinstance(value, str):
-            raise InvalidTextError(f"expected JSON text in a string, got {type(value).__name__}")
-        try:
-            return loads(value)
-        except ValueError as problem:
-            raise InvalidTextError(f"a string should contain JSON text: {problem}", text=value) from None
-
-
-@dataclass
-class _Wrapped(Codec):
-    """{"value": x}."""
-
-    inner: Codec
-    key: str = "value"
-
-    def encode(self, value: Any) -> Any:
-        return {self.key: self.inner.encode(value)}
-
-    def decode(self, value: Any) -> Any:
-        if not isinstance(value, dict) or self.key not in value:
-            raise InvalidTextError(f"expected an object with the key {self.key!r}, got {_short(value)}")
-        return self.inner.decode(value[self.key])
-
-
-@dataclass
-class _Optional(Codec):
-    """Writes an absent property as null, and reads null as an absent property."""
-
-    inner: Codec
-
-    def encode(self, value: Any) -> Any:
-        return None if value is ABSENT else self.inner.encode(value)
-
-    def decode(self, value: Any) -> Any:
-        return ABSENT if value is None else self.inner.decode(value)
-
-
-@dataclass
-class _Object(Codec):
-    properties: dict[str, Codec]
-    others: tuple[str, Codec] | None = None  # the key of the additional properties, and the codec of their values
-
-    @property
-    def plain(self) -> bool:  # type: ignore[override]  # computed, since codecs of recursive schemas are completed later
-        return self.others is None and all(inner.plain for inner in self.properties.values() if inner is not self)
-
-    def encode(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise InvalidTextError(f"expected an object, got {_short(value)}")
-        made = {}
-        for key, codec in self.properties.items():
-            if key in value or isinstance(codec, _Optional):
-                made[key] = codec.encode(value.get(key, ABSENT))
-        extra = {key: one for key, one in value.items() if key not in self.properties}
-        if self.others is not None:
-            name, codec = self.others
-            made[name] = [{"key": key, "value": codec.encode(one)} for key, one in extra.items()]
-        elif extra:
-            raise InvalidTextError(f"the key {next(iter(extra))!r} is not allowed")
-        return made
-
-    def decode(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise InvalidTextError(f"expected an object, got {_short(value)}")
-        made = {}
-        for key, codec in self.properties.items():
-            if key in value:
-                one = codec.decode(value[key])
-                if one is not ABSENT:
-                    made[key] = one
-        if self.others is not None:
-            name, codec = self.others
-            for pair in value.get(name) or ():
-                if not isinstance(pair, dict) or not isinstance(pair.get("key"), str) or "value" not in pair:
-                    raise InvalidTextError(f'expected an object with "key" and "value", got {_short(pair)}')
-                if pair["key"] in made:
-                    raise InvalidTextError(f"the key {pair['key']!r} occurs twice")
-                made[pair["key"]] = codec.decode(pair["value"])
-        return made
-
-
-@dataclass
-class _Map(Codec):
-    """An object whose additional properties the provider describes itself."""
-
-    properties: dict[str, Codec]
-    inner: Codec
-
-    @property
-    def plain(self) -> bool:  # type: ignore[override]  # computed
-        return self.inner.plain and all(one.plain for one in self.properties.values())
-
-    def _each(self, value: Any, name: str) -> Any:
-        if not isinstance(value, dict):
-            raise InvalidTextError(f"expected an object, got {_short(value)}")
-        made = {key: getattr(self.properties.get(key, self.inner), name)(one) for key, one in value.items()}
-        return {key: one for key, one in made.items() if one is not ABSENT}
-
-    def encode(self, value: Any) -> Any:
-        return self._each(value, "encode")
-
-    def decode(self, value: Any) -> Any:
-        return self._each(value, "decode")
-
-
-@dataclass
-class _List(Codec):
-    prefix: list[Codec]
-    rest: Codec | None
-
-    @property
-    def plain(self) -> bool:  # type: ignore[override]  # computed
-        return (self.rest is None or self.rest.plain) and all(one.plain for one in self.prefix)
-
-    def _each(self, value: Any, name: str) -> Any:
-        if not isinstance(value, list):
-            raise InvalidTextError(f"expected an array, got {_short(value)}")
-        codecs = [self.prefix[at] if at < len(self.prefix) else self.rest for at in range(len(value))]
-        if None in codecs:
-            raise InvalidTextError(f"expected at most {len(self.prefix)} items, got {len(value)}")
-        return [getattr(codec, name)(one) for codec, one in zip(codecs, value, strict=True)]
-
-    def encode(self, value: Any) -> Any:
-        return self._each(value, "encode")
-
-    def decode(self, value: Any) -> Any:
-        return self._each(value, "decode")
-
-
-@dataclass
-class _Tuple(Codec):
-    """An array as an object: item_1, item_2, ... and "rest"."""
-
-    prefix: list[Codec]
-    rest: Codec | None
-
-    def encode(self, value: Any) -> Any:
-        if not isinstance(value, list) or (self.rest is None and len(value) > len(self.prefix)):
-            raise InvalidTextError(f"expected an array of at most {len(self.prefix)} items, got {_short(value)}")
-        made = {
-            f"item_{at + 1}": _Optional(codec).encode(value[at] if at < len(value) else ABSENT)
-            for at, codec in enumerate(self.prefix)
-        }
-        if self.rest is not None:
-            made["rest"] = [self.rest.encode(one) for one in value[len(self.prefix) :]]
-        return made
-
-    def decode(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise InvalidTextError(f"expected an object for an array, got {_short(value)}")
-        made = []
-        for at, codec in enumerate(self.prefix):
-            one = _Optional(codec).decode(value.get(f"item_{at + 1}"))
-            if one is ABSENT:
-                break
-            made.append(one)
-        later = [value.get(f"item_{at + 1}") for at in range(len(made), len(self.prefix))]
-        rest = value.get("rest") or []
-        if any(one is not None for one in later) or (later and rest):
-            raise InvalidTextError("an item of an array is missing before another one")
-        return made + [self.rest.decode(one) for one in rest] if self.rest is not None else made
-
-
-@dataclass
-class _Union(Codec):
-    """Options that the value itself distinguishes, by a test of each. `checks`: whole checks, for encoding."""
-
-    options: list[tuple[Any, Codec]]
-    checks: list[Any]
-
-    @property
-    def plain(self) -> bool:  # type: ignore[override]  # computed
-        return all(codec.plain for _, codec in self.options)
-
-    def encode(self, value: Any) -> Any:
-        problem: InvalidTextError | None = None
-        for check, (_, codec) in zip(self.checks, self.options, strict=True):
-            try:
-                made = codec.encode(value)
-            except InvalidTextError as error:
-                problem = error
-                continue
-            if check(made):
-                return made
-        raise problem or InvalidTextError(f"no option of a union has the value {_short(value)}")
-
-    def decode(self, value: Any) -> Any:
-        for test, codec in self.options:
-            if test(value):
-                return codec.decode(value)
-        raise InvalidTextError(f"no option of a union has the value {_short(value)}")
-
-
-@dataclass
-class _Tagged(Codec):
-    """{"option_1": x}."""
-
-    options: list[tuple[Any, Codec]]
-    checks: list[Any]
-
-    def encode(self, value: Any) -> Any:
-        for number, (check, (_, codec)) in enumerate(zip(self.checks, self.options, strict=True)):
-            try:
-                made = codec.encode(value)
-            except InvalidTextError:
-                continue
-            if check(made):
-                return {f"option_{number + 1}": made}
-        raise InvalidTextError(f"no option of a union has the value {_short(value)}")
-
-    def decode(self, value: Any) -> Any:
-        if isinstance(value, dict) and len(value) == 1:
-            (key, inner) = next(iter(value.items()))
-            for number, (_, codec) in enumerate(self.options):
-                if key == f"option_{number + 1}":
-                    return codec.decode(inner)
-        raise InvalidTextError(f"expected an object with one key option_1 to option_{len(self.options)}")
-
-
-@dataclass
-class _Later(Codec):
-    """The codec of a definition, which is completed later."""
-
-    of: Codec | None = None
-    visiting: bool = field(default=False, repr=False)
-
-    @property
-    def plain(self) -> bool:  # type: ignore[override]  # computed; a definition is plain if it is so outside of itself
-        if self.of is None:
-            return False  # not complete yet
-        if self.visiting:
-            return True
-        self.visiting = True
-        try:
-            return self.of.plain
-        finally:
-            self.visiting = False
-
-    def encode(self, value: Any) -> Any:
-        return self._complete().encode(value)
-
-    def decode(self, value: Any) -> Any:
-        return self._complete().decode(value)
-
-    def _complete(self) -> Codec:
-        if self.of is None:
-            raise RuntimeError("the definition is not complete")
-        return self.of
-
-
-def _short(value: Any) -> str:
-    text = write_json(value) if not isinstance(value, (bytes, set)) else repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"
-
-
 # -- rewriting
 
 Result = tuple[dict[str, Any], Codec]
-_SAME = _Identity()
+_SAME = IdentityCodec()
 _TEXT_DETAIL = "sent as JSON text in a string"
 
 
@@ -441,7 +118,7 @@ class _SchemaRewriter:
         self._root, self._subset = schema, subset
         self._notes: dict[tuple[str, str], Note] = {}
         self._definitions: dict[str, dict[str, Any]] = {}
-        self._known: dict[tuple[str, bool], tuple[str, _Later]] = {}
+        self._known: dict[tuple[str, bool], tuple[str, LaterCodec]] = {}
         self._open: list[str] = []
         self._count = 0
         self._depth = 0
@@ -449,7 +126,7 @@ class _SchemaRewriter:
     def run(self) -> SentSchema:
         sent, codec = self._lower(self._root, "")
         if self._subset.root_object and (sent.get("type") != "object" or "anyOf" in sent):
-            sent, codec = self._closed({"value": sent}), _Wrapped(codec)
+            sent, codec = self._closed({"value": sent}), WrappedCodec(codec)
             self._note("", "", "provider", 'the root is sent as {"value": ...}')
         if self._definitions:
             sent = {**sent, "$defs": self._definitions}
@@ -530,7 +207,7 @@ class _SchemaRewriter:
         kinds = schema.get("type")
         if isinstance(kinds, str):
             kinds = [kinds]
-        if not isinstance(kinds, list) or not kinds or not all(kind in _TYPES for kind in kinds):
+        if not isinstance(kinds, list) or not kinds or not all(kind in TYPES for kind in kinds):
             return self._untyped(schema, place, opened)
         if "number" in kinds:
             kinds = [kind for kind in kinds if kind != "integer"]
@@ -579,7 +256,7 @@ class _SchemaRewriter:
             else:
                 self._note(place, name, "checked_locally")
                 sent.setdefault("description", "")
-                sent["description"] += f"{'; ' if sent['description'] else ''}{name}: {_short(value)}"
+                sent["description"] += f"{'; ' if sent['description'] else ''}{name}: {short(value)}"
 
     def _described(self, schema: Mapping[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
         """Add the description of the schema before the one that was made here."""
@@ -598,7 +275,7 @@ class _SchemaRewriter:
 
     def _text(self, place: str) -> Result:
         self._note(place, "", "provider_superset", _TEXT_DETAIL)
-        return {"type": "string", "description": "JSON text of the value"}, _JsonText()
+        return {"type": "string", "description": "JSON text of the value"}, JsonTextCodec()
 
     def _values(self, values: list[Any], schema: dict[str, Any], place: str, keyword: str) -> Result:
         self._checked(
@@ -611,7 +288,7 @@ class _SchemaRewriter:
             if self._subset.enum_values is not None and len(texts) > self._subset.enum_values:
                 return self._text(place)
             self._note(place, keyword, "provider", "sent as JSON texts in strings")
-            return {"type": "string", "enum": texts}, _JsonText()
+            return {"type": "string", "enum": texts}, JsonTextCodec()
         most = self._subset.enum_values
         is_large = most is not None and len(unique) > most
         if is_large:
@@ -620,7 +297,7 @@ class _SchemaRewriter:
             self._note(place, keyword, "provider")
         groups: dict[str, list[Any]] = {}
         for value in unique:
-            groups.setdefault(_type_of(value), []).append(value)
+            groups.setdefault(type_of(value), []).append(value)
         sent = [
             {"type": kind} if kind == "null" or is_large else {"type": kind, "enum": group}
             for kind, group in groups.items()
@@ -647,7 +324,7 @@ class _SchemaRewriter:
                 self._open.pop()
         if (target, opened) not in self._known:
             name = f"d{len(self._known)}"
-            later = _Later()
+            later = LaterCodec()
             self._known[target, opened] = name, later
             self._open.append(target)
             self._definitions[name] = {}
@@ -712,7 +389,7 @@ class _SchemaRewriter:
         flat: list[Result] = []
         known: set[tuple[str, int]] = set()
         for sent, codec in options:
-            if isinstance(codec, _Union) and list(sent) == ["anyOf"]:
+            if isinstance(codec, UnionCodec) and list(sent) == ["anyOf"]:
                 flat += [(inner, part) for inner, (_, part) in zip(sent["anyOf"], codec.options, strict=True)]
             elif (key := (write_json(sent), id(codec))) not in known:
                 known.add(key)
@@ -722,25 +399,25 @@ class _SchemaRewriter:
         if any(not sent for sent, _ in flat):  # one option allows any value
             return {}, _SAME
         tests = [self._test(sent) for sent, _ in flat]
-        checks = [_Check(sent, self._definitions) for sent, _ in flat]
+        checks = [InstanceCheck(sent, self._definitions) for sent, _ in flat]
         codecs = [codec for _, codec in flat]
-        if all(codec.plain for codec in codecs) and not any(isinstance(codec, _Later) for codec in codecs):
+        if all(codec.plain for codec in codecs) and not any(isinstance(codec, LaterCodec) for codec in codecs):
             return {"anyOf": [sent for sent, _ in flat]}, _SAME
         if self._distinct([sent for sent, _ in flat]):
-            return {"anyOf": [sent for sent, _ in flat]}, _Union(list(zip(tests, codecs, strict=True)), checks)
+            return {"anyOf": [sent for sent, _ in flat]}, UnionCodec(list(zip(tests, codecs, strict=True)), checks)
         self._note(place, "", "provider", 'an ambiguous union is sent as {"option_1": ...}')
         tagged = [self._closed({f"option_{at + 1}": sent}) for at, (sent, _) in enumerate(flat)]
-        return {"anyOf": tagged}, _Tagged(list(zip(tests, codecs, strict=True)), checks)
+        return {"anyOf": tagged}, TaggedCodec(list(zip(tests, codecs, strict=True)), checks)
 
     def _distinct(self, sent: list[dict[str, Any]]) -> bool:
         """Return whether no value is an instance of two of the schemas, as far as types, keys and enumerations show."""
         if len(sent) > MAX_COMPARED:
             return False
-        whole = [_whole(one, self._definitions) for one in sent]
-        return all(_disjoint(one, other) for at, one in enumerate(whole) for other in whole[:at])
+        whole = [whole_schema(one, self._definitions) for one in sent]
+        return all(are_disjoint(one, other) for at, one in enumerate(whole) for other in whole[:at])
 
     def _test(self, sent: dict[str, Any]) -> Any:
-        return _Test(sent, self._definitions)
+        return StructureTest(sent, self._definitions)
 
     # -- objects and arrays
 
@@ -805,7 +482,7 @@ class _SchemaRewriter:
         elif "additionalProperties" in schema:
             self._note(place, "additionalProperties", "provider")
         sent = {"type": "object", "properties": made, "required": must, "additionalProperties": False}
-        return self._described(schema, sent), _Object(codecs, extras)
+        return self._described(schema, sent), ObjectCodec(codecs, extras)
 
     def _open_object(
         self,
@@ -825,22 +502,22 @@ class _SchemaRewriter:
         if inner is False:
             sent["additionalProperties"] = False
             self._note(place, "additionalProperties", "provider")
-            return self._described(schema, sent), _Object(codecs)
+            return self._described(schema, sent), ObjectCodec(codecs)
         value, codec = self._lower(inner, pointer(place, "additionalProperties"))
         sent["additionalProperties"] = value or True
         self._note(place, "additionalProperties", "provider")
-        return self._described(schema, sent), _Map(codecs, codec)
+        return self._described(schema, sent), MapCodec(codecs, codec)
 
     def _optional(self, sent: dict[str, Any], codec: Codec, place: str) -> Result:
         sent, inner = self._nullable(sent, codec, place)
-        return sent, _Optional(inner)
+        return sent, OptionalCodec(inner)
 
     def _nullable(self, sent: dict[str, Any], codec: Codec, place: str) -> Result:
         """Return a schema that also allows null, which means that the property is absent, and the codec of other values."""
         self._note(place, "", "provider", "optional: null if absent")
         if self._test(sent)(None):
             inner = self._closed({"value": sent})
-            return {"anyOf": [inner, {"type": "null"}]}, _Wrapped(codec)
+            return {"anyOf": [inner, {"type": "null"}]}, WrappedCodec(codec)
         options = sent["anyOf"] if list(sent) == ["anyOf"] else [sent]
         return {"anyOf": [*options, {"type": "null"}]}, codec
 
@@ -863,7 +540,7 @@ class _SchemaRewriter:
                 del sent["items"]
             self._note(place, "items", "provider")
             self._assertions(schema, "array", sent, place)
-            return self._described(schema, sent), _List([], codec)
+            return self._described(schema, sent), ListCodec([], codec)
         made = [self._lower(one, pointer(place, "prefixItems", at)) for at, one in enumerate(prefix)]
         rest = None if items is False else self._lower(items, pointer(place, "items"))
         self._checked(schema, place, *_OF_TYPE["array"])
@@ -876,7 +553,7 @@ class _SchemaRewriter:
             if sent["items"] == {}:
                 del sent["items"]
             self._note(place, "prefixItems", "provider")
-            return self._described(schema, sent), _List([codec for _, codec in made], rest and rest[1])
+            return self._described(schema, sent), ListCodec([codec for _, codec in made], rest and rest[1])
         properties: dict[str, Any] = {}
         codecs: list[Codec] = []
         for at, (one, codec) in enumerate(made):
@@ -885,7 +562,7 @@ class _SchemaRewriter:
         if rest is not None:
             properties["rest"] = {"type": "array", "items": rest[0]}
         self._note(place, "prefixItems", "provider_superset", "sent as an object with item_1, item_2, ...")
-        return self._described(schema, self._closed(properties)), _Tuple(codecs, rest and rest[1])
+        return self._described(schema, self._closed(properties)), TupleCodec(codecs, rest and rest[1])
 
 
 _NOTES = {
@@ -914,103 +591,3 @@ def _is_bare(option: dict[str, Any]) -> bool:
 
 def _is_small(sent: dict[str, Any]) -> bool:
     return set(sent) <= {"type", "enum", "description"} and len(json.dumps(sent)) < 200
-
-
-def _type_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, dict):
-        return "object"
-    if isinstance(value, list):
-        return "array"
-    if isinstance(value, str):
-        return "string"
-    return "integer" if isinstance(value, int) or value == int(value) else "number"
-
-
-def _types(sent: dict[str, Any]) -> set[str]:
-    if "anyOf" in sent:
-        return set().union(*(_types(one) if "$ref" not in one else set(_TYPES) for one in sent["anyOf"]))
-    kind = sent.get("type")
-    if kind is None:
-        return set(_TYPES)
-    return {"integer", "number"} if kind == "number" else {kind}
-
-
-def _disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    kinds = _types(one) & _types(other)
-    if not kinds:
-        return True
-    if kinds != {"object"} or "anyOf" in one or "anyOf" in other:
-        return False
-    if one.get("additionalProperties", True) is not False or other.get("additionalProperties", True) is not False:
-        return False
-    mine, theirs = one.get("properties", {}), other.get("properties", {})
-    if set(one.get("required", ())) - set(theirs) or set(other.get("required", ())) - set(mine):
-        return True
-    for key in set(one.get("required", ())) & set(other.get("required", ())):
-        left, right = mine[key].get("enum"), theirs[key].get("enum")
-        if left and right and not {identity(value) for value in left} & {identity(value) for value in right}:
-            return True
-    return False
-
-
-Definitions = Mapping[str, dict[str, Any]]
-
-
-def _whole(sent: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
-    """Return the schema that a reference names."""
-    for _ in range(MAX_DEPTH):
-        if "$ref" not in sent:
-            return sent
-        sent = definitions[sent["$ref"].removeprefix("#/$defs/")]
-    return {}
-
-
-@dataclass
-class _Check:
-    """Tells whether a value is an instance of a schema, for encoding."""
-
-    sent: dict[str, Any]
-    definitions: Definitions
-    constraint: JsonSchema | None = None
-
-    def __call__(self, value: Any) -> bool:
-        if self.constraint is None:
-            schema = {**self.sent, "$defs": self.definitions}
-            self.constraint = JsonSchema(schema, profile="exact", unknown_keywords="ignore")
-        try:
-            self.constraint.parse(write_json(value))
-        except InvalidTextError:
-            return False
-        return True
-
-
-@dataclass
-class _Test:
-    """Tells whether a value has the outer structure of a schema."""
-
-    sent: dict[str, Any]
-    definitions: Definitions
-
-    def __call__(self, value: Any) -> bool:
-        one = _whole(self.sent, self.definitions)
-        if "anyOf" in one:
-            return any(_Test(option, self.definitions)(value) for option in one["anyOf"])
-        if "enum" in one:
-            return identity(value) in {identity(known) for known in one["enum"]}
-        if "type" not in one:
-            return True
-        kind = _type_of(value)
-        if kind != one["type"] and (kind, one["type"]) != ("integer", "number"):
-            return False
-        if kind != "object" or one.get("additionalProperties", True) is not False:
-            return True
-        known = one.get("properties", {})
-        if not set(value) <= set(known) or not set(one.get("required", ())) <= set(value):
-            return False
-        return all(
-            "enum" not in known[key] or _Test(known[key], self.definitions)(inner) for key, inner in value.items()
-        )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
@@ -81,6 +82,7 @@ class RemoteModel(GeneratingModel):
         self._require: Require = require
         self.rate_limit = rate_limit
         self.usage = Usage()
+        self._usage_lock = threading.Lock()
         self._plans: dict[Constraint[Any], RemotePlan] = {}
 
     def __repr__(self) -> str:
@@ -142,6 +144,7 @@ class RemoteModel(GeneratingModel):
             enforces=self.capabilities.enforces,
             provider=self.capabilities.title or self.capabilities.name,
             size_errors=self.capabilities.size_errors,
+            whole_routes=self.capabilities.whole_routes,
             next_plan=lambda before: without_route(
                 self.capabilities, constraint, before, self._require, settings.steps()
             ),
@@ -161,8 +164,27 @@ class RemoteModel(GeneratingModel):
         """Whether a local model writes drafts again that do not fit."""
         return self._settings.formatter is not None
 
+    def _count(self, usage: Usage) -> None:
+        with self._usage_lock:
+            self.usage += usage
+
+    def _run(self, dialogue: Dialogue, *, shown: bool = False) -> Generator[str, None, None]:
+        """Run a dialogue from a thread. Its usage counts also if the caller closes the generator."""
+        try:
+            yield from run(self._adapter, dialogue, self.rate_limit, self._provider, shown=shown)
+        finally:
+            self._count(dialogue.usage)
+
+    async def _arun(self, dialogue: Dialogue, *, shown: bool) -> AsyncGenerator[str, None]:
+        """As `_run`, from an event loop."""
+        try:
+            async with aclosing(arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=shown)) as pieces:
+                async for text in pieces:
+                    yield text
+        finally:
+            self._count(dialogue.usage)
+
     def _result(self, dialogue: Dialogue, started: float) -> RemoteGeneration[Any]:
-        self.usage += dialogue.usage
         found: Result = dialogue.outcome()
         usage = dialogue.usage
         cut = (
@@ -195,7 +217,7 @@ class RemoteModel(GeneratingModel):
 
     def _one(self, prompt: Any, output: object, options: Any, sample: int | None) -> RemoteGeneration[Any]:
         dialogue, started = self._dialogue(prompt, output, options, sample, False), time.monotonic()
-        for _ in run(self._adapter, dialogue, self.rate_limit, self._provider):
+        for _ in self._run(dialogue):
             pass
         return self._result(dialogue, started)
 
@@ -269,7 +291,7 @@ class RemoteModel(GeneratingModel):
         kind, width = self.capabilities.logprobs, integer("batch_size", batch_size, 1)
         request = Request(_messages(prompt), max_tokens=1)
         found, usage = remote_scores(self._adapter, request, options, kind, width, self.rate_limit, self._provider)
-        self.usage += usage
+        self._count(usage)
         return found
 
     # -- asynchronous calls
@@ -341,25 +363,19 @@ class RemoteModel(GeneratingModel):
             Text that is valid so far, if `shown`; at the end the `RemoteGeneration`.
         """
         dialogue, started = self._dialogue(prompt, output, options, sample, shown), time.monotonic()
-        pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=shown)
-        try:
+        async with aclosing(self._arun(dialogue, shown=shown)) as pieces:
             async for text in pieces:
                 yield text
-        finally:
-            await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
         yield self._result(dialogue, started)
 
     async def astream_values(self, prompt: Any, output: object, **options: Any) -> AsyncIterator[PartialValue[Any]]:
         """As `guideway.astream_values`."""
         growth = _Growth(output)
         dialogue, started = self._dialogue(prompt, output, options, None, True), time.monotonic()
-        pieces = arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=True)
-        try:
+        async with aclosing(self._arun(dialogue, shown=True)) as pieces:
             async for text in pieces:
                 for value in growth.push(text):
                     yield value
-        finally:
-            await pieces.aclose()  # type: ignore[attr-defined]  # an asynchronous generator
         yield growth.whole(self._result(dialogue, started))
 
 
@@ -392,13 +408,10 @@ class RemoteStream(Iterator[Any]):
         model = self._model
         for number, (given, sample) in enumerate(self._jobs):
             dialogue, started = model._dialogue(given, self._output, self._options, sample, True), time.monotonic()
-            pieces = run(model._adapter, dialogue, model.rate_limit, model._provider, shown=True)
-            try:
+            with closing(model._run(dialogue, shown=True)) as pieces:
                 for text in pieces:
                     one = TextChunk(number // (self._n or 1), number % (self._n or 1), text)
                     yield one if self._many or self._n is not None else text
-            finally:
-                pieces.close()  # type: ignore[attr-defined]  # a generator
             self._found[number] = model._result(dialogue, started)
 
     def __next__(self) -> Any:
@@ -525,6 +538,7 @@ def remote(
     prices: Prices | None = None,
     max_cost: float | None = None,
     max_tokens: Literal["fixed", "double"] = "fixed",
+    timeout: float | None = None,
 ) -> RemoteModel:
     """Return a model served by an API.
 
@@ -545,6 +559,8 @@ def remote(
         prices: For `max_cost`.
         max_cost: Raise `LimitExceededError` before a request when the calls of this model cost this much.
         max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many tokens.
+        timeout: Seconds for one result, with all its attempts and the waiting for rate limits. A slower result raises
+            `ConnectionLostError`. None: the timeouts of the client apply, which count from one byte to the next.
 
     Raises:
         InvalidConstraintError: The client or the dialect is unknown.
@@ -555,10 +571,12 @@ def remote(
         raise ValueError("max_cost needs prices")
     if max_tokens not in ("fixed", "double"):
         raise ValueError(f"max_tokens must be 'fixed' or 'double' here, and a number in a call, got {max_tokens!r}")
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout must be a positive number of seconds or None, got {timeout!r}")
     adapter = adapter_for(client, name, api)
     given = capabilities(dialect or guessed_dialect(adapter.base_url, adapter.default_dialect))
     settings = FailureSettings(
-        integer("attempts", attempts, 1), resume, repair, ask_again, formatter, prices, max_cost, max_tokens
+        integer("attempts", attempts, 1), resume, repair, ask_again, formatter, prices, max_cost, max_tokens, timeout
     )
     return RemoteModel(adapter, given, settings, require, rate_limit or RateLimit())
 

@@ -14,11 +14,14 @@ from guideway.errors import ConstraintError, InvalidTextError, LimitExceededErro
 from guideway.jsontext.decoder import loads
 from guideway.jsontext.encoder import write_json
 from guideway.jsontext.tokens import is_deeper
+from guideway.remote.answer_text import SPACE
 from guideway.remote.capabilities import Capabilities, Evidence
+from guideway.remote.codecs import Codec
 from guideway.remote.fragments import GRAMMAR_FORMS, REGEX_FORMS, SCHEMA_FORMS, STRUCTURAL_FORMS, wire_fragment
-from guideway.remote.lowering import Codec, Note, SentSchema, lower
+from guideway.remote.lowering import SentSchema, lower
 from guideway.remote.repair import repaired_values
 from guideway.remote.structural_tags import structural_tag_of
+from guideway.remote.subset import Note
 
 __all__ = ["RemotePlan", "Require", "make_plan", "without_route"]
 
@@ -32,7 +35,7 @@ MAX_ANSWER_DEPTH = 500
 MAX_SCORED = 20
 """Maximum number of first tokens whose log-probabilities an endpoint gives."""
 
-_FENCE = re.compile(r"\s*```[a-zA-Z]*\n(.*?)\s*```\s*", re.DOTALL)
+_FENCE_START = re.compile(r"```[a-zA-Z]*\n")
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,11 @@ class AnswerReader:
         """Return the text without white space and code fence around it."""
         if not self.shell:
             return text
-        found = _FENCE.fullmatch(text)
-        return found[1] if found else text.strip(" \t\r\n")
+        text = text.strip(SPACE)
+        start = _FENCE_START.match(text)
+        if start is None or not text.endswith("```") or len(text) < start.end() + 3:
+            return text
+        return text[start.end() : -3].strip(SPACE)
 
     def original(self, text: str) -> str:
         """Return the answer as a text of the constraint. Raises `InvalidTextError`."""

@@ -247,12 +247,21 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
         """
         nonlocal total
         request = Request(({"role": "user", "content": prompt},), fragment=fragment, max_tokens=max_tokens)
-        dialogue = Dialogue(request, None, None, FailureSettings(attempts=1), provider=model.capabilities.name)
+        dialogue = Dialogue(
+            request,
+            None,
+            None,
+            FailureSettings(attempts=1),
+            provider=model.capabilities.name,
+            scrubbed=adapter.scrubbed,
+        )
         for _ in run(adapter, dialogue, model.rate_limit, model.capabilities.name):
             pass
         total += dialogue.usage
         result = dialogue.outcome()
-        return result.text, result.finish_reason
+        return adapter.scrubbed(
+            result.text
+        ), result.finish_reason  # an answer may repeat the key, and a probe is stored
 
     plain, _ = ask(_PROSE, {})  # reports a wrong key, model or URL
     for route in (one for one in SCHEMA_FORMS if one == "json_schema" or one in model.capabilities.routes):

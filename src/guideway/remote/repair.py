@@ -23,7 +23,10 @@ MAX_REPAIRED = 1_000_000
 """Maximum number of characters of a text that is repaired."""
 
 _FENCED = re.compile(r"```[a-zA-Z]*\n(.*?)```", re.DOTALL)
+_KEY_START = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_$")
 _KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*(?=\s*:)")
+_WORD = re.compile(r"[A-Za-z]+")
+_SPACES = re.compile(r"\s*")
 _CONTROL = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 
@@ -74,16 +77,15 @@ def _scanned(text: str, done: list[str]) -> str:
         elif text.startswith("/*", at):
             at = min(_end(text, at + 2, "*/") + 2, len(text))
             done.append("comment")
-        elif char == "," and (after := re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*[\]}]", re.DOTALL).match(text, at + 1)):
+        elif char == "," and text.startswith(("]", "}"), _after_blank(text, at + 1)):
             done.append("trailing comma")
             at += 1
-            del after
-        elif (key := _KEY.match(text, at)) and _previous(made) in "{,":
+        elif char in _KEY_START and _previous(made) in "{," and (key := _KEY.match(text, at)):
             made.append(f'"{key[0]}"')
             done.append("key without quotes")
             at = key.end()
         elif char.isalpha():
-            word = re.compile(r"[A-Za-z]+").match(text, at)
+            word = _WORD.match(text, at)
             found = word[0] if word else char
             if found in _WORDS:
                 done.append("constant of Python")
@@ -93,6 +95,19 @@ def _scanned(text: str, done: list[str]) -> str:
             made.append(char)
             at += 1
     return "".join(made)
+
+
+def _after_blank(text: str, at: int) -> int:
+    """Return the place after white space and comments."""
+    while True:
+        spaces = _SPACES.match(text, at)
+        at = at if spaces is None else spaces.end()
+        if text.startswith("//", at):
+            at = _end(text, at, "\n")
+        elif text.startswith("/*", at):
+            at = min(_end(text, at + 2, "*/") + 2, len(text))
+        else:
+            return at
 
 
 def _previous(made: list[str]) -> str:

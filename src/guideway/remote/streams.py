@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+)
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from guideway.errors import GuidewayError
 from guideway.remote.adapters import Adapter, Request
 from guideway.remote.adapters.base import get
+from guideway.remote.adapters.http import ends_at
 from guideway.remote.dialogue import Dialogue
 from guideway.remote.usage import RateLimit
 
@@ -50,7 +61,9 @@ def _estimate(request: Request) -> int:
     return sum(len(str(one.get("content", ""))) for one in request.messages) // 4 + request.max_tokens
 
 
-def run(adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False) -> Iterator[str]:
+def run(
+    adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False
+) -> Generator[str, None, None]:
     """Run a dialogue from a thread. Yields the text that may be shown."""
     if not adapter.runs_sync:
         work = arun(adapter, dialogue, limit, provider, shown=shown)
@@ -76,13 +89,14 @@ def _one(
     stream, opened = None, False
     try:
         method, arguments = adapter.call(request, asynchronous=False)
-        stream = method(**arguments)
+        with _until(dialogue.ends):
+            stream = method(**arguments)
         opened = True
         limit.observe(get(stream, "response", "headers"))
-        if not hasattr(stream, "__iter__"):
+        if _is_whole(stream):
             dialogue.take(adapter.whole(stream))
         else:
-            for chunk in stream:
+            for chunk in _timed(stream, dialogue.ends):
                 if dialogue.take(adapter.events(chunk)):
                     break
                 if shown and (text := dialogue.shown()):
@@ -96,6 +110,68 @@ def _one(
         if stream is not None:
             _quietly(lambda: adapter.close(stream))
     dialogue.ended()
+
+
+def _is_whole(answer: Any) -> bool:
+    """Return whether an answer is not a stream. Objects of pydantic and dicts are iterable, too."""
+    return get(answer, "choices") is not None or not (hasattr(answer, "__iter__") or hasattr(answer, "__aiter__"))
+
+
+@contextmanager
+def _until(ends: float | None) -> Iterator[None]:
+    """Let HTTP clients close an answer that comes later than a time."""
+    token = ends_at.set(ends)
+    try:
+        yield
+    finally:
+        ends_at.reset(token)
+
+
+def _timed(chunks: Iterable[Any], ends: float | None) -> Iterator[Any]:
+    """Yield chunks. Some SDKs send the request when the first one is read."""
+    if ends is None:
+        yield from chunks
+        return
+    items, end = iter(chunks), object()
+    while True:
+        with _until(ends):
+            chunk = next(items, end)
+        if chunk is end:
+            return
+        yield chunk
+
+
+async def _atimed(chunks: AsyncIterable[Any], ends: float | None) -> AsyncIterator[Any]:
+    """As `_timed`, in an event loop."""
+    items, end = aiter(chunks), object()
+    while True:
+        with _until(ends):
+            chunk = await anext(items, end)
+        if chunk is end:
+            return
+        yield chunk
+
+
+async def _in_thread(adapter: Adapter, method: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Open a stream in a thread. If the caller is cancelled meanwhile, the stream is closed as soon as it is open."""
+    lock, found, cancelled = threading.Lock(), [], False
+
+    def open_stream() -> Any:
+        stream = method(**arguments)
+        with lock:
+            found.append(stream)
+            if cancelled:
+                _quietly(lambda: adapter.close(stream))
+        return stream
+
+    try:
+        return await asyncio.to_thread(open_stream)
+    except asyncio.CancelledError:
+        with lock:
+            cancelled = True
+            for stream in found:
+                _quietly(lambda stream=stream: adapter.close(stream))  # type: ignore[misc]  # bound for the linter
+        raise
 
 
 def ask(adapter: Adapter, request: Request, kind: str, option: str, limit: RateLimit, provider: str) -> Any:
@@ -149,7 +225,7 @@ async def _ended(work: Any) -> None:
 
 async def arun(
     adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str, None]:
     """Run a dialogue from an event loop. Yields the text that may be shown. Cancellation closes the connection."""
     try:
         while (request := dialogue.request()) is not None:
@@ -173,20 +249,17 @@ async def _aone(
     opened = False
     try:
         method, arguments = adapter.call(request, asynchronous=adapter.runs_async)
-        if not adapter.runs_async:
-            stream = await asyncio.to_thread(method, **arguments)
-            chunks: AsyncIterator[Any] | None = _threaded(iter(stream))
-        else:
-            stream = method(**arguments)
+        with _until(dialogue.ends):
+            stream = method(**arguments) if adapter.runs_async else await _in_thread(adapter, method, arguments)
             if hasattr(stream, "__await__"):
                 stream = await stream
-            chunks = aiter(stream) if hasattr(stream, "__aiter__") else None
         opened = True
         limit.observe(get(stream, "response", "headers"))
-        if chunks is None:
+        if _is_whole(stream):
             dialogue.take(adapter.whole(stream))
         else:
-            async for chunk in chunks:
+            chunks = stream if adapter.runs_async else _threaded(iter(stream))
+            async for chunk in _atimed(chunks, dialogue.ends):
                 if dialogue.take(adapter.events(chunk)):
                     break
                 if shown and (text := dialogue.shown()):

@@ -26,8 +26,9 @@ __all__ = ["Adapter", "Event", "Request", "adapter_for"]
 
 def adapter_for(client: Any, model: str, api: str | None) -> Adapter:
     """Return the adapter of a client. Raises `InvalidConstraintError` for an unknown client."""
-    module = type(client).__module__.partition(".")
-    name = "google.genai" if type(client).__module__.startswith("google.genai") else module[0]
+    modules = [one.__module__ for one in type(client).__mro__]  # also of classes that are derived from those of an SDK
+    known = ("openai", "anthropic", "google.genai", "mistralai")
+    name = next((one for module in modules for one in known if f"{module}.".startswith(f"{one}.")), None)
     if name == "openai":
         if api not in (None, "chat", "responses"):
             raise InvalidConstraintError(f"api must be 'chat' or 'responses', got {api!r}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get, tokens
-from guideway.remote.adapters.http import IDENTITY
+from guideway.remote.adapters.base import Adapter, Event, Request, get, is_system, text_of, tokens
+from guideway.remote.adapters.http import IDENTITY, shortened
 from guideway.remote.usage import Usage
 
 __all__ = ["AnthropicAdapter"]
@@ -22,8 +22,8 @@ class AnthropicAdapter(Adapter):
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return `client.messages.create` and its arguments."""
-        system = "\n\n".join(str(one["content"]) for one in request.messages if one["role"] == "system")
-        messages = [dict(one) for one in request.messages if one["role"] != "system"]
+        system = "\n\n".join(text_of(one["content"]) for one in request.messages if is_system(one))
+        messages = [dict(one) for one in request.messages if not is_system(one)]
         body = {name: getattr(request, name) for name in ("temperature", "top_p") if getattr(request, name) is not None}
         made: dict[str, Any] = {
             "model": self.model,
@@ -39,6 +39,8 @@ class AnthropicAdapter(Adapter):
             made["stop_sequences"] = list(request.stop)
         if body:
             made["extra_body"] = body
+        if request.timeout is not None:
+            made["timeout"] = shortened(self.client.timeout, request.timeout)
         return self.here().messages.create, made
 
     def events(self, chunk: Any) -> Iterator[Event]:
@@ -56,7 +58,8 @@ class AnthropicAdapter(Adapter):
             if isinstance(text := get(delta, "text"), str) and text:
                 yield Event("text", text)
             if isinstance(text := get(delta, "partial_json"), str) and text:
-                yield Event("text", text)
+                number = get(chunk, "index")
+                yield Event("text", text, call=(number if type(number) is int else 0, ""))
             if isinstance(text := get(delta, "thinking"), str) and text:
                 yield Event("reasoning", text)
         elif kind == "message_delta":

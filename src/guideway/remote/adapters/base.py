@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from guideway.errors import (
     AuthenticationError,
@@ -24,6 +24,7 @@ from guideway.errors import (
     UnsupportedError,
 )
 from guideway.remote.adapters.http import (
+    LateError,
     LoopClients,
     OversizedError,
     RedirectError,
@@ -33,7 +34,19 @@ from guideway.remote.adapters.http import (
 )
 from guideway.remote.usage import Usage
 
-__all__ = ["Adapter", "Event", "Request", "get", "items", "tokens"]
+__all__ = [
+    "Adapter",
+    "AnswerError",
+    "Event",
+    "Request",
+    "get",
+    "is_system",
+    "items",
+    "late_error",
+    "reported",
+    "text_of",
+    "tokens",
+]
 
 MAX_MESSAGE = 2000
 """Maximum number of characters of a provider's message in an error."""
@@ -43,7 +56,9 @@ _SECRET_NAME = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 MAX_TOKENS = 10**12
 """The largest number of tokens that is believed."""
 
-_SECRETS = re.compile(r"\b(?:sk|pk|key|gsk|xai|AIza)[-_A-Za-z0-9]{12,}|(?i:bearer)\s+[-._~+/A-Za-z0-9]{8,}=*")
+_SECRETS = re.compile(
+    r"\b(?:(?:sk|pk|gsk|xai)[-_]|key-|AIza)[-_A-Za-z0-9]{12,}|(?i:bearer)\s{1,10}[-._~+/A-Za-z0-9]{8,}=*"
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +71,8 @@ class Request:
         max_tokens: The maximum number of tokens.
         temperature: None: the default of the endpoint.
         prefill: Text with which the answer begins.
+        streamed: Whether the answer is streamed.
+        timeout: Seconds until the answer must have come; None: those of the client apply.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -66,6 +83,8 @@ class Request:
     seed: int | None = None
     stop: tuple[str, ...] = ()
     prefill: str = ""
+    streamed: bool = True
+    timeout: float | None = None
 
 
 @dataclass(frozen=True)
@@ -75,12 +94,22 @@ class Event:
     Attributes:
         kind: "text", "reasoning", "refusal", "finish" (text: "stop", "length" or "refusal"), "usage", "id" or "logprobs".
         tokens: For "logprobs": the most probable tokens at one position, with their log-probabilities.
+        call: For text that is the input of a tool: the number of the call in the answer, and its id or "".
     """
 
     kind: Literal["text", "reasoning", "refusal", "finish", "usage", "id", "logprobs"]
     text: str = ""
     usage: Usage | None = None
     tokens: tuple[tuple[str, Any], ...] = ()
+    call: tuple[int, str] | None = None
+
+
+class AnswerError(Exception):
+    """An error inside an answer whose status is 200. `body` is the error, with "message" and "code"."""
+
+    def __init__(self, body: Any) -> None:
+        self.body = body if isinstance(body, Mapping) else {name: get(body, name) for name in ("message", "code")}
+        super().__init__(str(self.body.get("message") or "the endpoint ended the answer with an error")[:MAX_MESSAGE])
 
 
 def get(thing: Any, *names: str) -> Any:
@@ -106,7 +135,7 @@ class Adapter(ABC):
 
     def __init__(self, client: Any, model: str) -> None:
         self.client, self.model = client, model
-        self.runs_async = type(client).__name__.startswith("Async")
+        self.runs_async = any(one.__name__.startswith("Async") for one in type(client).__mro__)
         self.runs_sync = not self.runs_async
         self._clients = LoopClients(client, lambda: with_own_connections(client))
         guarded = [keep_on_host(one) for one in self.http_clients() if one is not None]
@@ -128,6 +157,14 @@ class Adapter(ABC):
     def base_url(self) -> str:
         """The URL of the endpoint, or ""."""
         return str(getattr(self.client, "base_url", "") or "")
+
+    @property
+    def host(self) -> str:
+        """The host of the endpoint, or ""."""
+        try:
+            return (urlsplit(self.base_url).hostname or "").lower()
+        except ValueError:
+            return ""
 
     @property
     def shown_url(self) -> str:
@@ -178,18 +215,21 @@ class Adapter(ABC):
             if hasattr(found, "__await__"):
                 await found
 
+    def keys(self) -> list[Any]:
+        """Return the keys of the client."""
+        names = ("api_key", "auth_token", "_api_key", "_azure_ad_token")
+        return [getattr(self.client, name, None) for name in names]
+
     def secrets(self) -> list[str]:
-        """Return the keys of the client, which no message may contain."""
-        found = [getattr(self.client, name, None) for name in ("api_key", "auth_token", "_api_key")]
-        found.append(get(self.client, "_api_client", "api_key"))
-        found.append(getattr(self.client, "_azure_ad_token", None))
-        for headers in (
-            get(self.client, "_custom_headers"),
-            get(self.client, "_api_client", "_http_options", "headers"),
-        ):
-            if isinstance(headers, Mapping):
-                found += [value for name, value in headers.items() if _SECRET_NAME.search(str(name))]
-        return [one for one in found if isinstance(one, str) and len(one) >= 4]
+        """Return what no message may contain, longest first: keys, headers with a key, and the password of the URL."""
+        found = self.keys()
+        for holder in (get(self.client, "_custom_headers"), *(get(one, "headers") for one in self.http_clients())):
+            if isinstance(holder, Mapping):
+                found += [value for name, value in holder.items() if _SECRET_NAME.search(str(name))]
+        found += _secrets_in_url(self.base_url)
+        texts = [one for one in found if isinstance(one, str)]
+        texts += [one.split()[-1] for one in texts if " " in one.strip()]  # "Bearer KEY"
+        return sorted({one for one in texts if len(one) >= 4}, key=len, reverse=True)
 
     def __reduce__(self) -> Any:
         raise TypeError("an adapter holds a client with a key and cannot be pickled")
@@ -208,11 +248,11 @@ class Adapter(ABC):
             return self._redirected(provider, redirect.host)
         if (oversized := cause(problem, OversizedError)) is not None:
             return LimitExceededError(f"{provider}: {oversized}")
+        if cause(problem, LateError) is not None:
+            return late_error(provider)
         if not self._is_transport(problem):
             return problem
-        status = next(
-            (one for one in (get(problem, "status_code"), get(problem, "code")) if isinstance(one, int)), None
-        )
+        status = next((one for one in (get(problem, "status_code"), get(problem, "code")) if _is_status(one)), None)
         headers = get(problem, "response", "headers") or get(problem, "headers") or {}
         message = self.scrubbed(_message(problem))
         if status is None:
@@ -234,6 +274,10 @@ class Adapter(ABC):
             return RateLimitError(f"{provider} limits the rate: {message}", retryable=True, **options)
         if status in (502, 503, 504, 529) or "overloaded" in message.lower():
             return OverloadedError(f"{provider} has no capacity: {message}", retryable=True, **options)
+        if status is None and type(problem).__module__.partition(".")[0] in ("json", "pydantic_core"):
+            return RemoteError(
+                f"a request to {provider}, or the answer, has a wrong form ({name}): {message}", provider=provider
+            )
         if status is None:
             return ConnectionLostError(
                 f"the connection to {provider} failed ({name}): {message}", retryable=True, **options
@@ -274,9 +318,32 @@ class Adapter(ABC):
         )
         return (
             module in names
-            or isinstance(problem, (ConnectionError, TimeoutError))
+            or isinstance(problem, (AnswerError, ConnectionError, TimeoutError))
             or module in ("json", "pydantic_core")
         )
+
+
+def late_error(provider: str) -> ConnectionLostError:
+    """Return the error for an answer that takes longer than `timeout`."""
+    return ConnectionLostError(
+        f"the answer of {provider} took longer than `timeout`, and the request was closed",
+        provider=provider,
+        retryable=True,
+    )
+
+
+def _secrets_in_url(url: str) -> list[str]:
+    """Return the password and the values of the query of a URL, as written and decoded."""
+    try:
+        parts = urlsplit(url)
+        found = [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
+    except ValueError:
+        return []
+    return [*found, *map(unquote, found)]
+
+
+def _is_status(value: Any) -> bool:
+    return type(value) is int and 100 <= value < 600
 
 
 def _status_in(body: Any) -> int | None:
@@ -285,8 +352,8 @@ def _status_in(body: Any) -> int | None:
     if not isinstance(inner, Mapping):
         return None
     code = inner.get("code", inner.get("status"))
-    if type(code) is int and 400 <= code < 600:
-        return code
+    if _is_status(code) and code >= 400:
+        return int(code)
     words = f"{inner.get('type', '')} {code}".lower()[:200]
     known = {"rate_limit": 429, "overloaded": 529, "authentication": 401, "permission": 403, "not_found": 404}
     return next((status for name, status in known.items() if name in words), 500)
@@ -348,3 +415,33 @@ def tokens(usage: Any, *names: str) -> int:
 def items(value: Any) -> Sequence[Any]:
     """Return a list of an answer; an empty one if the value is none."""
     return value if isinstance(value, (list, tuple)) else ()
+
+
+def reported(input: int, cached: int, output: int, reasoning: int) -> Usage:
+    """Return the usage of an answer. Cached tokens are part of the input, and reasoning is part of the output."""
+    return Usage(input, min(cached, input), output, min(reasoning, output))
+
+
+def is_system(message: Mapping[str, Any]) -> bool:
+    """Return whether a message has instructions, which some APIs take separately."""
+    return message["role"] in ("system", "developer")
+
+
+def text_of(content: Any, *, skip: bool = False) -> str:
+    """Return the text of a message.
+
+    Args:
+        content: The content of the message.
+        skip: Whether to leave out parts that are not text.
+
+    Raises:
+        UnsupportedError: The message has a part that is not text.
+    """
+    if isinstance(content, str):
+        return content
+    parts = [part if isinstance(part, str) else get(part, "text") for part in items(content)]
+    if skip:
+        parts = [part for part in parts if isinstance(part, str)]
+    elif not parts or not all(isinstance(part, str) for part in parts):
+        raise UnsupportedError("this message can have text only: a str, or a list of parts with the key 'text'")
+    return "".join(parts)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get, items
-from guideway.remote.adapters.openai import FINISH, chat_events, chat_usage
+from guideway.remote.adapters.base import Adapter, Event, Request
+from guideway.remote.adapters.openai import chat_events, chat_whole
 
 __all__ = ["FunctionAdapter"]
+
+_KEY_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
 
 
 class FunctionAdapter(Adapter):
@@ -28,6 +32,12 @@ class FunctionAdapter(Adapter):
         """Return no client: the function makes its own requests."""
         return []
 
+    def keys(self) -> list[Any]:
+        """Return the keys that the function may use: arguments of `functools.partial`, and variables of the environment."""
+        given = getattr(self.client, "keywords", None)
+        held = {**os.environ, **(given if isinstance(given, Mapping) else {})}
+        return [value for name, value in held.items() if _KEY_NAME.search(name) and len(str(value)) >= 8]
+
     @property
     def base_url(self) -> str:
         """Unknown."""
@@ -38,7 +48,7 @@ class FunctionAdapter(Adapter):
         made: dict[str, Any] = {
             "model": self.model,
             "messages": [dict(one) for one in request.messages],
-            "stream": True,
+            "stream": request.streamed,
             "max_tokens": request.max_tokens,
             **request.fragment,
         }
@@ -55,12 +65,7 @@ class FunctionAdapter(Adapter):
 
     def whole(self, answer: Any) -> Iterator[Event]:
         """Yield the events of an answer that is not a stream."""
-        for choice in items(get(answer, "choices")):
-            if isinstance(text := get(choice, "message", "content"), str):
-                yield Event("text", text)
-            yield Event("finish", FINISH.get(str(get(choice, "finish_reason")), "stop"))
-        if (usage := get(answer, "usage")) is not None:
-            yield Event("usage", usage=chat_usage(usage))
+        yield from chat_whole(answer)
 
     def _is_transport(self, problem: Exception) -> bool:
         return True

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get, items, tokens
+from guideway.remote.adapters.base import Adapter, Event, Request, get, is_system, items, reported, text_of, tokens
 from guideway.remote.adapters.http import IDENTITY
-from guideway.remote.usage import Usage
 
 __all__ = ["GoogleAdapter"]
 
@@ -38,18 +37,32 @@ class GoogleAdapter(Adapter):
         """The URL of the endpoint, or ""."""
         return str(get(self.client, "_api_client", "_http_options", "base_url") or "")
 
+    def keys(self) -> list[Any]:
+        """Return the keys of the client."""
+        api = get(self.client, "_api_client")
+        headers = get(api, "_http_options", "headers")
+        return [get(api, "api_key"), get(api, "_credentials", "token"), get(headers, "x-goog-api-key")]
+
+    def _timeout(self, request: Request) -> dict[str, int]:
+        """Return the option that limits the time of a request, in milliseconds, if it is limited."""
+        if request.timeout is None:
+            return {}
+        given = get(self.client, "_api_client", "_http_options", "timeout")
+        most = max(1, int(request.timeout * 1000))
+        return {"timeout": min(given, most) if isinstance(given, int) else most}
+
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return `generate_content_stream` and its arguments."""
-        system = "\n\n".join(str(one["content"]) for one in request.messages if one["role"] == "system")
+        system = "\n\n".join(text_of(one["content"]) for one in request.messages if is_system(one))
         roles = {"assistant": "model"}
         contents = [
-            {"role": roles.get(one["role"], "user"), "parts": [{"text": str(one["content"])}]}
+            {"role": roles.get(one["role"], "user"), "parts": [{"text": text_of(one["content"])}]}
             for one in request.messages
-            if one["role"] != "system"
+            if not is_system(one)
         ]
         config: dict[str, Any] = {
             "max_output_tokens": request.max_tokens,
-            "http_options": {"headers": IDENTITY},
+            "http_options": {"headers": IDENTITY, **self._timeout(request)},
             **request.fragment,
         }
         for name in ("temperature", "top_p", "seed"):
@@ -67,6 +80,8 @@ class GoogleAdapter(Adapter):
         if isinstance(identity := get(chunk, "response_id"), str):
             yield Event("id", identity)
         for candidate in items(get(chunk, "candidates")):
+            if get(candidate, "index") not in (None, 0):
+                continue  # one answer was requested
             for part in items(get(candidate, "content", "parts")):
                 if isinstance(text := get(part, "text"), str) and text:
                     yield Event("reasoning" if get(part, "thought") else "text", text)
@@ -82,7 +97,7 @@ class GoogleAdapter(Adapter):
             thoughts = tokens(usage, "thoughts_token_count")
             yield Event(
                 "usage",
-                usage=Usage(
+                usage=reported(
                     tokens(usage, "prompt_token_count"),
                     tokens(usage, "cached_content_token_count"),
                     tokens(usage, "candidates_token_count") + thoughts,

@@ -6,22 +6,27 @@ A redirect to another host is refused, an answer has a maximum size, and each ev
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, TypeVar
-from urllib.parse import urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
 from guideway.errors import UnsupportedError
 
 __all__ = [
     "IDENTITY",
+    "LateError",
     "LoopClients",
     "OversizedError",
     "RedirectError",
     "cause",
+    "ends_at",
     "keep_on_host",
     "own_http_client",
+    "shortened",
     "with_own_connections",
 ]
 
@@ -36,8 +41,21 @@ MAX_COMPRESSED = 64 * 1024
 """The same if the endpoint compresses the body all the same; gzip makes at most 1,032 bytes of one."""
 
 
+MAX_WORK = 1 << 33
+"""Maximum number of bytes that a parser copies, if it copies an unfinished event for each line and piece."""
+
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+
+ends_at: ContextVar[float | None] = ContextVar("ends_at", default=None)
+"""The time (`time.monotonic`) at which the answer to the next request must have come; None: no limit."""
+
+
 class OversizedError(Exception):
     """The body of an answer is too large."""
+
+
+class LateError(Exception):
+    """The body of an answer takes longer than the caller allows."""
 
 
 class RedirectError(Exception):
@@ -62,23 +80,26 @@ def cause(problem: BaseException, kind: type[E]) -> E | None:
     return None
 
 
-def _address(url: str) -> tuple[str, int | None]:
-    parts = urlsplit(url)
-    return (parts.hostname or "").lower(), parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+def _address(url: Any) -> tuple[str, str, int | None]:
+    """Return scheme, host and port of a URL of httpx, as the client itself reads it."""
+    return url.scheme, url.host.lower(), url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
 def _check(response: Any) -> None:
-    """Raise `RedirectError` for a redirect to another host or port. From port 80 to 443 of one host is allowed."""
+    """Raise `RedirectError` for a redirect to another host, port or scheme. From http to https of one host is allowed."""
     target = response.headers.get("location")
     if target is None or not 300 <= response.status_code < 400:
         return
-    here = str(response.request.url)
+    here = response.request.url
     try:
-        before, after = _address(here), _address(urljoin(here, target))
-    except ValueError:
+        after = _address(here.join(target))
+    except Exception:  # of the URL class, which differs between httpx and httpx2
         raise RedirectError("an invalid URL") from None
-    if before != after and not (before[0] == after[0] and (before[1], after[1]) == (80, 443)):
-        raise RedirectError(f"{after[0][:200]}:{after[1]}")
+    scheme, host, port = _address(here)
+    upgraded = (scheme, port) == ("http", 80) and after == ("https", host, 443)
+    if after != (scheme, host, port) and not upgraded:
+        shown = f"{after[1][:200]}:{after[2]}"
+        raise RedirectError(shown if after[1:] != (host, port) else f"{after[0]}://{shown}")
 
 
 def _bounded(response: Any) -> None:
@@ -98,18 +119,19 @@ def _limited(stream: Any, limit: int) -> Any:
     """
     names = ("SyncByteStream", "AsyncByteStream")
     bases = tuple(one for one in type(stream).__mro__ if one.__name__ in names)
+    ends = ends_at.get()
 
     class Limited(*bases):  # type: ignore[misc]  # the base is known at run time
         def __iter__(self) -> Iterator[bytes]:
-            left = limit
+            meter = _Meter(limit, ends)
             for data in stream:
-                left = _left(left, data, limit)
+                meter.take(data)
                 yield data
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            left = limit
+            meter = _Meter(limit, ends)
             async for data in stream:
-                left = _left(left, data, limit)
+                meter.take(data)
                 yield data
 
         def close(self) -> None:
@@ -121,10 +143,34 @@ def _limited(stream: Any, limit: int) -> Any:
     return Limited()
 
 
-def _left(left: int, data: bytes, limit: int) -> int:
-    if len(data) > left:
-        raise OversizedError(f"the answer has more than {limit:,} bytes")
-    return left - len(data)
+class _Meter:
+    """Limits the bytes of a body, the time it takes, and the work of the SDK that reads it.
+
+    Parsers of event streams copy the bytes of an unfinished event for each line and each piece that arrives.
+    """
+
+    def __init__(self, limit: int, ends: float | None) -> None:
+        self._limit = self._left = limit
+        self._work = MAX_WORK
+        self._ends = ends
+        self._event = 0  # bytes of the unfinished event
+        self._tail = b""  # its last bytes
+
+    def take(self, data: bytes) -> None:
+        """Count a piece. Raises `OversizedError` or `LateError`."""
+        if self._ends is not None and time.monotonic() > self._ends:
+            raise LateError("the answer takes too long")
+        if len(data) > self._left:
+            raise OversizedError(f"the answer has more than {self._limit:,} bytes")
+        self._left -= len(data)
+        parts = _BLANK_LINE.split(self._tail + data)
+        self._event -= len(self._tail)
+        for number, part in enumerate(parts):
+            self._event = len(part) + (0 if number else self._event)
+            self._work -= self._event * (1 + part.count(b"\n") + part.count(b"\r"))
+        self._tail = parts[-1][-3:]
+        if self._work < 0:
+            raise OversizedError("an event of the answer has too many lines or pieces")
 
 
 def _refuse(response: Any) -> None:
@@ -206,6 +252,22 @@ def with_own_connections(client: Any) -> Any:
     http = made(base_url=client.base_url, timeout=client.timeout)
     keep_on_host(http)
     return client.copy(http_client=http)
+
+
+def shortened(timeout: Any, seconds: float) -> Any:
+    """Return a timeout of an HTTP client with no part longer than `seconds`.
+
+    Args:
+        timeout: A number, None, or a timeout of httpx.
+        seconds: The maximum.
+    """
+    if timeout is None or isinstance(timeout, (int, float)):
+        return seconds if timeout is None else min(timeout, seconds)
+    names = ("connect", "read", "write", "pool")
+    given = {name: getattr(timeout, name, None) for name in names}
+    if not any(isinstance(value, (int, float)) for value in given.values()):
+        return seconds
+    return type(timeout)(**{name: seconds if value is None else min(value, seconds) for name, value in given.items()})
 
 
 def own_http_client() -> UnsupportedError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any
 
-from guideway.remote.adapters.base import Adapter, Event, Request, get
+from guideway.remote.adapters.base import Adapter, Event, Request, get, is_system
 from guideway.remote.adapters.http import IDENTITY, LoopClients, keep_on_host, own_http_client
 from guideway.remote.adapters.openai import chat_events
 
@@ -43,15 +43,14 @@ class MistralAdapter(Adapter):
         """The URL of the endpoint, or ""."""
         return str(get(self.client, "sdk_configuration", "server_url") or "")
 
-    def secrets(self) -> list[str]:
+    def keys(self) -> list[Any]:
         """Return the keys of the client."""
         security = get(self.client, "sdk_configuration", "security")
-        found = get(security() if callable(security) else security, "api_key")
-        return [found] if isinstance(found, str) and len(found) >= 4 else []
+        return [get(security() if callable(security) else security, "api_key")]
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return `chat.stream` or `chat.stream_async`, and its arguments."""
-        messages = [dict(one) for one in request.messages]
+        messages = [{**one, "role": "system"} if is_system(one) else dict(one) for one in request.messages]
         if request.prefill:
             messages.append({"role": "assistant", "content": request.prefill, "prefix": True})
         made: dict[str, Any] = {
@@ -70,6 +69,10 @@ class MistralAdapter(Adapter):
                 made[name] = given
         if request.stop:
             made["stop"] = list(request.stop)
+        if request.timeout is not None:
+            given = get(self.client, "sdk_configuration", "timeout_ms")
+            most = max(1, int(request.timeout * 1000))
+            made["timeout_ms"] = min(given, most) if isinstance(given, int) else most
         return (self._chats.here().stream_async if asynchronous else self.client.chat.stream), made
 
     def events(self, chunk: Any) -> Iterator[Event]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from guideway.errors import UnsupportedError
-from guideway.remote.adapters.base import Adapter, Event, Request, get, items, tokens
-from guideway.remote.adapters.http import IDENTITY
+from guideway.remote.adapters.base import Adapter, AnswerError, Event, Request, get, items, reported, tokens
+from guideway.remote.adapters.http import IDENTITY, shortened
 from guideway.remote.usage import Usage
 
-__all__ = ["OpenAIAdapter", "ResponsesAdapter", "chat_events", "chat_usage", "first_tokens"]
+__all__ = ["OpenAIAdapter", "ResponsesAdapter", "chat_events", "chat_usage", "chat_whole", "first_tokens"]
 
 FINISH = {
     "stop": "stop",
@@ -19,6 +19,7 @@ FINISH = {
     "content_filter": "refusal",
     "tool_calls": "stop",
     "function_call": "stop",
+    "model_length": "length",
 }
 
 
@@ -34,8 +35,7 @@ class OpenAIAdapter(Adapter):
 
     def logprobs_call(self, request: Request, kind: str, option: str) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return `client.chat.completions.create` and the arguments for log-probabilities."""
-        made = self._arguments(replace(request, max_tokens=1, temperature=1.0, prefill=option))
-        del made["stream"], made["stream_options"]
+        made = self._arguments(replace(request, max_tokens=1, temperature=1.0, prefill=option, streamed=False))
         if kind == "top":
             made |= {"logprobs": True, "top_logprobs": 20}
         else:
@@ -43,7 +43,7 @@ class OpenAIAdapter(Adapter):
         return self.here().chat.completions.create, made
 
     def _arguments(self, request: Request) -> dict[str, Any]:
-        own = "api.openai.com" in self.base_url or "azure.com" in self.base_url
+        own = self.host == "api.openai.com" or self.host.endswith(".azure.com")
         messages = [dict(one) for one in request.messages]
         given = dict(request.fragment)
         body = dict(given.pop("extra_body", None) or {})
@@ -53,8 +53,7 @@ class OpenAIAdapter(Adapter):
         made: dict[str, Any] = {
             "model": self.model,
             "messages": messages,
-            "stream": True,
-            "stream_options": {"include_usage": True},
+            **({"stream": True, "stream_options": {"include_usage": True}} if request.streamed else {}),
             "max_completion_tokens" if own else "max_tokens": request.max_tokens,
             "extra_headers": IDENTITY,
             **given,
@@ -66,11 +65,63 @@ class OpenAIAdapter(Adapter):
             made["stop"] = list(request.stop)
         if body:
             made["extra_body"] = body
-        return made
+        return made | self.limits(request)
+
+    def limits(self, request: Request) -> dict[str, Any]:
+        """Return the argument that limits the time of a request, if it is limited."""
+        if request.timeout is None:
+            return {}
+        return {"timeout": shortened(self.client.timeout, request.timeout)}
 
     def events(self, chunk: Any) -> Iterator[Event]:
         """Yield the events of a chat chunk."""
         yield from chat_events(chunk)
+
+    def whole(self, answer: Any) -> Iterator[Event]:
+        """Yield the events of a chat completion."""
+        yield from chat_whole(answer)
+
+
+def chat_whole(answer: Any) -> Iterator[Event]:
+    """Yield the events of an answer in the format of chat completions that is not a stream, as object or dict."""
+    if isinstance(identity := get(answer, "id"), str):
+        yield Event("id", identity)
+    for choice in items(get(answer, "choices"))[:1]:
+        yield from _parts(get(choice, "message"))
+        if content := items(get(choice, "logprobs", "content")):
+            yield Event("logprobs", tokens=first_tokens(content))
+        yield _finish(choice, get(choice, "finish_reason"))
+    if (usage := get(answer, "usage")) is not None:
+        yield Event("usage", usage=chat_usage(usage))
+
+
+def _parts(message: Any) -> Iterator[Event]:
+    """Yield the events of a message, or of the part of one that a chunk has."""
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(text := get(message, name), str) and text:
+            yield Event("reasoning", text)
+            break  # some endpoints send both, with the same text
+    if isinstance(text := get(message, "refusal"), str) and text:
+        yield Event("refusal", text)
+    content = get(message, "content")
+    for part in [content] if isinstance(content, str) else items(content):
+        text = part if isinstance(part, str) else get(part, "text")
+        if isinstance(text, str) and text:
+            yield Event("text", text)
+    for at, call in enumerate(items(get(message, "tool_calls"))):
+        text = get(call, "custom", "input") or get(call, "function", "arguments")
+        if isinstance(text, str) and text:
+            number, identity = get(call, "index"), get(call, "id")
+            number = number if type(number) is int else at
+            yield Event("text", text, call=(number, identity if isinstance(identity, str) else ""))
+
+
+def _finish(choice: Any, reason: Any) -> Event:
+    """Return the event of a finish reason. Raises `AnswerError` if it is "error"."""
+    name = str(getattr(reason, "value", reason))
+    if name == "error":
+        raise AnswerError(get(choice, "error"))
+    return Event("finish", FINISH.get(name, "stop"))
 
 
 def chat_events(chunk: Any) -> Iterator[Event]:
@@ -78,25 +129,13 @@ def chat_events(chunk: Any) -> Iterator[Event]:
     if isinstance(identity := get(chunk, "id"), str):
         yield Event("id", identity)
     for choice in items(get(chunk, "choices")):
-        delta = get(choice, "delta")
-        for name in ("reasoning_content", "reasoning"):
-            if isinstance(text := get(delta, name), str) and text:
-                yield Event("reasoning", text)
-        if isinstance(text := get(delta, "refusal"), str) and text:
-            yield Event("refusal", text)
-        content = get(delta, "content")
-        for part in [content] if isinstance(content, str) else content if isinstance(content, list) else ():
-            text = part if isinstance(part, str) else get(part, "text")
-            if isinstance(text, str) and text:
-                yield Event("text", text)
+        if get(choice, "index") not in (None, 0):
+            continue  # one answer was requested
+        yield from _parts(get(choice, "delta"))
         if content := items(get(choice, "logprobs", "content")):
             yield Event("logprobs", tokens=first_tokens(content))
-        for call in items(get(delta, "tool_calls")):
-            text = get(call, "custom", "input") or get(call, "function", "arguments")
-            if isinstance(text, str) and text:
-                yield Event("text", text)
         if (reason := get(choice, "finish_reason")) is not None:
-            yield Event("finish", FINISH.get(str(getattr(reason, "value", reason)), "stop"))
+            yield _finish(choice, reason)
     if (usage := get(chunk, "usage")) is not None:
         yield Event("usage", usage=chat_usage(usage))
 
@@ -111,13 +150,15 @@ def first_tokens(content: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def chat_usage(usage: Any) -> Usage:
-    """Return the tokens of a `usage` member."""
-    return Usage(
-        tokens(usage, "prompt_tokens"),
-        tokens(usage, "prompt_tokens_details", "cached_tokens"),
-        tokens(usage, "completion_tokens"),
-        tokens(usage, "completion_tokens_details", "reasoning_tokens"),
-    )
+    """Return the tokens of a `usage` member.
+
+    xAI counts reasoning besides the tokens of the completion, OpenAI among them; the total tells which.
+    """
+    given, made = tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens")
+    reasoning = tokens(usage, "completion_tokens_details", "reasoning_tokens")
+    if reasoning and tokens(usage, "total_tokens") == given + made + reasoning:
+        made += reasoning
+    return reported(given, tokens(usage, "prompt_tokens_details", "cached_tokens"), made, reasoning)
 
 
 class ResponsesAdapter(OpenAIAdapter):
@@ -149,14 +190,17 @@ class ResponsesAdapter(OpenAIAdapter):
         for name in ("temperature", "top_p"):
             if getattr(request, name) is not None:
                 made[name] = getattr(request, name)
-        return self.here().responses.create, made
+        return self.here().responses.create, made | self.limits(request)
 
     def events(self, chunk: Any) -> Iterator[Event]:
         """Yield the events of a Responses event."""
         kind, delta = str(get(chunk, "type") or ""), get(chunk, "delta")
         delta = delta if isinstance(delta, str) else ""
-        if kind in _TEXT_DELTAS:
+        if kind == "response.output_text.delta":
             yield Event("text", delta)
+        elif kind in _TOOL_DELTAS:
+            number = get(chunk, "output_index")
+            yield Event("text", delta, call=(number if type(number) is int else 0, ""))
         elif kind == "response.refusal.delta":
             yield Event("refusal", delta)
         elif kind.startswith("response.reasoning") and kind.endswith(".delta"):
@@ -164,27 +208,22 @@ class ResponsesAdapter(OpenAIAdapter):
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
             usage = get(chunk, "response", "usage")
             if usage is not None:
-                yield Event(
-                    "usage",
-                    usage=Usage(
-                        tokens(usage, "input_tokens"),
-                        tokens(usage, "input_tokens_details", "cached_tokens"),
-                        tokens(usage, "output_tokens"),
-                        tokens(usage, "output_tokens_details", "reasoning_tokens"),
-                    ),
-                )
+                cached = tokens(usage, "input_tokens_details", "cached_tokens")
+                reasoning = tokens(usage, "output_tokens_details", "reasoning_tokens")
+                given, made = tokens(usage, "input_tokens"), tokens(usage, "output_tokens")
+                yield Event("usage", usage=reported(given, cached, made, reasoning))
+            if kind == "response.failed":
+                raise AnswerError(get(chunk, "response", "error"))
             reason = get(chunk, "response", "incomplete_details", "reason")
             ends = {"max_output_tokens": "length", "content_filter": "refusal"}
             yield Event("finish", ends.get(str(reason), "stop"))
+        elif kind == "error":
+            raise AnswerError(chunk)
         elif kind == "response.created" and isinstance(identity := get(chunk, "response", "id"), str):
             yield Event("id", identity)
 
 
-_TEXT_DELTAS = (
-    "response.output_text.delta",
-    "response.custom_tool_call_input.delta",
-    "response.function_call_arguments.delta",
-)
+_TOOL_DELTAS = ("response.custom_tool_call_input.delta", "response.function_call_arguments.delta")
 
 
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
