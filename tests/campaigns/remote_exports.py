@@ -40,7 +40,10 @@ class Llguidance:
 
     def judge(self, constraint: c.Constraint[Any], texts: list[str]) -> list[bool] | None:
         """Return the verdicts, or None if the library refuses the grammar for its size."""
-        grammar = self.library.grammar_from("lark", constraint.to_lark(duplicate_keys=True))
+        return self._judged("lark", constraint.to_lark(duplicate_keys=True), texts)
+
+    def _judged(self, notation: str, text: str, texts: list[str]) -> list[bool] | None:
+        grammar = self.library.grammar_from(notation, text)
         matcher = self.library.LLMatcher(self.tokenizer, grammar, log_level=0)
         if matcher.get_error():
             return None
@@ -49,6 +52,14 @@ class Llguidance:
     def _fits(self, matcher: Any, text: str) -> bool:
         one, data = matcher.deep_copy(), list(text.encode())
         return bool(one.try_consume_tokens(data) == len(data) and one.is_accepting())
+
+
+class GbnfConverter(Llguidance):
+    """llguidance with its converter for GBNF, which vLLM uses."""
+
+    def judge(self, constraint: c.Constraint[Any], texts: list[str]) -> list[bool] | None:
+        """Return the verdicts, or None if the library refuses the grammar for its size."""
+        return self._judged("gbnf", constraint.to_gbnf(duplicate_keys=True, single_characters=True), texts)
 
 
 class LlamaCpp:
@@ -132,7 +143,7 @@ def main() -> int:
         "--seconds", type=float, default=float("inf"), help="Stop after this time, and say how far it came."
     )
     given = parser.parse_args()
-    judges: list[Any] = [Llguidance()]
+    judges: list[Any] = [Llguidance(), GbnfConverter()]
     if importlib.util.find_spec("llama_cpp") is not None:
         judges.append(LlamaCpp())
     else:

@@ -166,7 +166,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
             raise does_not_fit(self.grammar(), text, f"does not match {self!r}")
         return captures_of(self, text)
 
-    def to_gbnf(self, *, duplicate_keys: bool = False) -> str:
+    def to_gbnf(self, *, duplicate_keys: bool = False, single_characters: bool = False) -> str:
         """Return this constraint in GBNF, the notation of llama.cpp. The root is `root`.
 
         The grammar derives exactly the texts of this constraint, so that a server enforces what its own converter of
@@ -175,6 +175,8 @@ class Constraint(Structured, ABC, Generic[T_co]):
         Args:
             duplicate_keys: Allow open keys of an object to occur twice. A context-free grammar cannot exclude that, so
                 objects with open keys are refused otherwise.
+            single_characters: Write each character as a separate literal. llguidance, which reads GBNF as the backend
+                "guidance" of vLLM, takes the longest literal without going back.
 
         Raises:
             UnsupportedError: The texts are not context-free, or have special tokens. `place` names the part.
@@ -183,7 +185,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
         """
         from guideway.constraints.exports import gbnf_of
 
-        return gbnf_of(self.grammar(), duplicate_keys)
+        return gbnf_of(self.grammar(), duplicate_keys, single_characters)
 
     def to_lark(self, dialect: LarkDialect = "llguidance", *, duplicate_keys: bool = False) -> str:
         """Return this constraint as a Lark grammar. The root is `start`.

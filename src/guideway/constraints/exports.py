@@ -28,10 +28,10 @@ _MAX_TIMES = 1000
 MAX_NESTING = 200
 
 
-def gbnf_of(grammar: Grammar, duplicate_keys: bool) -> str:
+def gbnf_of(grammar: Grammar, duplicate_keys: bool, single_characters: bool = False) -> str:
     """Return a grammar in GBNF."""
     rules = _checked(grammar, duplicate_keys)
-    writer = _RulesWriter(rules, _gbnf_class, _gbnf_text)
+    writer = _RulesWriter(rules, _gbnf_class, _gbnf_characters if single_characters else _gbnf_text)
     return writer.run(lambda name, body: f"{name} ::= {body}\n", "root", "r")
 
 
@@ -195,28 +195,55 @@ def _counts(least: int, most: int | None) -> str:
 # -- GBNF
 
 
-def _gbnf_char(code: int, special: str) -> str:
-    char = chr(code)
-    if 0x20 <= code < 0x7F and char not in special:
-        return char
-    return _escaped(code)
+_GBNF_ESCAPES = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x5C: "\\\\"}
 
 
-def _escaped(code: int) -> str:
-    """Return an escape of fixed length. xgrammar reads any number of digits after `\\x`."""
-    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+def _gbnf_char(code: int) -> str:
+    """Return a character as llama.cpp, xgrammar and the converter of llguidance read it.
+
+    That converter removes leading zeros after `\\u`, and xgrammar reads any number of digits after `\\x`.
+    """
+    if code in _GBNF_ESCAPES:
+        return _GBNF_ESCAPES[code]
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02X}"
+    return f"\\u{code:04X}" if 0x1000 <= code < 0x10000 else chr(code)
 
 
 def _gbnf_class(ranges: tuple[tuple[int, int], ...]) -> str:
-    made = []
-    for low, high in ranges:
-        first, last = (_gbnf_char(code, '\\]^-["') for code in (low, high))
-        made.append(first if low == high else f"{first}-{last}")
-    return "[" + "".join(made) + "]"
+    """Return a class. Escapes with `\\x` are last, so that no digit follows them."""
+
+    def shown(code: int) -> str:
+        return {"]": "\\]", "-": "\\x2D", "^": "\\x5E"}.get(chr(code), _gbnf_char(code))
+
+    items = [shown(low) if low == high else f"{shown(low)}-{shown(high)}" for low, high in ranges]
+    return "[" + "".join(sorted(items, key=lambda item: "\\x" in item)) + "]"
+
+
+def _gbnf_piece(char: str) -> str:
+    """Return one character as a literal, or as a class if a digit after its escape would belong to it."""
+    if char == '"':
+        return '"\\""'
+    shown = _gbnf_char(ord(char))
+    return f"[{shown}]" if shown.startswith("\\x") else f'"{shown}"'
+
+
+def _gbnf_characters(text: str) -> str:
+    return _in_parentheses([_gbnf_piece(char) for char in text])
 
 
 def _gbnf_text(text: str) -> str:
-    return '"' + "".join(_gbnf_char(ord(char), '\\"') for char in text) + '"'
+    parts: list[str] = []
+    for piece in map(_gbnf_piece, text):
+        if parts and parts[-1][0] == piece[0] == '"':
+            parts[-1] = parts[-1][:-1] + piece[1:]
+        else:
+            parts.append(piece)
+    return _in_parentheses(parts)
+
+
+def _in_parentheses(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({' '.join(parts)})" if parts else '""'
 
 
 # -- Lark of llguidance: lexemes of one character
@@ -326,7 +353,9 @@ class _RegexWriter:
         return self._escape(code)
 
     def _escape(self, code: int) -> str:
-        return f"\\u{{{code:X}}}" if self._dialect == "ecma" else _escaped(code)
+        if self._dialect == "ecma":
+            return f"\\u{{{code:X}}}"
+        return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"  # xgrammar reads any number of digits after \\x
 
     def _class(self, ranges: tuple[tuple[int, int], ...]) -> str:
         made = []

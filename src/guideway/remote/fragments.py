@@ -58,7 +58,7 @@ STRUCTURAL_FORMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 
 GRAMMAR_FORMS: dict[str, tuple[str, Any]] = {
     "llama_grammar": ("gbnf", lambda text: {"extra_body": {"grammar": text}}),
-    "vllm_grammar": ("gbnf", lambda text: {"extra_body": {"structured_outputs": {"grammar": text}}}),
+    "vllm_grammar": ("gbnf_characters", lambda text: {"extra_body": {"structured_outputs": {"grammar": text}}}),
     "sglang_ebnf": ("gbnf", lambda text: {"extra_body": {"ebnf": text}}),
     "grammar_gbnf": ("gbnf", lambda text: {"response_format": {"type": "grammar", "grammar": text}}),
     "custom_tool": (

@@ -389,7 +389,7 @@ def _routed(
 
         def exported(content: Constraint[Any]) -> str:
             nonlocal loosened
-            text, more = _exported(content, "gbnf")
+            text, more = _exported(content, "gbnf_characters")
             loosened = loosened or more
             return text
 
@@ -445,8 +445,8 @@ def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
     """Return a grammar, and whether it allows more than the constraint."""
 
     def export(duplicate_keys: bool) -> str:
-        if form == "gbnf":
-            return constraint.to_gbnf(duplicate_keys=duplicate_keys)
+        if form != "lark":
+            return constraint.to_gbnf(duplicate_keys=duplicate_keys, single_characters=form == "gbnf_characters")
         return constraint.to_lark(duplicate_keys=duplicate_keys)
 
     try:

@@ -66,7 +66,7 @@ class ReceivedAnswer:
         self._echo = Echo(prefill.encode())
         self._data = bytearray(prefill.encode())
         self._call: tuple[int, str] | None = None  # the call of a tool whose input is the text
-        self._beside: list[str] = []  # text beside the calls of tools
+        self._outside: list[str] = []  # text outside of the calls of tools
         self._thought: list[str] = []
         self._size = 0  # characters of both
         self.usage = Usage(requests=1)
@@ -134,8 +134,8 @@ class ReceivedAnswer:
     def end(self) -> None:
         """Take the text that is held, after the last event."""
         if self._call is None:
-            text = "".join(self._beside)
-            self._beside.clear()
+            text = "".join(self._outside)
+            self._outside.clear()
             self._taken_text(text)
         self._taken_bytes(self._echo.rest())
 
@@ -157,8 +157,8 @@ class ReceivedAnswer:
     def _taken(self, event: Event) -> bool:
         """Take text. Only the first call of a tool counts."""
         if event.call is None and self._from_tool:
-            return self._held(self._beside, event.text) and self._too_large(
-                f"the text beside the call of the tool has more than {MAX_ANSWER:,} characters"
+            return self._held(self._outside, event.text) and self._too_large(
+                f"the text outside of the call of the tool has more than {MAX_ANSWER:,} characters"
             )
         if event.call is not None:
             number, identity = event.call

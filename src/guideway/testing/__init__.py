@@ -2,6 +2,7 @@
 
 engines.py    `step_engine_contract`: the contract of every step engine, also for engines of other packages
 processors.py  `processor_contract`: the same for logits processors
+remote_models.py  `remote_contract`: the same for models served by an API
 checking.py   `check`: whether your tokenizer, constraint and engine agree
 respelling.py  how a JSON value is written under a constraint
 constant.py   a model that gives the same logits after every text
@@ -20,6 +21,7 @@ from guideway.testing.engines import step_engine_contract
 from guideway.testing.faults import FailingEngine
 from guideway.testing.processors import processor_contract
 from guideway.testing.provider import Answer, Provider, ProviderRequest
+from guideway.testing.remote_models import remote_contract
 from guideway.testing.scripted import ScriptedEngine, ScriptedModel
 from guideway.testing.tiny_models import ARCHITECTURES, tiny_model
 from guideway.testing.toy import ToyEngine
@@ -39,6 +41,7 @@ __all__ = [
     "ToyEngine",
     "check",
     "processor_contract",
+    "remote_contract",
     "step_engine_contract",
     "tiny_model",
 ]

@@ -145,9 +145,64 @@ def test_xgrammar_reads_the_same_texts(one: Constraint[Any]) -> None:
             assert accepts(automaton, text) == fits, text
 
 
+ESCAPED: list[Constraint[Any]] = [
+    c.Choice(["a\x01b", 'q"\\n\n', "é😀\u2028", "\x7f0", "\u200b\ufeff"]),
+    c.Regex(r"[-^\]\\/\[\"#]{1,2}"),
+    c.Regex(r"[-0-9A-F]+"),
+    c.Regex(r"[\x00-\x1f0-9]|[^a]b"),
+    c.Regex("[à-ÿĀ-࿿က-\ufffd]|[\U00010000-\U0010ffff]"),
+]
+CHARACTERS = [*'ab09AFG-^]\\/["#éÿĀကbé😀', "\x00", "\x01", "\n", "\x7f", "\x80", "\u0fff", "\u2028", "\ufeff", "\uffff"]
+
+
+@pytest.mark.parametrize("one", REGULAR + RECURSIVE + ESCAPED, ids=lambda one: repr(one)[:50])
+def test_the_converter_of_llguidance_reads_the_same_texts(one: Constraint[Any]) -> None:
+    """vLLM gives grammars in GBNF to this converter, if its backend is "guidance"."""
+    llguidance = pytest.importorskip("llguidance", reason="the library of vLLM judges")
+    tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(ByteTokenizer()))
+    text = one.to_gbnf(duplicate_keys=True, single_characters=True)
+    matcher = llguidance.LLMatcher(tokenizer, llguidance.grammar_from("gbnf", text))
+    assert not matcher.get_error(), matcher.get_error()
+    automaton = byte_automaton(one.grammar())
+    for text in texts(one, 60) + special_texts(one):
+        data = list(text.encode())
+        fits = matcher.deep_copy()
+        taken = fits.try_consume_tokens(data) == len(data) and fits.is_accepting()
+        assert accepts(automaton, text) == taken, text
+
+
+def special_texts(one: Constraint[Any]) -> list[str]:
+    """Return texts of characters that need an escape in some notation."""
+    chosen = one.texts if isinstance(one, c.Choice) else ()
+    return [*CHARACTERS, *(first + second for first in CHARACTERS[::3] for second in "a0b-"), *chosen]
+
+
+@pytest.mark.parametrize("one", ESCAPED, ids=lambda one: repr(one)[:50])
+def test_escapes_have_the_same_texts_in_every_notation(one: Constraint[Any]) -> None:
+    automaton = byte_automaton(one.grammar())
+    others = [byte_automaton(c.Gbnf(one.to_gbnf(single_characters=single)).grammar()) for single in (False, True)]
+    others += [byte_automaton(c.Regex(one.to_regex("ecma"), dialect="ecma").grammar())]
+    python = re.compile(one.to_regex("python"))
+    for text in special_texts(one):
+        own = accepts(automaton, text)
+        assert {own} == {accepts(other, text) for other in others} == {bool(python.fullmatch(text))}, text
+    xgrammar = pytest.importorskip("xgrammar", reason="the library of vLLM and SGLang judges")
+    words = [*(bytes([byte]) for byte in range(256)), b"</s>"]
+    info = xgrammar.TokenizerInfo(words, xgrammar.VocabType.RAW, vocab_size=257, stop_token_ids=[256])
+    compiler = xgrammar.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+    compiled = compiler.compile_grammar(xgrammar.Grammar.from_ebnf(one.to_gbnf()))
+    for text in special_texts(one):
+        matcher = xgrammar.GrammarMatcher(compiled)
+        fits = all(map(matcher.accept_token, text.encode())) and matcher.accept_token(256)
+        assert accepts(automaton, text) == fits, text
+
+
 def test_escapes_have_a_fixed_length_and_repetitions_one_quantifier() -> None:
     """xgrammar reads any number of hexadecimal digits after \\x, and no quantifier after another one."""
-    assert c.Choice(['"a', "\nb"]).to_gbnf() == 'root ::= "\\u0022a" | "\\u000Ab"\n'
+    assert c.Choice(['"a', "\nb"]).to_gbnf() == 'root ::= "\\"a" | "\\nb"\n'
+    assert c.Choice(["a\x01b"]).to_gbnf() == 'root ::= ("a" [\\x01] "b")\n'
+    assert c.Choice(['a"']).to_gbnf(single_characters=True) == 'root ::= ("a" "\\"")\n'
+    assert c.Regex(r"[-^0-9\]\x00]").to_gbnf() == "root ::= [0-9\\x00\\x2D\\]-\\x5E]\n"
     assert c.Regex("\n1").to_regex("rust") == c.Regex("\n1").to_regex("python") == "\\u000A1"
     repeated = c.Gbnf('root ::= ("a"+)? "b"').to_gbnf()
     assert not re.search(r"[+*?}][+*?{]", repeated), repeated

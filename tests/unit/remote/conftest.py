@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.remote.clients import CLIENTS
+from tests.helpers.remote_clients import CLIENTS
 
 
 @pytest.fixture(autouse=True, scope="module")

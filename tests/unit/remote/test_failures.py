@@ -25,7 +25,7 @@ from guideway.errors import (
 from guideway.remote import Prices, RateLimit
 from guideway.remote.answer_text import Echo
 from guideway.testing import Answer, ProviderRequest
-from tests.unit.remote.clients import SECRET, TEXT, WARNINGS, Event, model_of, served
+from tests.helpers.remote_clients import SECRET, TEXT, WARNINGS, Event, model_of, served
 
 pytestmark = WARNINGS
 

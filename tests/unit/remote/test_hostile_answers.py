@@ -36,7 +36,7 @@ from guideway.remote.adapters.openai import chat_usage
 from guideway.remote.dialogue import Dialogue, FailureSettings
 from guideway.remote.repair import repaired
 from guideway.testing import Answer, ProviderRequest
-from tests.unit.remote.clients import SECRET, TEXT, WARNINGS, Event, model_of, served, sse
+from tests.helpers.remote_clients import SECRET, TEXT, WARNINGS, Event, model_of, served, sse
 
 pytestmark = WARNINGS
 
@@ -251,7 +251,7 @@ def test_unfinished_events_end(kind: str, name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_events_in_pieces_are_no_hostile_work() -> None:
-    text = "x" * 200_000
+    text = "x" * 30_000
     answer = Answer(json.dumps([text]), chunk=50, split_bytes=7)
     with served(answer) as provider:
         model = model_of("chat", provider.url, dialect="unknown")

@@ -21,7 +21,7 @@ from guideway.errors import (
 from guideway.remote import remote
 from guideway.remote.adapters.http import RedirectError, keep_on_host
 from guideway.testing import Answer, ProviderRequest
-from tests.unit.remote.clients import HEADER, SECRET, TEXT, WARNINGS, Event, model_of, served
+from tests.helpers.remote_clients import HEADER, SECRET, TEXT, WARNINGS, Event, model_of, served
 
 pytestmark = WARNINGS
 

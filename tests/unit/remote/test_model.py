@@ -17,7 +17,7 @@ from guideway.errors import (
 )
 from guideway.remote import Usage, remote
 from guideway.testing import Answer, Provider, ProviderRequest
-from tests.unit.remote.clients import HONEST, SECRET, TEXT, WARNINGS, Event, Named, model_of, served
+from tests.helpers.remote_clients import HONEST, SECRET, TEXT, WARNINGS, Event, Named, model_of, served
 
 pytestmark = WARNINGS
 

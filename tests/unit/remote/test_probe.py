@@ -16,7 +16,7 @@ from guideway.errors import (
 )
 from guideway.remote import probe
 from guideway.testing import Answer, ProviderRequest
-from tests.unit.remote.clients import HEADER, SECRET, WARNINGS, Event, model_of, served
+from tests.helpers.remote_clients import HEADER, SECRET, WARNINGS, Event, model_of, served
 
 pytestmark = WARNINGS
 

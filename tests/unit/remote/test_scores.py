@@ -17,7 +17,7 @@ from guideway.errors import (
 from guideway.remote import Usage
 from guideway.remote.first_tokens import most_probable
 from guideway.testing import Answer, ProviderRequest
-from tests.unit.remote.clients import WARNINGS, Event, model_of, served
+from tests.helpers.remote_clients import WARNINGS, Event, model_of, served
 
 pytestmark = WARNINGS
 
