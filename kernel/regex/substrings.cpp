@@ -138,7 +138,8 @@ template <class F>
 bool Substrings::each_next(const Interval& at, char32_t first, char32_t last, F&& f) const {
     const Source& source = source_of(at);
     if (at.high == 0) {
-        const char32_t c = at.low < source.text.size() ? source.text[at.low] : kLastCharacter + 1;
+        if (at.low >= source.text.size()) return false;  // no character comes next; a span can end beyond the last one
+        const char32_t c = source.text[at.low];
         return c >= first && c <= last && f(c);
     }
     if (at.depth == 0) {

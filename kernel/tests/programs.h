@@ -56,6 +56,15 @@ public:
         exprs_.insert(exprs_.end(), {10u, token});
         return n_exprs_++;
     }
+    // The substrings of a text that begin where a flag says, and end where one does; variants as pairs.
+    std::uint32_t substrings(const std::u32string& text, const std::vector<std::uint8_t>& flags, bool empty, const Words& variants) {
+        Words rest{static_cast<std::uint32_t>(text.size())};
+        for (std::size_t i = 0; i < text.size(); ++i) rest.push_back(static_cast<std::uint32_t>(text[i]) << 2 | flags[i]);
+        rest.push_back(flags[text.size()] ? 1 : 0);
+        rest.push_back(static_cast<std::uint32_t>(variants.size() / 2));
+        rest.insert(rest.end(), variants.begin(), variants.end());
+        return expr(12, empty, rest);
+    }
     std::uint32_t quoted(std::uint32_t id) { return concat({literal("\""), spelled(id, 1), literal("\"")}); }
 
     std::uint32_t node(Words words) {
@@ -239,10 +248,25 @@ inline Words bare(bool ordered) {
     return w.program(0);
 }
 
+// Strings that occur in a text: alone; in quotes between word boundaries; in either case, with text after them.
+inline Words verbatim(unsigned kind) {
+    Writer w;
+    const std::u32string text = U"ab \u00e9\"abc\n\U0001f600 abcc ab\u00e9";
+    std::vector<std::uint8_t> flags(text.size() + 1, 3);
+    for (std::size_t i = 0; kind > 0 && i <= text.size(); ++i) {
+        const bool space_here = i == text.size() || text[i] == U' ', space_before = i == 0 || text[i - 1] == U' ';
+        flags[i] = static_cast<std::uint8_t>((space_before && !space_here ? 1 : 0) | (space_here && !space_before ? 2 : 0));
+    }
+    if (kind == 0) w.node({0, w.substrings(text, flags, true, {})});
+    else if (kind == 1) w.node({0, w.quoted(w.substrings(text, flags, false, {}))});
+    else w.node({0, w.concat({w.substrings(text, flags, false, {'A', 'a', 'B', 'b', 0xc9, 0xe9}), w.repeat(w.literal("c"), 0, 3)})});
+    return w.program(0);
+}
+
 // All of them, to drive and to mutate, over a vocabulary that has the special token.
 inline std::vector<Words> all() {
     return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false), unique(),
-            counted(), calls(0), calls(1), calls(2), special(0), special(1), special(2), bare(true), bare(false)};
+            counted(), calls(0), calls(1), calls(2), special(0), special(1), special(2), bare(true), bare(false), verbatim(0), verbatim(1), verbatim(2)};
 }
 
 inline std::vector<std::string> tokens() {

@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 import guideway as gw
+from guideway import masks
 from guideway.constraints import PythonType, Substring
 from guideway.generation.spans import spans_of
 from guideway.grammar.substrings import Source, _classes, graph_of, source_of
@@ -110,6 +111,24 @@ def test_masks_are_those_of_all_substrings(seed: int) -> None:
         schema = gw.JsonSchema({"type": "string", "format": name}, formats="strict").quoting(text)
         for _ in masks_along(schema, table, spelled(allowed), rng):
             pass
+
+
+@pytest.mark.parametrize("start", [b'"a b', b'"b', b'"'])
+def test_no_byte_continues_the_end_of_a_text(start: bytes) -> None:
+    """The byte 0xF4 begins characters up to beyond the last one, U+10FFFF."""
+    table = Vocabulary([b"", *BYTES, b"b\xf4", b"\xf4\x90"], eos_ids=[0], special_ids=[0])
+    for constraint, written in (
+        (gw.JsonSchema({"type": "string", "format": "verbatim"}).quoting("a b"), start),
+        (Substring("a b"), start[1:]),
+    ):
+        matcher = gw.compile(constraint, table).matcher()
+        for byte in written:
+            matcher.advance(byte + 1)
+        row = masks.new_rows(1, len(table))[0]
+        matcher.fill_mask(row)
+        legal = set(masks.ids(row, len(table)).tolist())
+        for token_id in range(1, len(table)):
+            assert (matcher.validate([token_id]) == 1) == (token_id in legal), table.bytes_of([token_id])
 
 
 def test_every_spelling_of_the_exact_profile() -> None:
