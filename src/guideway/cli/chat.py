@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import sys
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from guideway.cli.inputs import load_type
+from guideway.cli.inputs import UsageError, load_type
 from guideway.cli.options import (
     ContextOption,
     DeviceOption,
@@ -19,6 +21,7 @@ from guideway.cli.options import (
     TopPOption,
     load_any_model,
 )
+from guideway.constraints.tools import Tool
 from guideway.errors import GuidewayError
 from guideway.generation import MAX_TOKENS, Chat
 
@@ -46,7 +49,7 @@ def chat(
     """Talk to a model. Each line is a message; /undo removes the last turn, /quit or the end of the input ends."""
     options = {"temperature": (temperature, None), "top_p": (top_p, 1.0), "seed": (seed, 0)}
     given: dict[str, Any] = {name: value for name, (value, default) in options.items() if value != default}
-    tools = [load_type(one) for one in tool or ()]
+    tools = [_tool(one) for one in tool or ()]
     with load_any_model(model, None, None, device=device, dtype=dtype, context_size=context_size) as loaded:
         conversation = Chat(
             loaded,
@@ -65,6 +68,21 @@ def chat(
                 typer.echo(f"error: {error}", err=True)
 
 
+def _tool(name: str) -> Tool:
+    """Load a function as a tool. Raises `UsageError` for anything else: a conversation executes what the model calls."""
+    thing = load_type(name, what="function")
+    try:
+        tool = Tool.of(thing)
+    except GuidewayError as error:
+        raise UsageError(f"--tool {name}: {error}") from error
+    if tool.function is None:
+        raise UsageError(
+            f"--tool {name} must be a Python function, or a Tool with a function, so that calls can be executed;"
+            f" got {thing!r}"
+        )
+    return tool
+
+
 def _lines() -> Iterator[str]:
     """Yield the lines of standard input that are not empty, with a prompt if it is a terminal."""
     is_terminal = sys.stdin.isatty()
@@ -81,6 +99,9 @@ def _lines() -> Iterator[str]:
 def _answer(conversation: Chat, line: str) -> None:
     if line == "/undo":
         conversation.rewind()
+        return
+    if any(inspect.iscoroutinefunction(tool.function) for tool in conversation.tools):
+        typer.echo(asyncio.run(conversation.arun(line)))
         return
     if conversation.tools:
         typer.echo(conversation.run(line))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -221,14 +222,18 @@ def load_output(type_name: str | None, schema: Path | None, **options: Any) -> A
     raise InvalidConstraintError("give either --type FILE.py:NAME or --schema FILE.json")
 
 
-def load_type(name: str) -> Any:
-    """Load a type by `FILE.py:NAME` or `MODULE:NAME`. The file is executed. Raises `UsageError`, `InvalidFileError`."""
+def load_type(name: str, *, what: str = "type") -> Any:
+    """Load a type by `FILE.py:NAME` or `MODULE:NAME`. The file is executed. Raises `UsageError`, `InvalidFileError`.
+
+    `what`: "type", or "function" to load a function.
+    """
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
-        raise UsageError(f"{name!r} is not the name of a type; expected FILE.py:NAME or MODULE:NAME")
+        raise UsageError(f"{name!r} is not the name of a {what}; expected FILE.py:NAME or MODULE:NAME")
     module = _module(place)
     if not hasattr(module, attribute):
-        there = ", ".join(n for n, value in vars(module).items() if isinstance(value, type) and n[0] != "_")
+        is_kind = (lambda value: isinstance(value, type)) if what == "type" else inspect.isfunction
+        there = ", ".join(n for n, value in vars(module).items() if is_kind(value) and n[0] != "_") or f"no {what}"
         raise UsageError(f"{place} has no {attribute}; it has {there}")
     return getattr(module, attribute)
 

@@ -14,8 +14,25 @@ from .conftest import Run
 
 MODEL = ("--model", "onnx:model", "--max-tokens", "12")
 TOOLS = """
+import pydantic
+
+import guideway as gw
+
+
 def add(a: int, b: int) -> int:
     return a + b
+
+
+async def later(a: int) -> int:
+    return a
+
+
+class Order(pydantic.BaseModel):
+    item: str
+
+
+lookup = gw.Tool("lookup", int)
+number = 3
 """
 
 
@@ -38,6 +55,31 @@ def test_tools(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
     code, _, err = run("chat", "--tool", "tools.py:add", *MODEL[:3], "200")
     assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tools.py:Order", "--tool tools.py:Order must be a Python function, or a Tool with a function"),
+        ("tools.py:lookup", "--tool tools.py:lookup must be a Python function, or a Tool with a function"),
+        ("tools.py:number", "--tool tools.py:number: a tool must be a Tool, a function or a dict, got 3"),
+        ("tools.py", "'tools.py' is not the name of a function; expected FILE.py:NAME or MODULE:NAME"),
+        ("tools.py:sub", "tools.py has no sub; it has add, later"),
+    ],
+)
+def test_a_tool_without_a_function_is_refused_at_the_start(
+    run: Run, monkeypatch: pytest.MonkeyPatch, name: str, message: str
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
+    code, out, err = run("chat", "--tool", name, *MODEL)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_an_async_function_is_a_tool(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Hello\n"))
+    code, _, err = run("chat", "--tool", "tools.py:later", *MODEL[:3], "200")
+    assert (code, err) == (0, "")
 
 
 def test_errors_do_not_end_the_conversation(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
