@@ -128,11 +128,13 @@ def main() -> None:
     parser.add_argument("--seed", default=EVAL_SEED, help="of the samples")
     parser.add_argument("--examples", action="store_true")
     parser.add_argument("--verbatim", action="store_true")
-    parser.add_argument("--beams", type=int, default=1, help="verbatim_beams of --verbatim")
+    parser.add_argument(
+        "--num-beams", type=int, help="verbatim_num_beams of --verbatim; by default that of the library"
+    )
     arguments = parser.parse_args()
     samples = evaluation_set(arguments.count, arguments.words, arguments.templates, arguments.seed)
     if arguments.verbatim:
-        counts = compare(samples, arguments.show, arguments.beams)
+        counts = compare(samples, arguments.show, arguments.num_beams)
         print(f"{len(samples)} texts: {counts}")
         if arguments.out:
             arguments.out.write_text(json.dumps(counts, indent=2) + "\n")

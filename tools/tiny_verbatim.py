@@ -47,7 +47,9 @@ def free_strings(schema: object, value: object, path: str = "") -> Iterator[tupl
                 yield from free_strings(branch.get("items"), item, path)
 
 
-def requests(model: gw.Model, samples: list[Sample], verbatim: bool, beams: int = 1) -> list[GenerationRequest]:
+def requests(
+    model: gw.Model, samples: list[Sample], verbatim: bool, num_beams: int | None = None
+) -> list[GenerationRequest]:
     return [
         extraction(
             model,
@@ -55,20 +57,20 @@ def requests(model: gw.Model, samples: list[Sample], verbatim: bool, beams: int 
             gw.JsonSchema(closed(one.schema), formats="annotate"),
             verbatim=verbatim,
             max_tokens=300,
-            verbatim_beams=beams,
+            verbatim_num_beams=num_beams,
         )
         for one in samples
     ]
 
 
-def compare(samples: list[Sample], show: int = 0, beams: int = 1) -> dict[str, int]:
+def compare(samples: list[Sample], show: int = 0, num_beams: int | None = None) -> dict[str, int]:
     """Counts of fields and strings. Both runs are greedy, with the same prompts and schemas.
 
-    ``beams``: ``verbatim_beams`` of the second run.
+    ``num_beams``: ``verbatim_num_beams`` of the second run.
     """
     model = gw.load("tiny")
     before = complete(model, requests(model, samples, False), return_exceptions=True)
-    after = complete(model, requests(model, samples, True, beams), return_exceptions=True)
+    after = complete(model, requests(model, samples, True, num_beams), return_exceptions=True)
     counts: Counter[str] = Counter()
     for sample, old, new in zip(samples, before, after, strict=True):
         counts["failed"] += isinstance(old, Exception) + isinstance(new, Exception)

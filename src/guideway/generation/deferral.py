@@ -199,14 +199,15 @@ class Deferral:
 
     def _times(self, row: Row) -> int:
         position, times = self._slow.get(row, (-1, 0))
-        return times if position == len(row.session) else 0
+        return times if position == len(row.running) else 0
 
     def park(self, row: Row) -> None:
         """Leave the row out of the rounds until a worker has repeated its calls."""
-        matcher = row.session.matcher
+        session = row.running
+        matcher = session.matcher
         if matcher is None:
             return
-        budget = row.left if row.limits.complete else None
+        budget = row.left - (len(session) - len(row.session)) if row.limits.complete else None
         urgent = row.has_drawn and row not in self._slow
         task = _Task(matcher, budget, urgent, self._woken.set)
         try:
@@ -214,5 +215,5 @@ class Deferral:
         except RuntimeError as error:  # the system refuses threads
             row.error = error
             return
-        self._slow[row] = len(row.session), self._times(row) + 1
+        self._slow[row] = len(session), self._times(row) + 1
         self._parked[row] = task

@@ -24,6 +24,7 @@ __all__ = [
     "CALL_ONLY",
     "MAX_TOKENS",
     "OPTIONS",
+    "VERBATIM_NUM_BEAMS",
     "BaseOptions",
     "GenerationSettings",
     "Messages",
@@ -45,6 +46,9 @@ Prompts = list[str] | list[Messages] | list[Ids]
 
 MAX_TOKENS = 512
 """The default maximum number of tokens of a generation. The size of the context is also a limit."""
+
+VERBATIM_NUM_BEAMS = 4
+"""The default number of beams for a type or a `JsonSchema` with verbatim strings."""
 
 BATCH = 16
 """The default number of rows that run at once. Each row holds its KV cache, so this bounds memory for long lists."""
@@ -78,7 +82,7 @@ class BaseOptions(TypedDict, total=False):
     distributions: bool
     retries: int
     on_invalid: Literal["raise", "retry", "return"]
-    verbatim_beams: int
+    verbatim_num_beams: int | None
     return_kv_cache: bool
     kv_cache: KVCache | None
     kv_hook: KVHook | None
@@ -145,10 +149,10 @@ OPTIONS: dict[str, Option] = {
         'If a validator rejects the value after all retries: "raise" `InvalidTextError`; "return" the JSON data, and the'
         ' error in `Generation.invalid`. "retry": as "raise", with at least two retries.',
     ),
-    "verbatim_beams": Option(
-        1,
-        "With temperature 0, the number of beginnings of a verbatim string that are compared by the probability of the"
-        " whole string; 1: the string is chosen token by token.",
+    "verbatim_num_beams": Option(
+        None,
+        "A greedy call chooses a verbatim string as a whole, by a beam search with this number of beams; 1: token by token,"
+        " as with other sampling and with `bad_words`. None: 4 for a type or a `JsonSchema` with verbatim strings.",
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),
     "kv_cache": Option(
@@ -373,7 +377,7 @@ def _limits(options: Options) -> Limits:
         not options.get("allow_truncation", False),
         logprobs,
         options.get("on_truncation") == "raise",
-        integer("verbatim_beams", options.get("verbatim_beams", 1), 1),
+        integer("verbatim_num_beams", 1 if (beams := options.get("verbatim_num_beams")) is None else beams, 1),
     )
 
 

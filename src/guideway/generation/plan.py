@@ -28,6 +28,7 @@ from guideway.generation.fields import OptionProbability, distribution, options_
 from guideway.generation.options import (
     BATCH,
     CALL_ONLY,
+    VERBATIM_NUM_BEAMS,
     GenerationSettings,
     Options,
     Prompt,
@@ -134,6 +135,8 @@ class Plan:
                     f"the tokenizer of {model.name} has no EOS token; pass Tokenizer.of(..., eos_ids=...)"
                 )
             self.automaton = compile(self.source, model.vocabulary)
+            if options.get("verbatim_num_beams") is None and _quotes(self.source):
+                self.limits = replace(self.limits, verbatim_num_beams=VERBATIM_NUM_BEAMS)
 
     @classmethod
     def of(
@@ -381,6 +384,11 @@ def _truncated(truncation: Truncation, most: int, session: Session, begun: int) 
         return f"{limit} cuts the text {after}"
     token = session.tokenizer.vocabulary.bytes_of([truncation.token_id], special=True)
     return f"{limit} shortens the text {after}, where the next token would be {token!r} (id {truncation.token_id})"
+
+
+def _quotes(source: Constraint[Any]) -> bool:
+    """Whether a constraint has verbatim strings and their source."""
+    return isinstance(source, (JsonSchema, PythonType)) and source.quoted is not None and source.is_verbatim
 
 
 def _value(source: Constraint[Any], text: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from guideway.errors import BudgetTooSmallError, LimitExceededError, UnsatisfiableError
 from guideway.generation.deferral import JOIN_WORK, Deferral, WorkDeferred, bound_work
 from guideway.generation.multi_step import stride
-from guideway.generation.quotation_search import best_quotation
+from guideway.generation.quotation_search import Quotation, Quotations
 from guideway.generation.speculation import Drafter, speculate
 from guideway.generation.stop_checker import Watch
 from guideway.generation.unbudgeted import SETTLED, UnbudgetedRun
@@ -67,7 +67,8 @@ class Limits:
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
         halt_on_divergence: End the row before the first token that the token budget changes.
         logprobs: Keep a `TokenLogprobs` of every token, with this number of alternatives; None: keep none.
-        verbatim_beams: The number of beginnings of a verbatim string that are compared; 1: it is drawn token by token.
+        verbatim_num_beams: The number of beginnings of each length of a verbatim string that are extended; 1: it is drawn
+            token by token.
     """
 
     max_tokens: int
@@ -79,7 +80,7 @@ class Limits:
     complete: bool = True
     logprobs: int | None = None
     halt_on_divergence: bool = False
-    verbatim_beams: int = 1
+    verbatim_num_beams: int = 1
 
 
 class Row:
@@ -132,8 +133,8 @@ class Row:
         self._forced: set[int] = set()  # positions in the session
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
         self._refused: tuple[int, list[int]] = (0, [])  # position and forced ids that do not fit the budget
-        self._quotation: tuple[int, list[int]] = (0, [])  # position and ids of a string that was chosen as a whole
-        self._searches = limits.verbatim_beams > 1 and session.matcher is not None and session.sampler.temperature == 0
+        searches = limits.verbatim_num_beams > 1 and not limits.bad_words and session.sampler.bare
+        self._quotations = Quotations(limits.verbatim_num_beams) if searches and session.matcher is not None else None
         self._taken_back, self._furthest = 0, 0  # the number of rewinds since the row was longest, and that length
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
@@ -209,11 +210,31 @@ class Row:
         If the probability of every token is requested, the model must run over each, and `draw` takes them.
         """
         self._check_budget()
+        if self._quotes():
+            return
         while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
             ids = self._forced_bytes() or self._only()
             if not ids:
                 break
             self._take(ids, forced=True)
+            if self._quotes():
+                break
+
+    def _quotes(self) -> bool:
+        """Whether the next tokens are those of a verbatim string that is chosen as a whole.
+
+        A session with a tolerance draws each token, so that the string does not depend on the other rows of the batch.
+        """
+        session, chosen = self.session, self._quotations
+        if chosen is None or session.tolerance or len(session) in self._forbidden:
+            return False
+        return chosen.is_next(session.matcher)
+
+    @property
+    def running(self) -> Session:
+        """The session that the model runs: its own, or one that searches for a verbatim string."""
+        chosen = self._quotations
+        return self.session if chosen is None or chosen.session is None else chosen.session
 
     def _check_budget(self) -> None:
         """Raise `BudgetTooSmallError` if the constraint needs more than `max_tokens`. Checks once."""
@@ -232,9 +253,13 @@ class Row:
         session = self.session
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
-        limits = self.limits
+        limits, gave_up = self.limits, False
+        if self._quotations is not None and self._quotes():
+            gave_up = not self._choose(self._quotations)
+            if not gave_up:
+                return
         if session.matcher is not None:  # `take_forced` has checked this, unless log-probabilities are requested
-            look = limits.logprobs is not None
+            look = limits.logprobs is not None or gave_up
         else:
             look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
         only = self._only() if look else []
@@ -243,8 +268,6 @@ class Row:
         attempt = len(self._forbidden.get(len(session), ())) if self._forbidden else 0
         if only:
             token_id = only[0]
-        elif (planned := self._planned()) is not None:
-            token_id = planned
         else:
             token_id = session.draw(attempt=attempt, unbudgeted=self._unbudgeted())
         if self._halts():
@@ -260,24 +283,48 @@ class Row:
         if ask is not None and not self.is_over and ask(self.watch.data.decode("utf-8", "ignore")):
             self.finish_reason = "stop"
 
-    def _planned(self) -> int | None:
-        """Return the next token of a verbatim string that is chosen as a whole; None: the next token is drawn."""
-        session = self.session
-        if not self._searches or session.matcher is None or len(session) in self._forbidden:
-            return None
-        if session.matcher.quotation == "begins":
-            budget = self.left if self.limits.complete else None
-            self._quotation = len(session), best_quotation(session, self.limits.verbatim_beams, budget)
-        start, ids = self._quotation
-        taken = session.tokens[start:] if ids else []
-        return ids[len(taken)] if len(taken) < len(ids) and taken == ids[: len(taken)] else None
+    def _choose(self, quotations: Quotations) -> bool:
+        """Search for a verbatim string by one step, and take the string if it is found.
+
+        Returns:
+            False if there is none, so that a token is to be drawn.
+        """
+        limits = self.limits
+        found = quotations.advance(
+            self.session,
+            self.left,
+            complete=limits.complete,
+            compare=self._compares and self.session.divergence is None,
+            min_position=self._start + limits.min_tokens,
+            logprobs=limits.logprobs,
+        )
+        if found is not None and not found.steps:
+            quotations.draw_rest()
+            return False
+        if found is not None:
+            self._take_quotation(found)
+        return True
+
+    def _take_quotation(self, found: Quotation) -> None:
+        """Take the tokens of a verbatim string, up to a divergence that halts the row."""
+        session, start, steps = self.session, len(self.session), found.steps
+        if found.divergence is not None and self.limits.halt_on_divergence:
+            steps = steps[: found.divergence.position - start]
+        found.session.rewind(len(found.steps) - len(steps))
+        session.become(found.session)
+        session.divergence = session.divergence or found.divergence
+        self._forced.update(start + place for place, step in enumerate(steps) if step.forced)
+        self.steps += [step.logprobs for step in steps if step.logprobs is not None]
+        if steps:
+            self._took_uninterrupted([step.token_id for step in steps], start, session.matcher)
+        self._halts()
 
     @property
     def strides(self) -> bool:
         """Whether its next tokens need only their logits (multi-step decoding)."""
         if (
             not self._unwatched
-            or self._searches
+            or self._quotes()
             or self._forbidden
             or not self.session.is_waiting
             or self.session.kv_hook is not None
@@ -331,9 +378,10 @@ class Row:
                     self._take([token_id], forced=False)
             if session.matcher is not None and not self.is_over:
                 self.take_forced()
+            is_held = self.is_over or bool(self._forbidden) or self._quotes()
         except Exception as error:
-            self.error = error
-        return None if self.is_over or self._forbidden else session._tokens[ran:]
+            self.error, is_held = error, True
+        return None if is_held else session._tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
         """Finish a multi-step call that began at position `start`. `seconds`: the model's time up to its first draw."""
@@ -454,6 +502,9 @@ class Row:
             self._forced.update(range(start, len(session)))
         else:
             session.take(ids)
+        self._took_uninterrupted(ids, start, matcher)
+
+    def _took_uninterrupted(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
         left = bound_work(None)  # an interruption would lose the end of the text
         try:
             self._took(ids, start, matcher)
@@ -609,9 +660,9 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
             return
     # Rows that already generate do not wait for the whole of a long prompt.
     is_chunked = any(row.has_drawn for row in going)
-    feed_all([row.session for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)
+    feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)
     for row in going:
-        if is_chunked and not row.session.has_logits:
+        if is_chunked and not row.running.has_logits:
             continue  # the rest of its prompt runs in the next rounds
         if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
             continue  # its logits are kept

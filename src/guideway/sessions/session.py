@@ -421,6 +421,11 @@ class Session:
         return None if self._narrowed else one
 
     @property
+    def budget_narrows(self) -> bool:
+        """Whether `only_legal` with `compare=True` found tokens that only the budget excludes."""
+        return self._narrowed
+
+    @property
     def budget_excludes_all(self) -> bool:
         """Whether `only_legal` found no token, but would have found one without the budget."""
         return self._narrowed and self._whole is not None and bool(self._whole.any()) and not self._mask.any()
@@ -603,6 +608,17 @@ class Session:
         other.mask_seconds = self.mask_seconds
         other.sample_seconds = self.sample_seconds
         return other
+
+    def become(self, fork: Session) -> None:
+        """Take the tokens and the state of a fork of this session, which must not be used afterwards."""
+        self._return_to(fork._mark())
+        self._counted, self._hooked_at = fork._counted, fork._hooked_at
+        self._prefix, self._repeated = fork._prefix, max(self._repeated, fork._repeated)
+        self.model_seconds, self.mask_seconds, self.sample_seconds = (
+            fork.model_seconds,
+            fork.mask_seconds,
+            fork.sample_seconds,
+        )
 
     def kv_cache(self) -> KVCache:
         """The KV cache as an immutable value, for any number of `model.session(kv_cache=...)`.

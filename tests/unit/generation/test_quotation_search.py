@@ -10,10 +10,16 @@ from pydantic import BaseModel
 
 import guideway as gw
 from guideway import masks
-from guideway.generation import complete, complete_extract
-from guideway.generation.quotation_search import best_quotation
+from guideway.constraints import PythonType
+from guideway.errors import TruncatedError
+from guideway.generation import complete, complete_extract, extraction, resume
+from guideway.generation.plan import Job
+from guideway.generation.quotation_search import QuotationSearch
+from guideway.generation.scheduler import decode, rounds
 from guideway.sampling import log_softmax
 from guideway.sessions import Session, feed_all
+from guideway.sessions.prefix_cache import common_length
+from guideway.testing import ConstantModel, ScriptedModel
 from guideway.tokenizers import Vocabulary
 from tests.helpers.toy_models import toy_model
 
@@ -51,19 +57,48 @@ def every_string(session: Session) -> dict[tuple[int, ...], float]:
     return found
 
 
+def best_quotation(session: Session, width: int) -> tuple[int, ...]:
+    search = QuotationSearch(session, width)
+    while (found := search.advance()) is None:
+        feed_all([search.session])
+    return tuple(step.token_id for step in found.steps)
+
+
+def beam_search(session: Session, width: int) -> tuple[int, ...]:
+    """A beam search of this width, length by length."""
+    live: list[tuple[float, tuple[int, ...], Session]] = [(0.0, (), session.fork())]
+    ended: list[tuple[float, tuple[int, ...]]] = []
+    while live:
+        further: list[tuple[float, tuple[int, ...], Session]] = []
+        for logprob, tokens, one in live:
+            feed_all([one])
+            one.only_legal(None)
+            logprobs = log_softmax(one.shared_logits())
+            for token_id in masks.ids(one.mask, logprobs.size).tolist():
+                after = one.fork()
+                after.feed([token_id])
+                further.append((logprob + float(logprobs[token_id]), (*tokens, token_id), after))
+        live = []
+        for logprob, tokens, one in sorted(further, key=lambda beam: -beam[0])[:width]:
+            if one.matcher is None or one.matcher.quotation != "inside":
+                ended.append((logprob, tokens))
+            else:
+                live.append((logprob, tokens, one))
+    return max(ended)[1]
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_wide_search_finds_the_most_probable_string(seed: int, text: str) -> None:
     session = constrained(toy_model(TABLE, seed), text)
     wanted = every_string(session)
     before = session.tokens
-    found = tuple(best_quotation(session, 10_000, None))
+    found = best_quotation(session, 10_000)
     assert found in wanted
     assert wanted[found] == pytest.approx(max(wanted.values()))
     assert session.tokens == before
-    narrow = tuple(best_quotation(session, 2, None))
-    assert narrow in wanted
-    assert wanted[narrow] <= wanted[found] + 1e-6
+    for width in (1, 2, 3):
+        assert best_quotation(session, width) == beam_search(session, width)
 
 
 def test_where_a_text_is_in_a_quotation() -> None:
@@ -98,33 +133,118 @@ def test_records_fit_with_other_options(seed: int, options: dict[str, Any]) -> N
     text = "ab bca aa b ca"
     model = toy_model(TABLE, seed)
     for beams in (1, 4):
-        found = complete_extract(model, text, Record, max_tokens=120, verbatim_beams=beams, **options)
+        found = complete_extract(model, text, Record, max_tokens=120, verbatim_num_beams=beams, **options)
         assert all(name in text for name in found.value.names)
         assert "logprobs" not in options or len(found.steps) == len(found.tokens)
         assert "bad_words" not in options or "c" not in found.text.replace('"note"', "").replace("names", "")
 
 
-def test_the_budget_holds() -> None:
-    text = "abc " * 40
-    for most in range(4, 30):
-        made = complete(toy_model(TABLE, 1), "x", SCHEMA.quoting(text), max_tokens=most, verbatim_beams=4)
-        assert len(made.tokens) <= most
-        assert made.value in text
+@pytest.mark.parametrize("rollback", [True, False])
+@pytest.mark.parametrize("seed", range(6, 12))
+def test_the_budget_is_kept_and_reported(seed: int, rollback: bool) -> None:
+    """The first token that differs from those without a budget is the truncation."""
+    text = "abc bca cab aab " * 2
+    model = toy_model(TABLE, seed, supports_rollback=rollback)
+    whole = complete_extract(model, text, Record, max_tokens=300)
+    shortest = gw.compile(PythonType(Record).quoting(text), TABLE).matcher().min_tokens_to_complete() + 1
+    differ = 0
+    for most in range(shortest, 80, 3):
+        found = complete_extract(model, text, Record, max_tokens=most)
+        assert len(found.tokens) <= most
+        at = common_length(found.tokens, whole.tokens)
+        seen = None if found.truncation is None else (found.truncation.token_index, found.truncation.token_id)
+        assert seen == (None if at == len(whole.tokens) else (at, whole.tokens[at]))
+        if seen is None:
+            assert found.value == whole.value
+            continue
+        differ += 1
+        with pytest.raises(TruncatedError) as caught:
+            complete_extract(model, text, Record, max_tokens=most, on_truncation="raise")
+        assert caught.value.generation is not None
+        assert caught.value.generation.tokens == whole.tokens[:at]
+    assert differ or len(whole.tokens) < shortest + 3
+
+
+@pytest.mark.parametrize("rollback", [True, False])
+def test_one_sequence_runs_for_each_row(rollback: bool) -> None:
+    """A search neither delays other rows nor runs more sequences than there are rows."""
+    model = toy_model(TABLE, 3, supports_rollback=rollback)
+    counted: list[int] = []
+    forward = model.engine.forward
+
+    def counting(rows: Any, *rest: Any) -> Any:
+        counted.append(len(rows))
+        return forward(rows, *rest)
+
+    model.engine.forward = counting  # type: ignore[method-assign]
+    source = PythonType(Record).quoting("ab bca aa b ca")
+    requests = [gw.GenerationRequest("x", source, max_tokens=100), gw.GenerationRequest("y", None, max_tokens=30)]
+    job = Job(model, requests, None, None, {})
+    progress = []
+    for moved in rounds(job.rows(), 2):
+        progress += [len(row.tokens) for row in moved if row.limits.max_tokens == 30]
+        job.finish_all(moved)
+    assert progress[:-1] == list(range(1, len(progress)))  # a token in each round
+    assert max(counted) == 2
+    together = [one.tokens for one in job.shaped()]
+    assert together == [complete(model, one).tokens for one in requests]
+
+
+def test_a_certain_model_runs_no_other_strings() -> None:
+    """The number of tokens that run is that of the text."""
+    text = '{"names": ["ab bca", "c"], "note": null}'
+    model = ScriptedModel(TABLE, [text])
+    found = {}
+    for beams in (1, 4):
+        source = PythonType(Record).quoting("ab bca c")
+        row = next(Job(model, "x", source, None, {"verbatim_num_beams": beams}).rows())
+        decode([row])
+        found[beams] = row.tokens, row.session.counts.run
+    assert TABLE.bytes_of(found[4][0]).decode() == text
+    assert found[4][0] == found[1][0]
+    assert found[4][1] <= len(found[4][0]) + 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_resumed_text_is_the_same(seed: int) -> None:
+    model = toy_model(TABLE, seed)
+    request = extraction(model, "ab bca aa b ca", Record, max_tokens=120)
+    whole = complete(model, request)
+    stream = gw.stream(model, request)
+    for number, _ in enumerate(stream):
+        if number % 3 == seed % 3 and stream.states:
+            again = resume(model, stream.states[0], max_tokens=120)
+            assert again.value == whole.value
+
+
+def test_log_probabilities_are_those_of_a_score() -> None:
+    model = toy_model(TABLE, 2)
+    text = "ab bca aa b ca"
+    found = complete_extract(model, text, Record, max_tokens=120, logprobs=2)
+    plain = complete_extract(model, text, Record, max_tokens=120)
+    assert found.value == plain.value
+    assert [step.token_id for step in found.steps] == list(found.tokens)
+    session = model.session()
+    session.feed(extraction(model, text, Record).prompt)
+    for step in found.steps:
+        logprobs = log_softmax(session.logits())
+        assert step.logprob == pytest.approx(float(logprobs[step.token_id]), abs=1e-4)
+        session.feed([step.token_id])
 
 
 def test_wrong_values() -> None:
-    with pytest.raises(ValueError, match="verbatim_beams must be at least 1, got 0"):
-        gw.generate(toy_model(TABLE, 1), "x", int, verbatim_beams=0)
+    with pytest.raises(ValueError, match="verbatim_num_beams must be at least 1, got 0"):
+        gw.generate(toy_model(TABLE, 1), "x", int, verbatim_num_beams=0)
 
 
 def test_the_most_probable_string_is_not_that_of_the_most_probable_token() -> None:
     """The first token prefers a string whose rest is improbable."""
-    from guideway.testing import ConstantModel
-
     logits = np.full(len(TABLE), -20.0, np.float32)
     for char, value in (("a", 3.0), ("z", -6.0), ("b", 2.5), ("c", 2.0), ('"', 2.0)):
         logits[ord(char) + 1] = value
     model = ConstantModel(TABLE, logits)
     source = SCHEMA.quoting("azz bc")
-    assert gw.generate(model, "x", source) == "azz"
-    assert gw.generate(model, "x", source, verbatim_beams=4) == "bc"
+    assert gw.generate(model, "x", source, verbatim_num_beams=1) == "azz"
+    assert gw.generate(model, "x", source) == "bc"
+    sampled = gw.generate(model, "x", source, temperature=1.0, top_k=1)
+    assert sampled == gw.generate(model, "x", source, bad_words=["~"]) == "azz"  # token by token
