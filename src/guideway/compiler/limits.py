@@ -17,7 +17,7 @@ class CompileLimits:
 
     Args:
         max_states: The number of automaton states that constraints with these limits may create together.
-        max_work: The units of work of one call (compiling, or computing one mask). A unit takes about 10 ns.
+        max_work: The units of work of one call (compiling, or computing one mask).
     """
 
     max_states: int = 4_000_000
