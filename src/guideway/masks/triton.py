@@ -17,18 +17,11 @@ BLOCK = 4096
 """Logits per program: 16 KB of float32, 512 bytes of mask."""
 
 
+# Triton compiles the annotations of a kernel too, and knows no Python types.
 @triton.jit  # type: ignore[untyped-decorator]  # Triton gives no types
-def _mask(
-    logits: Any,
-    made: Any,
-    words: Any,
-    free: Any,
-    alive: Any,
-    width: int,
-    word_count: int,
-    logits_stride: int,
-    BLOCK: tl.constexpr,
-) -> None:
+def _mask(  # type: ignore[no-untyped-def]
+    logits, made, words, free, alive, width, word_count, logits_stride, BLOCK: tl.constexpr
+):
     row = tl.program_id(0)
     at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = at < width

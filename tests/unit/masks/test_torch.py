@@ -113,3 +113,21 @@ def test_the_kernel_of_triton_in_its_interpreter() -> None:
         check=False,
     )
     assert found.stdout == "as expected\n", found.stderr
+
+
+@pytest.mark.engine("triton")
+@pytest.mark.filterwarnings("ignore:TRITON_DEFAULT_FP_FUSION")
+def test_the_kernel_of_triton_compiles_for_a_gpu() -> None:
+    """Triton's compiler refuses code that its interpreter runs. It needs no GPU."""
+    from triton import compile as compiled
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    from guideway.masks.triton import BLOCK, _mask
+
+    for kind in ("fp32", "fp16", "bf16"):
+        pointers = {"logits": f"*{kind}", "made": f"*{kind}", "words": "*i32", "free": "*i32", "alive": "*i32"}
+        numbers = dict.fromkeys(("width", "word_count", "logits_stride"), "i32")
+        source = ASTSource(_mask, {**pointers, **numbers, "BLOCK": "constexpr"}, constexprs={"BLOCK": BLOCK})
+        made = compiled(source, target=GPUTarget("cuda", 90, 32))
+        assert ".target sm_90" in made.asm["ptx"]

@@ -26,6 +26,7 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         self._in_place, self._loops = in_place, Loops()
         self._apply = TorchMasks(in_place=bool(in_place))
         self._rows = 0
+        self._seen: tuple[Any, int, Any] | None = None  # ids of the last `ahead`: tensor, version, copy on the CPU
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """`input_ids`: int64 [rows, tokens]; `scores`: [rows, vocabulary]."""
@@ -50,7 +51,7 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         if scores.is_cuda and not self._rows:
             self._processor.rows.room = pinned_rows
         self._rows = len(input_ids)
-        ids = _on_host(input_ids)
+        ids = self._ids(input_ids)
         self.check()  # on a GPU the last call has finished by now, because its tokens are here
         rows, held = self._processor.masks(ids)
         start = perf_counter()
@@ -61,16 +62,25 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
     def ahead(self, input_ids: Any, scores: Any, **_: Any) -> Any:
         """An entry for `stopping_criteria` of `generate`: starts the next masks while the model runs. Never stops."""
         ids = _on_host(input_ids)
+        self._seen = None if input_ids.is_inference() else (input_ids, input_ids._version, ids)
         self.check()
         if len(ids) == self._rows:  # beam search requests more rows than it keeps
             self._processor.ahead(ids)
         return torch.zeros(len(ids), dtype=torch.bool, device=input_ids.device)
 
+    def _ids(self, input_ids: Any) -> Any:
+        """Return the ids as an array. Those of the last `ahead` are not copied again: on a GPU, a copy would wait for
+        the model, which runs after `ahead`."""
+        seen, self._seen = self._seen, None
+        if seen is not None and seen[0] is input_ids and seen[1] == input_ids._version:
+            return seen[2]
+        return _on_host(input_ids)
+
     def reset(self) -> None:
         """Prepare for another `generate` call, with other prompts. The constraints stay compiled."""
         super().reset()
         self._apply.nothing()
-        self._loops, self._rows = Loops(), 0
+        self._loops, self._rows, self._seen = Loops(), 0, None
 
     def check(self) -> None:
         """Raise an error if the last call left a row without an allowed token. On a GPU this is only known later."""

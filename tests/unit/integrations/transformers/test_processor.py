@@ -198,3 +198,35 @@ def test_errors_surface(loaded: Any) -> None:
         logits_processor(gw.Regex("[a-z]{999}"), tokenizer, max_tokens=3)
     with pytest.raises(gw.errors.InvalidConstraintError):
         logits_processor(gw.Regex("("), tokenizer)
+
+
+def test_ids_of_ahead_are_copied_once(loaded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU a second copy would wait for the model. A changed tensor is read again."""
+    import torch
+
+    from guideway.integrations.transformers import logits_processor, processor as module
+
+    copies = list[int]()
+
+    def counted(ids: Any) -> Any:
+        copies.append(len(ids))
+        return ids.numpy().copy()
+
+    monkeypatch.setattr(module, "_on_host", counted)
+    with torch.no_grad():
+        one = logits_processor(gw.Regex("[a-z]{40}"), loaded[1])
+        scores = torch.zeros(1, 320, dtype=torch.float64)
+        ids = torch.tensor([[5, 6]])
+        legal = [int(one(ids, scores).argmax())]
+        for _ in range(5):
+            ids = torch.cat([ids, torch.tensor([[legal[-1]]])], 1)
+            one.ahead(ids, scores)
+            before = len(copies)
+            legal.append(int(one(ids, scores).argmax()))
+            assert len(copies) == before
+        ids = torch.cat([ids, torch.tensor([[legal[-1]]])], 1)
+        one.ahead(ids, scores)
+        ids[0, -1] = 1  # the end token, which is not allowed yet: the row is free afterwards
+        before = len(copies)
+        one(ids, scores)
+        assert len(copies) == before + 1
