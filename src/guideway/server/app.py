@@ -179,6 +179,7 @@ async def _load(state: ServerState) -> None:
         LOG.exception("a model cannot be loaded")
         state.failure = f"a model cannot be loaded ({type(error).__name__}); the log of the server has the reason"
     else:
+        state.on_ready()
         state.ready = True
 
 

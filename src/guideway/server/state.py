@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -33,6 +33,7 @@ class ServerState:
 
     Attributes:
         ready: Whether the models are loaded.
+        on_ready: Called in the thread of the event loop before `ready` is set.
         workers: Processes that translate large constraints.
         families: The notation of the last structured reply of each model.
         failure: Why the models cannot be loaded; None: no error occurred.
@@ -42,6 +43,7 @@ class ServerState:
     def __init__(self, models: ServedModels, settings: ServerSettings) -> None:
         self.models, self.settings = models, settings
         self.ready = self.draining = False
+        self.on_ready: Callable[[], None] = lambda: None
         self.failure: str | None = None
         self.metrics = Metrics()
         self.metrics.gauge("num_requests_running", "Requests in flight.", lambda: float(self._count))

@@ -267,6 +267,28 @@ def test_a_model_that_cannot_be_loaded_is_named() -> None:
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "loading_failed")
 
 
+def test_loaded_objects_are_frozen_before_the_first_request(tiny: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full garbage collection of modules and models would stop all rounds for 0.1 s."""
+    import gc
+
+    import uvicorn
+    from starlette.testclient import TestClient
+
+    from guideway.server import FixedModels, serve
+
+    frozen = dict[str, int]()
+
+    def run(self: uvicorn.Server, sockets: object = None) -> None:
+        with TestClient(self.config.app) as client:
+            wait_until(lambda: client.get("/ready").status_code == 200)
+            frozen["ready"] = gc.get_freeze_count()
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    serve(FixedModels({"tiny": tiny}), port=0, quiet=True)
+    assert frozen["ready"] > 10_000
+    assert gc.get_freeze_count() == 0
+
+
 def test_requests_of_other_web_pages_are_refused(server: LiveServer) -> None:
     answer = httpx.post(f"{server.url}{CHAT}", json=SAY, headers={"Origin": "https://page.example"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden_origin")
