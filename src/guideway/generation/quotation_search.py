@@ -1,22 +1,23 @@
 """Verbatim strings that are chosen as a whole: a best-first beam search over the strings that occur in the source.
 
-The most probable first token may begin strings that are all improbable as a whole. So the string is chosen whose tokens are
-together the most probable. The probabilities are those under the mask, with which sampling draws: a token that the text
-forces has the probability 1. On texts that the bundled model was not trained on, this repairs more fields than the
-probabilities of the model (45 % and 35 % of 112), because a model that copies badly gives forced tokens arbitrary values.
+The model first writes the string by itself, token by token. If it occurs in the source, it is taken. Otherwise the model
+has invented or misspelt a string, and the strings of the source compete: the sum of the log-probability under the mask
+and of the similarity to the model's own string (`SIMILARITY` for an equal one) decides. A token that the text forces has
+the probability 1 under the mask. Under the model it would have an arbitrary value, because the model did not expect it.
 
 The search extends the most probable beginning of a string by one token at a time, and at most N beginnings of each
-length. It finds the same string as a beam search with N beams, because a longer beginning is never more probable. If the
-model is certain, it runs as many tokens as without a search. One pass of the model takes one token of one beginning, so a
-row that searches costs the other rows of its batch no more than a row that draws.
+length. It finds the same string as a beam search with N beams, because a longer beginning is never more probable. One
+pass of the model takes one token of one beginning, so a row that searches costs the other rows of its batch no more than
+a row that draws.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import re
 from collections import Counter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -28,10 +29,18 @@ from guideway.sessions.divergence import Divergence
 from guideway.sessions.prefix_cache import common_length
 from guideway.sessions.session import Session
 
-__all__ = ["MAX_TOKENS", "Quotation", "QuotationSearch", "Quotations"]
+__all__ = ["MAX_TOKENS", "SIMILARITY", "Quotation", "QuotationSearch", "Quotations", "similarity"]
 
 MAX_TOKENS = 64
 """The maximum number of tokens of a string that is chosen as a whole. The end of a longer one is chosen token by token."""
+
+SIMILARITY = 2.0
+"""What the similarity of a string counts in comparison with its log-probability. Chosen on texts of `tools/tiny_data`."""
+
+MAX_COMPARED = 256
+"""The maximum number of bytes of a string whose similarity is computed."""
+
+_INSIDE = re.compile(rb'(?:[^"\\]|\\.?)*', re.DOTALL)
 
 
 class _Step(NamedTuple):
@@ -93,15 +102,21 @@ class QuotationSearch:
     ) -> None:
         self.session = session.fork()
         self.is_narrowed = False
+        self._base = session
         self._start, self._width, self._budget, self._longest = len(session), width, budget, longest
         self._min_position, self._compare, self._logprobs = min_position, compare, logprobs
+        self._written: list[_Step] = []  # the string that the model writes by itself, as far as it occurs
+        self._phase: Literal["write", "write on", "compete"] = "write"
+        self._free: list[int] = []  # the tokens of that string with those that do not occur
+        self._own = b""  # the text of that string
         self._beginnings: list[tuple[float, int, tuple[_Step, ...]]] = []  # a heap: the most probable one first
         self._numbers = itertools.count()
         self._taken: Counter[int] = Counter()  # how many beginnings of each length were extended
-        self._here: tuple[float, tuple[_Step, ...]] | None = (0.0, ())  # the beginning to extend, which the session has
+        self._here: tuple[float, tuple[_Step, ...]] | None = None  # the beginning to extend, which the session has
+        self._best: tuple[float, tuple[_Step, ...]] | None = None  # the best string so far, with its score
 
     def advance(self) -> Quotation | None:
-        """Extend the beginning that the session has, and move the session to the next one.
+        """Take one step: one token of one beginning.
 
         Returns:
             The string, which has no steps if there is none within the budget; None: the search continues.
@@ -109,47 +124,110 @@ class QuotationSearch:
         Raises:
             WorkDeferred: As in the generation loop. The call can be repeated.
         """
+        if self._phase == "write":
+            return self._write()
+        if self._phase == "write on":
+            if not self._write_on():
+                return None
+            self.session, self._here, self._phase = self._base.fork(), (0.0, ()), "compete"
+        return self._compete()
+
+    def _write(self) -> Quotation | None:
+        """Take the model's own next token, if it occurs here."""
+        session = self.session
+        try:
+            only = self._fill_mask(len(self._written))
+            token_id = session.draw_from(session.shared_logits(), None)
+        except (BudgetTooSmallError, UnsatisfiableError):
+            return Quotation((), session)
+        if session.mask is not None and not session.mask[token_id >> 5] >> np.uint32(token_id & 31) & 1:
+            free = session.fork()
+            free.constrain(None)
+            free.take([token_id])
+            self._free, self.session = [*(step.token_id for step in self._written), token_id], free
+            self._phase = "write on"
+            return None
+        step = self._step(token_id, only)
+        session.take([token_id])
+        self._written.append(step)
+        if self._has_ended() or len(self._written) >= self._longest:
+            return Quotation(tuple(self._written), session)
+        return None
+
+    def _write_on(self) -> bool:
+        """Take the next token of the model's own string without the constraint. Returns whether the string has ended."""
+        session, free = self.session, self._free
+        text = session.tokenizer.vocabulary.bytes_of(free)
+        self._own = _content(text)
+        if len(self._own) < len(text) or free[-1] in session.tokenizer.eos_ids or len(free) >= self._longest:
+            return True
+        token_id = session.draw_from(session.shared_logits(), None)
+        session.take([token_id])
+        free.append(token_id)
+        return False
+
+    def _compete(self) -> Quotation | None:
+        """Extend the beginning that the session has, and move the session to the next one."""
         if self._here is not None:
             self._extend(*self._here)
             self._here = None
-        while self._beginnings:
+        while self._beginnings and not self._is_decided():
             cost, _, steps = self._beginnings[0]
-            is_ended = False
+            is_over = True
             if self._taken[len(steps)] < self._width:
-                is_ended = self._move([step.token_id for step in steps]) or len(steps) >= self._longest
+                is_over = self._move([step.token_id for step in steps]) or len(steps) >= self._longest
                 self._taken[len(steps)] += 1
-                if not is_ended:
+                if is_over:
+                    score = SIMILARITY * self._similarity(steps) - cost
+                    if self._best is None or score > self._best[0]:
+                        self._best = score, steps
+                else:
                     self._here = cost, steps
             heapq.heappop(self._beginnings)
-            if is_ended:
-                return Quotation(steps, self.session)
-            if self._here is not None:
+            if not is_over:
                 return None
-        return Quotation((), self.session)
+        steps = () if self._best is None else self._best[1]
+        self._move([step.token_id for step in steps])
+        return Quotation(steps, self.session)
 
-    def _extend(self, cost: float, steps: tuple[_Step, ...]) -> None:
-        """Add the most probable extensions of a beginning by one token. `cost`: its negative log-probability."""
+    def _is_decided(self) -> bool:
+        """Whether no string that continues a beginning can be better than the best one."""
+        return self._best is not None and SIMILARITY - self._beginnings[0][0] <= self._best[0]
+
+    def _fill_mask(self, taken: int) -> bool:
+        """Fill the session's mask after a number of tokens of the string. Returns whether one token is legal."""
         session = self.session
         avoid = session.tokenizer.eos_ids if len(session) < self._min_position else ()
-        left = None if self._budget is None else self._budget - len(steps)
+        left = None if self._budget is None else self._budget - taken
         try:
             only = session.only_legal(left, avoid=avoid, compare=self._compare)
         except (BudgetTooSmallError, UnsatisfiableError):
             self.is_narrowed = self.is_narrowed or left is not None
-            return
+            raise
         self.is_narrowed = self.is_narrowed or session.budget_narrows
-        logits = session.shared_logits()
-        logprobs = log_softmax(logits)
+        return only is not None
+
+    def _step(self, token_id: int, only: bool) -> _Step:
+        session, count = self.session, self._logprobs
+        if count is None:
+            return _Step(token_id, only, None)
+        return _Step(token_id, only, report(session.shared_logits(), session.mask, token_id, forced=only, count=count))
+
+    def _extend(self, cost: float, steps: tuple[_Step, ...]) -> None:
+        """Add the most probable extensions of a beginning by one token. `cost`: its negative log-probability."""
+        session = self.session
+        try:
+            only = self._fill_mask(len(steps))
+        except (BudgetTooSmallError, UnsatisfiableError):
+            return
+        logprobs = log_softmax(session.shared_logits())
         allowed = np.arange(logprobs.size) if session.mask is None else masks.ids(session.mask, logprobs.size)
         legal = logprobs[allowed]
         legal = legal - np.logaddexp.reduce(legal)
         for at in np.argsort(-legal, kind="stable")[: self._width].tolist():
             if legal[at] == -np.inf:
                 break
-            token_id, shown = int(allowed[at]), None
-            if self._logprobs is not None:
-                shown = report(logits, session.mask, token_id, forced=only is not None, count=self._logprobs)
-            step = _Step(token_id, only is not None, shown)
+            step = self._step(int(allowed[at]), only)
             heapq.heappush(self._beginnings, (cost - float(legal[at]), next(self._numbers), (*steps, step)))
 
     def _move(self, ids: list[int]) -> bool:
@@ -159,8 +237,35 @@ class QuotationSearch:
         kept = common_length(there, ids)
         session.rewind(len(there) - kept)
         session.take(ids[kept:])
-        matcher = session.matcher
+        return self._has_ended()
+
+    def _has_ended(self) -> bool:
+        matcher = self.session.matcher
         return matcher is None or matcher.is_finished or matcher.quotation != "inside"
+
+    def _similarity(self, steps: tuple[_Step, ...]) -> float:
+        """Return how similar a string is to that of the model, from 0 to 1."""
+        text = self.session.tokenizer.vocabulary.bytes_of([step.token_id for step in steps])
+        return similarity(_content(text), self._own)
+
+
+def _content(text: bytes) -> bytes:
+    """Return what is before the quotation mark that ends a string."""
+    found = _INSIDE.match(text)
+    return text if found is None else found[0]
+
+
+def similarity(one: bytes, other: bytes) -> float:
+    """Return the length of the longest common subsequence, divided by that of the longer text, of `MAX_COMPARED` bytes."""
+    one, other = one[:MAX_COMPARED], other[:MAX_COMPARED]
+    places: dict[int, int] = {}  # of each byte, as bits
+    for place, byte in enumerate(one):
+        places[byte] = places.get(byte, 0) | 1 << place
+    every = row = (1 << len(one)) - 1  # a bit of the row is 0 where the subsequence becomes longer
+    for byte in other:
+        both = row & places.get(byte, 0)
+        row = ((row + both) | (row - both)) & every
+    return (len(one) - row.bit_count()) / max(1, len(one), len(other))
 
 
 class Quotations:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from guideway.constraints import PythonType
 from guideway.errors import TruncatedError
 from guideway.generation import complete, complete_extract, extraction, resume
 from guideway.generation.plan import Job
-from guideway.generation.quotation_search import QuotationSearch
+from guideway.generation.quotation_search import MAX_TOKENS, SIMILARITY, QuotationSearch, similarity
 from guideway.generation.scheduler import decode, rounds
 from guideway.sampling import log_softmax
 from guideway.sessions import Session, feed_all
@@ -45,6 +46,38 @@ def masked_logprobs(session: Session) -> np.ndarray[Any, Any]:
     return log_softmax(logits)
 
 
+def own_string(session: Session) -> tuple[tuple[int, ...] | None, bytes]:
+    """The string that the model writes without the source: its tokens if it occurs there, and its text."""
+    one, tokens, occurs = session.fork(), list[int](), True
+    free = session.fork()
+    free.constrain(None)
+    while len(tokens) < MAX_TOKENS:
+        feed_all([free])
+        tokens.append(int(free.shared_logits().argmax()))
+        free.feed(tokens[-1:])
+        if occurs and one.matcher is not None and one.matcher.validate(tokens[-1:]):
+            one.feed(tokens[-1:])
+            if one.matcher.quotation != "inside":
+                return tuple(tokens), TABLE.bytes_of(tokens)
+        else:
+            occurs = False
+            if b'"' in TABLE.bytes_of(tokens[-1:]) or tokens[-1] in TABLE.eos_ids:
+                break
+    return None, TABLE.bytes_of(tokens)
+
+
+def content(text: bytes) -> bytes:
+    """What is before the quotation mark that ends a string."""
+    at = 0
+    while at < len(text) and text[at : at + 1] != b'"':
+        at += 2 if text[at : at + 1] == b"\\" else 1
+    return text[:at]
+
+
+def score(logprob: float, tokens: tuple[int, ...], own: bytes) -> float:
+    return logprob + SIMILARITY * similarity(content(TABLE.bytes_of(tokens)), content(own))
+
+
 def every_string(session: Session) -> dict[tuple[int, ...], float]:
     """The log-probability of each token sequence up to the end of the string."""
     found: dict[tuple[int, ...], float] = {}
@@ -72,7 +105,10 @@ def best_quotation(session: Session, width: int) -> tuple[int, ...]:
 
 
 def beam_search(session: Session, width: int) -> tuple[int, ...]:
-    """A beam search of this width, length by length."""
+    """The best string of a beam search of this width, length by length."""
+    tokens, own = own_string(session)
+    if tokens is not None:
+        return tokens
     live: list[tuple[float, tuple[int, ...], Session]] = [(0.0, (), session.fork())]
     ended: list[tuple[float, tuple[int, ...]]] = []
     while live:
@@ -91,7 +127,24 @@ def beam_search(session: Session, width: int) -> tuple[int, ...]:
                 ended.append((logprob, tokens))
             else:
                 live.append((logprob, tokens, one))
-    return max(ended)[1]
+    return max((score(*one, own), one[1]) for one in ended)[1]
+
+
+def test_similarity_is_that_of_the_longest_common_subsequence() -> None:
+    rng = random.Random(1)
+    for _ in range(300):
+        one, other = (bytes(rng.choices(b"abc\xff", k=rng.randrange(9))) for _ in range(2))
+        known: dict[tuple[int, int], int] = {}
+        for i in range(len(one) + 1):
+            for j in range(len(other) + 1):
+                if not i or not j:
+                    known[i, j] = 0
+                elif one[i - 1] == other[j - 1]:
+                    known[i, j] = known[i - 1, j - 1] + 1
+                else:
+                    known[i, j] = max(known[i - 1, j], known[i, j - 1])
+        assert similarity(one, other) == known[len(one), len(other)] / max(1, len(one), len(other))
+    assert similarity(b"a" * 10**6, b"a" * 10**6) == 1
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -101,8 +154,13 @@ def test_a_wide_search_finds_the_most_probable_string(seed: int, text: str) -> N
     wanted = every_string(session)
     before = session.tokens
     found = best_quotation(session, 10_000)
+    tokens, own = own_string(session)
+    if tokens is None:
+        scores = {tokens: score(logprob, tokens, own) for tokens, logprob in wanted.items()}
+        assert scores[found] == pytest.approx(max(scores.values()))
+    else:
+        assert found == tokens
     assert found in wanted
-    assert wanted[found] == pytest.approx(max(wanted.values()))
     assert session.tokens == before
     for width in (1, 2, 3):
         assert best_quotation(session, width) == beam_search(session, width)
