@@ -1,25 +1,27 @@
-"""Models served by an API: planned before the call, checked while the answer streams.
+"""Models served by an API.
 
-`guideway.remote(client, name)` returns a model; the module itself can be called. `guideway.plan` tells what an endpoint
-enforces. No SDK is imported here: the caller makes the client.
+A plan says before the call how a constraint is sent; the answer is checked while it streams.
+
+`guideway.remote(client, name)` returns a model; the module itself can be called. `guideway.plan` returns how a
+constraint is sent and what the endpoint enforces. No SDK is imported here: the caller makes the client.
 
 model.py            `remote`, `plan`, `RemoteModel`, `RemoteGeneration`
 plan.py             `RemotePlan`: route, request fragment, guarantee; `AnswerReader`: how answers are checked and read
 fragments.py        the members of a request that carry a constraint, by route
 capabilities.py     what endpoints enforce, from the dated files in data/
 subset.py           `SchemaSubset`: the part of JSON Schema that a provider takes
-lowering.py         a JSON Schema in the subset of a provider, with its inverse
-codecs.py           the inverse: values in the form that is sent, and back
-distinction.py      tests of values and schemas, for unions
+lowering.py         rewrites a JSON Schema for the subset of a provider, and returns the codec of the answers
+codecs.py           `Codec`: encodes values in the form that is sent, and decodes answers
+distinction.py      which option of a union a value belongs to, and whether two options can share a value
 dialogue.py         the requests for one result, and what happens after an answer that does not fit
 received.py         the answer to one request while it arrives
-answer_text.py      the text of an answer without repetitions, and what of it a stream may show
+answer_text.py      the text of an answer without the repeated prefill, and the part of it that a stream yields
 streams.py          streams of an SDK in threads and event loops
 scoring.py          `score`, where the endpoint gives log-probabilities
 structural_tags.py  `Tags` as a structural tag of vLLM and SGLang
 first_tokens.py     the most probable option, by log-probabilities of first tokens
-check.py            the matcher over single bytes
-repair.py           repairs of syntax
+check.py            `StreamCheck`: checks the bytes of an answer as they arrive
+repair.py           repairs of the syntax and the values of an answer
 usage.py            `Usage`, `Prices`, `RateLimit`
 probing.py          `probe`: measures what an endpoint enforces
 adapters/           one file for each SDK

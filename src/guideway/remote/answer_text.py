@@ -1,4 +1,4 @@
-"""The text of an answer: without a repetition of what it continues, and what of it a stream may show."""
+"""The text of an answer: removal of a repeated prefill, and the part of the text that a stream yields."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ SPACE = " \t\r\n"
 
 
 class Echo:
-    """Leaves out the beginning of an answer that repeats the text which it continues, as llama-server does.
+    """Removes a repetition of the prefill from the beginning of an answer. llama-server repeats the prefill.
 
     Args:
-        text: The text that is continued.
+        text: The prefill: the text that the answer continues.
     """
 
     def __init__(self, text: bytes) -> None:
         self._text = text
-        self._seen = 0  # bytes of the answer, all equal to the beginning of the text
+        self._seen = 0  # number of bytes of the answer so far; they equal the beginning of `text`
 
     def without(self, data: bytes, allows: Callable[[bytes], bool]) -> bytes:
-        """Take bytes. Returns those that are no repetition. `allows`: tells whether bytes may come next."""
+        """Take the next bytes of the answer, and return the bytes that are known to be no repetition of the prefill.
+
+        Bytes at the beginning of the answer that equal the beginning of the prefill are held back. A complete
+        repetition is dropped, unless the prefill may come again at this place: `allows(bytes)` returns whether bytes
+        may come next.
+        """
         if not self._text:
             return data
         text, seen = self._text, self._seen
@@ -39,16 +44,16 @@ class Echo:
         return text[:seen] + data
 
     def rest(self) -> bytes:
-        """Return the bytes that are held at the end of the answer."""
+        """Return the bytes that are still held back when the answer ends: they are only a part of the prefill."""
         data, self._text = self._text[: self._seen], b""
         return data
 
 
 class VisibleText:
-    """The valid text of an answer that a stream may show, piece by piece.
+    """The part of the valid text of an answer that a stream yields, piece by piece.
 
     Args:
-        shell: Whether white space or a code fence around the text is left out.
+        shell: Whether white space and a code fence around the text are removed.
     """
 
     def __init__(self, shell: bool) -> None:
@@ -60,7 +65,10 @@ class VisibleText:
         self._new: list[str] = []
 
     def feed(self, data: bytes, skipped: int = 0) -> None:
-        """Take valid bytes. `skipped`: the number of their characters that were shown already."""
+        """Take valid bytes.
+
+        `skipped`: the number of characters at their beginning that the stream has already yielded.
+        """
         text = self._decoder.decode(data)
         if self._part == "head":
             text = self._after_head(text)
@@ -70,7 +78,7 @@ class VisibleText:
                 self._new.append(shown[skipped:])
 
     def taken(self) -> str:
-        """Return the new text."""
+        """Return the text since the last call."""
         text = "".join(self._new)
         self._new.clear()
         return text
@@ -92,7 +100,11 @@ class VisibleText:
         return text.partition("\n")[2] if self._fenced else text
 
     def _before_end(self, text: str) -> str:
-        """Return the text before characters that may belong to the code fence around the value, or white space after it."""
+        """Return the text that certainly belongs to the value.
+
+        Characters at the end that may belong to the closing code fence, or to white space after the value, are held
+        back.
+        """
         if not self._shell:
             return text
         self._held.append(text)

@@ -1,4 +1,4 @@
-"""What endpoints enforce, as data with dates: the files in `data/`, which a caller can override."""
+"""What endpoints enforce: `Capabilities`, read from the dated files in `data/`. A caller can override each value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Capabilities", "Evidence", "capabilities", "dialects", "guessed_dial
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a claim is based on: `kind` is "documentation" or "probe"."""
+    """The source of a claim about an endpoint. `kind` is "documentation" or "probe" (measured)."""
 
     claim: str
     source: str
@@ -28,24 +28,26 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an endpoint takes and enforces.
+    """Which constraints an endpoint takes, and which of them it enforces.
 
     Attributes:
-        name: The name of the dialect.
+        name: The name of the dialect, such as "openai" or "vllm".
         title: The name of the endpoint in tables.
         updated: The date of the data.
-        enforces: Whether a constraint that the endpoint takes is enforced.
+        enforces: Whether the endpoint enforces every constraint that it takes.
         routes: The ways to send a constraint, best first.
-        text_route: The route for constraints that are not JSON Schemas, if there is one.
+        text_route: The route for constraints that are not JSON Schemas; None if there is none.
         subset: The supported part of JSON Schema.
         limits: Published limits: "properties", "depth", "characters", "enum_values", "unions", "optional", "grammar_bytes".
-        continues: Whether the endpoint continues a text that the last message begins.
+        continues: Whether the endpoint can continue the beginning of an answer that a request contains (a prefill).
         logprobs: How `score` gets log-probabilities: "prompt" (of given texts), "top" (of the most probable first tokens),
             or "" (not at all).
         whole_routes: Routes whose answers the endpoint does not stream.
-        size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
-        extra: Members that every request with a constraint has.
-        evidence: What the claims are based on.
+        size_errors: Texts that occur in the endpoint's error messages for a schema that is too large.
+        extra: Additional members of a request with a JSON Schema (`extra_body` of the SDK openai).
+        evidence: The sources of these claims.
+        hosts: Hosts by which `guessed_dialect` recognises the endpoint.
+        ports: Ports on this machine by which `guessed_dialect` recognises the server.
     """
 
     name: str
@@ -74,7 +76,7 @@ class Capabilities:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Capabilities:
-        """Return the capabilities of a data file."""
+        """Return the capabilities that the JSON object of a data file describes."""
 
         def fixed(members: Mapping[str, Any], kind: Any) -> dict[str, Any]:
             return {name: kind(value) if isinstance(value, list) else value for name, value in members.items()}
@@ -97,7 +99,7 @@ def dialects() -> dict[str, Capabilities]:
 
 
 def capabilities(dialect: str | Capabilities) -> Capabilities:
-    """Return the capabilities of a dialect.
+    """Return the capabilities of the dialect with this name; `Capabilities` are returned as they are.
 
     Raises:
         InvalidConstraintError: The name is unknown. The message lists the names.
@@ -111,7 +113,10 @@ def capabilities(dialect: str | Capabilities) -> Capabilities:
 
 
 def guessed_dialect(base_url: str, default: str) -> str:
-    """Return the dialect whose host or port a URL has; else `default` for an empty URL, and "unknown" for others."""
+    """Return the name of the dialect for a URL, by its host or, on this machine, by its port.
+
+    `default` for an empty URL; "unknown" for a URL that no dialect lists.
+    """
     if not base_url:
         return default
     try:

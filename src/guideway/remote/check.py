@@ -1,4 +1,4 @@
-"""`StreamCheck`: follows the bytes of an answer and reports the first byte after which no valid completion exists."""
+"""`StreamCheck`: checks the bytes of an answer as they arrive, and finds the first byte that cannot be valid."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["StreamCheck", "automaton_of"]
 
 @cached(256)
 def automaton_of(constraint: Constraint[Any]) -> Automaton | None:
-    """Return the automaton over single bytes of a constraint, or None if it exceeds the limits of the kernel."""
+    """Return the automaton of a constraint whose tokens are the single bytes; None if it cannot be compiled."""
     try:
         return byte_automaton(constraint.grammar())
     except ConstraintError:
@@ -24,14 +24,14 @@ def automaton_of(constraint: Constraint[Any]) -> Automaton | None:
 
 
 class StreamCheck:
-    """A matcher over single bytes.
+    """Checks the bytes of an answer as they arrive.
 
     Args:
-        automaton: The automaton; None: nothing is checked.
+        automaton: The automaton of the constraint over single bytes; None: nothing is checked.
 
     Attributes:
         taken: The number of valid bytes so far.
-        failed: Whether an impossible byte came.
+        failed: Whether a byte came with which no valid text continues.
     """
 
     def __init__(self, automaton: Automaton | None) -> None:
@@ -40,7 +40,10 @@ class StreamCheck:
         self.failed = False
 
     def feed(self, data: bytes) -> int:
-        """Take bytes. Returns the number of valid ones; fewer than given: the next one is impossible."""
+        """Take bytes and return how many of them are valid.
+
+        If fewer are valid than were given, no valid text continues with the next byte, and later calls return 0.
+        """
         if self._matcher is None:
             self.taken += len(data)
             return len(data)
@@ -57,26 +60,29 @@ class StreamCheck:
         return fits
 
     def allows(self, data: bytes) -> bool:
-        """Return whether bytes may come next; False if nothing is checked. No byte is taken."""
+        """Return whether bytes may come next; False if nothing is checked. The bytes are not taken."""
         return self._matcher is not None and not self.failed and self._matcher.validate(list(data)) == len(data)
 
     def may_end(self) -> bool:
-        """Return whether the bytes so far are a complete text."""
+        """Return whether the bytes so far are a complete text; True if nothing is checked."""
         return self._matcher is None or (not self.failed and self._matcher.validate([END]) == 1)
 
     def must_end(self, ignored: bytes = b"") -> bool:
-        """Return whether the bytes so far are a complete text that nothing can follow but the ignored bytes."""
+        """Return whether the bytes so far are a complete text, and no other byte than those in `ignored` can follow.
+
+        False if nothing is checked.
+        """
         if self._matcher is None or self.failed:
             return False
         found = set(legal(self._matcher))
         return END in found and found <= {END, *ignored}
 
     def forced(self) -> bytes:
-        """Return the bytes that must come next."""
+        """Return the bytes that must come next; b"" if there are several possibilities or nothing is checked."""
         return b"" if self._matcher is None else self._matcher.forced_bytes()
 
     def expected(self, limit: int = 12) -> str:
-        """Return what may come next, for a message to the model."""
+        """Describe what may come next, for a message: at most `limit` printable ASCII characters, or the end."""
         if self._matcher is None:
             return ""
         shown = [repr(chr(byte)) for byte in legal(self._matcher) if 0x20 <= byte < 0x7F]

@@ -1,4 +1,4 @@
-"""Codecs: how a value is written in a form that a provider can describe, and how an answer is turned back."""
+"""Codecs: encode values in a form that the JSON Schema subset of a provider can describe, and decode answers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = [
 ]
 
 ABSENT: Any = object()
-"""A property that an object does not have."""
+"""The value of a property that an object does not have."""
 
 
 class Codec(ABC):
-    """Encodes instances of the original schema as instances of what is sent, and decodes answers."""
+    """Encodes instances of the original schema as instances of the schema that is sent, and decodes answers."""
 
     plain = False
     """Whether encoding and decoding change nothing."""
@@ -47,6 +47,8 @@ class Codec(ABC):
 
 
 class IdentityCodec(Codec):
+    """Changes nothing."""
+
     plain = True
 
     def encode(self, value: Any) -> Any:
@@ -57,6 +59,8 @@ class IdentityCodec(Codec):
 
 
 class JsonTextCodec(Codec):
+    """Writes a value as a string that contains its JSON text."""
+
     def encode(self, value: Any) -> Any:
         return write_json(value)
 
@@ -71,7 +75,7 @@ class JsonTextCodec(Codec):
 
 @dataclass
 class WrappedCodec(Codec):
-    """{"value": x}."""
+    """Writes a value as an object with one key: `{"value": x}`."""
 
     inner: Codec
     key: str = "value"
@@ -100,8 +104,10 @@ class OptionalCodec(Codec):
 
 @dataclass
 class ObjectCodec(Codec):
+    """Encodes each property of an object. Additional properties become a list of `{"key": ..., "value": ...}`."""
+
     properties: dict[str, Codec]
-    others: tuple[str, Codec] | None = None  # the key of the additional properties, and the codec of their values
+    others: tuple[str, Codec] | None = None  # the key of that list, and the codec of its values; None: no others
 
     @property
     def plain(self) -> bool:  # type: ignore[override]  # computed, since codecs of recursive schemas are completed later
@@ -144,7 +150,7 @@ class ObjectCodec(Codec):
 
 @dataclass
 class MapCodec(Codec):
-    """An object whose additional properties the provider describes itself."""
+    """Encodes each property of an object. Additional properties stay properties, encoded by `inner`."""
 
     properties: dict[str, Codec]
     inner: Codec
@@ -168,6 +174,8 @@ class MapCodec(Codec):
 
 @dataclass
 class ListCodec(Codec):
+    """Encodes each item of an array: the first ones by `prefix`, others by `rest`. None: there must be no others."""
+
     prefix: list[Codec]
     rest: Codec | None
 
@@ -192,7 +200,7 @@ class ListCodec(Codec):
 
 @dataclass
 class TupleCodec(Codec):
-    """An array as an object: item_1, item_2, ... and "rest"."""
+    """Writes an array as an object with the keys item_1, item_2, ... and the key "rest" with a list of other items."""
 
     prefix: list[Codec]
     rest: Codec | None
@@ -226,7 +234,13 @@ class TupleCodec(Codec):
 
 @dataclass
 class UnionCodec(Codec):
-    """Options that the value itself distinguishes, by a test of each. `checks`: whole checks, for encoding."""
+    """A union for which an encoded value shows which option it belongs to.
+
+    Attributes:
+        options: For each option a quick test of encoded values, and its codec. Decoding uses the first test that
+            succeeds.
+        checks: For each option a function that returns whether an encoded value is an instance of it, for encoding.
+    """
 
     options: list[tuple[Any, Codec]]
     checks: list[Any]
@@ -256,7 +270,10 @@ class UnionCodec(Codec):
 
 @dataclass
 class TaggedCodec(Codec):
-    """{"option_1": x}."""
+    """A union whose options cannot be distinguished: a value of the first option is written as `{"option_1": x}`.
+
+    The attributes are those of `UnionCodec`.
+    """
 
     options: list[tuple[Any, Codec]]
     checks: list[Any]
@@ -282,13 +299,16 @@ class TaggedCodec(Codec):
 
 @dataclass
 class LaterCodec(Codec):
-    """The codec of a definition, which is completed later."""
+    """The codec of a definition.
+
+    `of` is set when the definition has been rewritten; until then it can be referred to.
+    """
 
     of: Codec | None = None
     visiting: bool = field(default=False, repr=False)
 
     @property
-    def plain(self) -> bool:  # type: ignore[override]  # computed; a definition is plain if it is so outside of itself
+    def plain(self) -> bool:  # type: ignore[override]  # computed; a recursive reference counts as plain
         if self.of is None:
             return False  # not complete yet
         if self.visiting:
@@ -312,5 +332,6 @@ class LaterCodec(Codec):
 
 
 def short(value: Any) -> str:
+    """Return the JSON text of a value for a message, cut after 80 characters."""
     text = write_json(value) if not isinstance(value, (bytes, set)) else repr(value)
     return text if len(text) <= 80 else text[:80] + "…"

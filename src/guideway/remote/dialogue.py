@@ -1,7 +1,7 @@
 """`Dialogue`: the requests that lead to one result. It performs no input or output, so that threads and event loops share it.
 
-A caller repeats: open a stream for `request()`, pass its events to `take`, which tells whether to close the stream, and call
-`ended`. `outcome()` then has the result or raises.
+Until `request()` returns None, a caller repeats: open a stream for the request, pass its events to `take`, close the
+stream early if `take` returns True, and call `ended`. Then `outcome()` returns the result or raises the error.
 """
 
 from __future__ import annotations
@@ -37,25 +37,29 @@ from guideway.remote.usage import Prices, Usage
 __all__ = ["Attempt", "Dialogue", "FailureSettings"]
 
 _DRAFT_SIZES = (4000, 1000, 250)
-"""Numbers of characters of the prompt and of the draft that a formatter gets; the first that its context holds."""
+"""Maximum numbers of characters of the prompt and of the draft that a formatter gets.
+
+They are tried in this order until both fit into the context of the formatter.
+"""
 
 MAX_CONTINUED = 1 << 20
-"""Maximum number of characters of a beginning that is sent to be continued."""
+"""Maximum number of characters of the valid beginning of an answer that is sent to the endpoint to be continued."""
 
 
 @dataclass(frozen=True)
 class FailureSettings:
-    """What happens when an answer does not fit.
+    """What happens when an answer does not fit the constraint.
 
     Attributes:
         attempts: Maximum number of requests for one result.
-        resume: Continue from the longest valid beginning, where the endpoint can continue a text.
-        repair: Repair syntax that has one reading.
-        ask_again: Send the valid beginning, the place and what may come there.
-        formatter: A local model that writes the draft again under the constraint; None: none.
-        prices: For `max_cost`.
-        max_cost: No request begins after the attempts cost this much.
-        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many.
+        resume: Let the endpoint continue the longest valid beginning, if it can continue a text.
+        repair: Repair errors that can be repaired in exactly one way.
+        ask_again: Send the model the valid beginning and what may follow it, and request the whole answer again.
+        formatter: A local model that writes the wrong answer again under the constraint; None: no model does.
+        prices: The prices by which the cost of the attempts is computed for `max_cost`.
+        max_cost: No further request begins when the attempts have cost this much; None: no limit.
+        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many. "fixed":
+            not.
         timeout: Seconds for one result, with all attempts and with waiting for rate limits; None: no limit.
     """
 
@@ -70,7 +74,7 @@ class FailureSettings:
     timeout: float | None = None
 
     def steps(self) -> tuple[str, ...]:
-        """Describe what is tried in turn when an answer does not fit: resume, repair, ask again, formatter. For a plan."""
+        """Describe for a plan the steps that are tried, in this order, when an answer does not fit the constraint."""
         more = self.attempts - 1
         found = []
         if self.resume and more > 0:
@@ -90,9 +94,9 @@ class Attempt:
 
     Attributes:
         kind: "first", "resume", "again", "ask again", "other route", "more tokens" or "formatter".
-        text: The text that came, at most 4,000 characters.
-        usage: Its tokens.
-        problem: Why it did not lead to the result; "" for the last one.
+        text: The text of the answer, cut after 4,000 characters.
+        usage: The tokens of the request and the answer.
+        problem: Why the answer did not lead to the result; "" for the attempt that did.
         request_id: The id that the endpoint gave the answer.
     """
 
@@ -105,7 +109,7 @@ class Attempt:
 
 @dataclass
 class Result:
-    """What a dialogue led to."""
+    """The result of a dialogue. `finish_reason` is "stop", or "length" for a cut answer, which has no value."""
 
     value: Any
     text: str
@@ -120,17 +124,22 @@ class Dialogue:
     Args:
         request: The first request, without a constraint.
         constraint: The constraint; None: free text.
-        plan: How it is sent; None for free text.
+        plan: How the constraint is sent; None for free text.
         settings: What happens on failure.
-        continues: Whether the endpoint continues a text.
-        enforces: Whether the endpoint enforces a constraint that it takes.
+        continues: Whether the endpoint can continue the beginning of an answer (a prefill).
+        enforces: Whether the endpoint enforces every constraint that it takes.
         provider: The name of the endpoint, for errors.
-        size_errors: Parts of the messages with which the endpoint refuses a schema that is too large.
+        size_errors: Texts that occur in the endpoint's error messages for a schema that is too large.
         whole_routes: Routes whose answers the endpoint does not stream.
-        next_plan: Returns a plan by another route after the endpoint refused the schema, or None.
-        allow_truncation: Whether a cut answer is a result without a value.
+        next_plan: Returns a plan by a later route than that of the given plan; None if there is none.
+        allow_truncation: Whether an answer that is cut at `max_tokens` is a result, without a value, and not an error.
+        streaming: Whether valid text is given to the caller while it arrives (`shown`). Such text cannot be replaced.
         scrubbed: Removes the keys of the client from a message.
-        streaming: Whether valid text is shown before the end. Shown text cannot be taken back.
+
+    Attributes:
+        attempts: The requests that have ended.
+        result: The result; None before the end and after a failure.
+        source_text: The text from which a record is extracted; None for other calls.
     """
 
     def __init__(
@@ -158,17 +167,17 @@ class Dialogue:
         self._next_plan, self._allow_truncation, self._streaming = next_plan, allow_truncation, streaming
         self.attempts: list[Attempt] = []
         self.result: Result | None = None
-        self.source_text: str | None = None  # that a record is extracted from
+        self.source_text: str | None = None  # set by `RemoteModel`
         self._error: Exception | None = None
-        self._shown = 0  # characters
-        self._longest = -1
+        self._shown = 0  # number of characters that `shown` has returned
+        self._longest = -1  # number of characters of the longest prefill so far
         self._doubled = False
         self._begin("first", self._first_messages(), "")
 
     # -- requests
 
     def _first_messages(self, words: str | None = None) -> tuple[Any, ...]:
-        """Return the messages of the caller, with the instructions of the plan or other ones."""
+        """Return the messages of the caller with `words` after the last one; None: the instructions of the plan."""
         if words is None:
             words = "" if self.plan is None else self.plan.instructions
         if not words:
@@ -180,8 +189,10 @@ class Dialogue:
         return (*before, {**last, "content": f"{content}\n\n{words}"})
 
     def _begin(self, kind: str, messages: tuple[Any, ...], prefill: str) -> None:
+        """Prepare a request. `kind` is that of its `Attempt`; `prefill` is the beginning of the answer or ""."""
         self._kind = kind
-        # An endpoint applies a constraint to the text that it adds, so a text that is continued has none.
+        # An endpoint applies a constraint to the new text only, so a request with a prefill is sent without a
+        # constraint.
         fragment = self._base.fragment if self.plan is None else {} if prefill else dict(self.plan.sent)
         streamed = self.plan is None or not fragment or self.plan.route not in self._whole_routes
         self._request = replace(self._base, messages=messages, fragment=fragment, prefill=prefill, streamed=streamed)
@@ -203,7 +214,7 @@ class Dialogue:
         self._waiting = True
 
     def request(self) -> Request | None:
-        """Return the next request, or None at the end."""
+        """Return the next request; None if the dialogue has a result or an error."""
         if not self._waiting or self.result is not None or self._error is not None:
             return None
         return self._request if self._ends is None else replace(self._request, timeout=self._seconds_left())
@@ -213,11 +224,11 @@ class Dialogue:
 
     @property
     def ends(self) -> float | None:
-        """The time (`time.monotonic`) at which the result must be there, or None."""
+        """The time (`time.monotonic`) at which the result must be there; None: no limit."""
         return self._ends
 
     def is_late(self) -> bool:
-        """Return whether the result takes longer than the caller allows."""
+        """Return whether the time `ends` has passed."""
         return self._ends is not None and time.monotonic() >= self._ends
 
     @property
@@ -228,18 +239,21 @@ class Dialogue:
     # -- answers
 
     def take(self, events: Iterable[Event]) -> bool:
-        """Take events. Returns whether to close the stream now."""
+        """Take events of the current answer. Returns whether the caller should close the stream now."""
         if self.is_late():
             return self._answer.stop(late_error(self._provider))
         return self._answer.take(events)
 
     @property
     def has_formatter(self) -> bool:
-        """Whether a local model writes drafts again that do not fit."""
+        """Whether a local model writes answers again that do not fit the constraint."""
         return self._settings.formatter is not None
 
     def shown(self) -> str:
-        """Return the new valid text for a stream. It is never taken back."""
+        """Return the valid text since the last call, for a stream. It is final; no later step replaces it.
+
+        Before the end, "" if not `streaming`, or if the plan allows only the whole result to be shown.
+        """
         if self.result is not None:
             new = self.result.text[self._shown :]
         elif self._visible is None or (self.plan is not None and self.plan._reader.is_whole):
@@ -252,7 +266,10 @@ class Dialogue:
     # -- the end of a request
 
     def ended(self, error: Exception | None = None) -> None:
-        """The stream ended, was closed, or failed with an error. Prepares the next request or the outcome."""
+        """End the current request: its stream ended, was closed, or failed with `error`.
+
+        Prepares the next request, or sets the result or the error of the dialogue.
+        """
         self._waiting = False
         answer = self._answer
         answer.end()
@@ -290,7 +307,7 @@ class Dialogue:
         self._judge(text)
 
     def _choose(self, plan: RemotePlan, options: tuple[str, ...]) -> None:
-        """Take the most probable option. If the first tokens do not determine it, continue with the next route."""
+        """Take the most probable option as the result. If the first tokens do not determine it, use the next route."""
         option = most_probable(self._answer.first_tokens, options)
         if option is not None:
             self._succeed(option, option, ())
@@ -306,7 +323,11 @@ class Dialogue:
         self._error = problem
 
     def _on_other_route(self, plan: RemotePlan, refused: Any = None) -> bool:
-        """Send the request by the next route. `refused`: routes that would send this schema are skipped."""
+        """Prepare the request by the next route. Returns False if there is no route or no further request is allowed.
+
+        `refused`: a schema that the endpoint refused; routes that would send it again are skipped. None: no route is
+        skipped.
+        """
         other = self._next_plan(plan)
         while other is not None and refused is not None and _schema_in(other.sent) == refused:
             other = self._next_plan(other)
@@ -317,7 +338,7 @@ class Dialogue:
         return True
 
     def _judge(self, text: str) -> None:
-        """Read the whole text, or continue with the next step."""
+        """Read the whole text as the result. If it does not fit the constraint, try the steps of `FailureSettings`."""
         reader = self.plan._reader if self.plan is not None else None
         if reader is None:
             raise TypeError("free text is not judged")
@@ -379,7 +400,10 @@ class Dialogue:
         self._fail(error)
 
     def _with_more_tokens(self) -> bool:
-        """Ask once more with twice as many tokens, or continue the text if it was shown."""
+        """Prepare one more request with twice as many tokens; it continues the answer if the endpoint can do so.
+
+        Returns False if that is not allowed, or if text was shown to the caller and cannot be continued.
+        """
         if self._settings.max_tokens != "double" or self._doubled or not self._may_ask():
             return False
         if self._shown and not (self._continues and self._settings.resume):
@@ -429,11 +453,14 @@ class Dialogue:
         return True
 
     def _resumed(self) -> bool:
-        """Continue from the longest valid beginning."""
+        """Prepare a request that continues the longest valid beginning.
+
+        Returns False if that is not possible, or if the beginning is not longer than that of the last continuation.
+        """
         if not (self._settings.resume and self._continues and self._may_ask()):
             return False
         if self._has_guarantee() and not self._shown:
-            return False  # a new answer under the constraint is better than a continuation without it
+            return False  # a new answer is sent with the constraint, a continuation without it
         check = self._answer.check
         data = self._answer.data[: check.taken]
         if not check.failed:
@@ -448,12 +475,16 @@ class Dialogue:
 
     def _has_guarantee(self) -> bool:
         """Return whether the endpoint enforces the constraint of the current request."""
-        if self.plan is None or self.plan.route == "json_object":  # any object
+        if self.plan is None or self.plan.route == "json_object":  # it only enforces that the answer is an object
             return False
         return self._enforces and bool(self._request.fragment)
 
     def _repeated(self) -> bool:
-        """Ask again for an answer that was lost, if nothing of it was shown and the endpoint could have continued it."""
+        """Prepare the first request again after its connection was lost. Returns False if that is not allowed.
+
+        It is allowed if `resume` is set, the endpoint can continue texts, and no text of the answer was shown to the
+        caller.
+        """
         if not (self._settings.resume and self._continues and self._may_ask()) or self._shown:
             return False
         self._begin("again", self._first_messages(), "")
@@ -494,7 +525,7 @@ class Dialogue:
         return True
 
     def _formatted(self, text: str) -> bool:
-        """Let a local model write the draft again under the exact constraint."""
+        """Let the local model `formatter` write the answer again under the constraint. Returns whether it succeeded."""
         if self._settings.formatter is None or self._shown or self.constraint is None:
             return False
         from guideway.generation import complete
@@ -507,7 +538,7 @@ class Dialogue:
                 made = complete(self._settings.formatter, prompt, self.constraint, max_tokens=self._base.max_tokens)
                 break
             except (ContextOverflowError, BudgetTooSmallError) as problem:
-                failure = str(problem)  # the context of a small model: quote less
+                failure = str(problem)  # the context of the model is too small: quote less
             except GuidewayError as problem:
                 failure = str(problem)
                 break
@@ -531,7 +562,7 @@ class Dialogue:
         return self.result
 
     def cancelled(self) -> None:
-        """The caller closed the stream: count the request."""
+        """Record the current request, if it has not ended, as an attempt that the caller cancelled."""
         if self._waiting:
             self._waiting = False
             self._answer.stop()
@@ -539,7 +570,7 @@ class Dialogue:
 
 
 def _schema_in(sent: Any) -> Any:
-    """Return the schema of a request fragment, or None."""
+    """Return the JSON Schema in a request fragment; None if it has none."""
     todo = [sent]
     while todo:
         one = todo.pop()

@@ -1,4 +1,4 @@
-"""Tests of values and of pairs of schemas in the subset of a provider, for unions."""
+"""For unions in a schema that is sent: which option a value belongs to, and whether two options can share a value."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
 def type_of(value: Any) -> str:
+    """Return the JSON type of a value; "integer" also for a float without a fraction."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -42,6 +43,7 @@ def _types(sent: dict[str, Any]) -> set[str]:
 
 
 def are_disjoint(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether types, keys or enumerations show that no value is an instance of both schemas."""
     kinds = _types(one) & _types(other)
     if not kinds:
         return True
@@ -63,7 +65,10 @@ Definitions = Mapping[str, dict[str, Any]]
 
 
 def whole_schema(sent: dict[str, Any], definitions: Definitions) -> dict[str, Any]:
-    """Return the schema that a reference names."""
+    """Return the schema that the `$ref` of a schema refers to, or the schema itself if it has no `$ref`.
+
+    {} after more than `MAX_DEPTH` references.
+    """
     for _ in range(MAX_DEPTH):
         if "$ref" not in sent:
             return sent
@@ -73,7 +78,10 @@ def whole_schema(sent: dict[str, Any], definitions: Definitions) -> dict[str, An
 
 @dataclass
 class InstanceCheck:
-    """Tells whether a value is an instance of a schema, for encoding."""
+    """A function that returns whether an encoded value is an instance of the schema `sent`.
+
+    `constraint` is made from the schema at the first call.
+    """
 
     sent: dict[str, Any]
     definitions: Definitions
@@ -92,7 +100,10 @@ class InstanceCheck:
 
 @dataclass
 class StructureTest:
-    """Tells whether a value has the outer structure of a schema."""
+    """A function that returns whether a value has the type, keys and enumerated values of the schema `sent`.
+
+    Other values inside are not checked.
+    """
 
     sent: dict[str, Any]
     definitions: Definitions

@@ -9,17 +9,18 @@ from typing import Any
 __all__ = ["is_logprob", "most_probable"]
 
 MAX_LOGPROB = 10**9
-"""The largest negative integer that is a log-probability. Larger ones may not fit into a float."""
+"""The largest absolute value of an integer that is a log-probability. Larger integers may not fit into a float."""
 
 
 def most_probable(tokens: Iterable[tuple[str, Any]], options: Sequence[str]) -> str | None:
     """Return the option that is the most probable answer, or None if the first tokens do not determine it.
 
-    The probability of an unlisted option is at most that of the most probable listed beginning of it, or that of the least
-    probable listed token. The first tokens determine the option if none of these bounds exceeds the best listed option.
+    An endpoint lists only its most probable first tokens. The probability of an option that is not listed is at most
+    that of the most probable listed token with which it begins, or that of the least probable listed token. The result
+    is the best listed option, if it is more probable than each of these bounds.
 
     Args:
-        tokens: The most probable first tokens with their log-probabilities.
+        tokens: The listed tokens with their log-probabilities.
         options: The options.
     """
     found = {token: float(value) for token, value in tokens if is_logprob(value)}

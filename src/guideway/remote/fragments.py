@@ -41,20 +41,20 @@ SCHEMA_FORMS: dict[str, Callable[[Capabilities, dict[str, Any]], dict[str, Any]]
     "strict_tool": _tool_fragment,
     "tgi_json": lambda _, schema: {"response_format": {"type": "json", "value": schema}},
 }
-"""The fragment of a request with a JSON Schema, by route."""
+"""By route: the function that returns the fragment of a request with a JSON Schema."""
 
 REGEX_FORMS: dict[str, tuple[Literal["rust", "python"], Callable[[str], dict[str, Any]]]] = {
     "vllm_regex": ("rust", lambda text: {"extra_body": {"structured_outputs": {"regex": text}}}),
     "sglang_regex": ("python", lambda text: {"extra_body": {"regex": text}}),
     "tgi_regex": ("rust", lambda text: {"response_format": {"type": "regex", "value": text}}),
 }
-"""The dialect of a regular expression, and the fragment of a request with it, by route."""
+"""By route: the dialect of regular expressions, and the function that returns the fragment with an expression."""
 
 STRUCTURAL_FORMS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "vllm_structural_tag": lambda form: {"extra_body": {"structured_outputs": {"structural_tag": json.dumps(form)}}},
     "sglang_structural_tag": lambda form: {"response_format": form},
 }
-"""The fragment of a request with a structural tag, by route."""
+"""By route: the function that returns the fragment of a request with a structural tag."""
 
 GRAMMAR_FORMS: dict[str, tuple[str, Any]] = {
     "llama_grammar": ("gbnf", lambda text: {"extra_body": {"grammar": text}}),
@@ -78,6 +78,7 @@ GRAMMAR_FORMS: dict[str, tuple[str, Any]] = {
         },
     ),
 }
+"""By route: the form of the exported grammar, and the function that returns the fragment with its text."""
 
 
 def wire_fragment(constraint: Constraint[Any]) -> dict[str, Any]:

@@ -1,16 +1,17 @@
-"""Rewrites a JSON Schema for a provider, with an inverse that turns the answer back.
+"""Rewrites a JSON Schema for a provider, and returns the codec that decodes the answers.
 
 Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset of a provider that contains every instance
-of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is dropped: what is
-sent then allows more, and the answer is checked here. A schema is a conjunction of keywords, so dropping one never loses an
-instance. A value whose type the subset cannot describe is sent as a string that contains JSON text.
+of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is dropped:
+the schema that is sent then allows more, and Guideway checks the answer. A schema is a conjunction of keywords, so
+dropping one never loses an instance. A value whose type the subset cannot describe is sent as a string that contains
+JSON text.
 
     optional property      required, null for absent; {"value": x} or null where the value itself may be null
     additional properties  a list of {"key": ..., "value": ...}
     tuple                  an object with the keys item_1, item_2, ... and a list for further items
-    other root             {"value": ...}
+    root that is no object {"value": ...}
     ambiguous union        {"option_1": ...} or {"option_2": ...}
-    any value, recursion   JSON text in a string
+    any value, recursion   JSON text in a string, where the subset does not support them
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ MAX_SUBSCHEMAS = 20_000
 """Maximum number of subschemas that are rewritten."""
 
 MAX_COMPARED = 200
-"""Maximum number of options of a union that are compared in pairs; the options of a larger one get names."""
+"""Maximum number of options of a union that are compared in pairs. A larger union is sent as `{"option_1": ...}`."""
 
 _OF_TYPE = {
     "string": ("minLength", "maxLength", "pattern", "format"),
@@ -67,7 +68,7 @@ _OF_TYPE["integer"] = _OF_TYPE["number"]
 _IN_PLACE = ("allOf", "anyOf", "oneOf", "if", "then", "else", "not", "$ref", "$dynamicRef", "$recursiveRef")
 _OTHERS = (*_IN_PLACE, "dependentSchemas", "dependencies", "unevaluatedProperties")
 _OF_KEYS = ("properties", "patternProperties", "additionalProperties", *_OTHERS)
-"""Keywords that may allow keys which a schema for the same object does not name."""
+"""Keywords by which a schema may allow keys that another schema for the same object does not list."""
 
 _CHECKED_ONLY = (
     *(
@@ -86,7 +87,7 @@ _CHECKED_ONLY = (
 
 @dataclass
 class SentSchema:
-    """A rewritten schema, its codec, and what happened to each keyword."""
+    """The schema that is sent, the codec of its instances, and a note on what happened to each keyword."""
 
     schema: dict[str, Any]
     codec: Codec
@@ -101,11 +102,15 @@ _TEXT_DETAIL = "sent as JSON text in a string"
 
 
 def lower(schema: Any, subset: SchemaSubset) -> SentSchema:
-    """Rewrite a schema for a provider.
+    """Rewrite a schema for a provider. The given schema is not changed.
 
     Args:
         schema: The schema, a dict or a boolean.
         subset: What the provider supports.
+
+    Returns:
+        The schema to send, which allows every instance of `schema` in an encoded form and perhaps other values; the
+        codec that decodes an answer; and notes on each keyword.
 
     Raises:
         LimitExceededError: The schema is too large or too deep.
@@ -145,12 +150,12 @@ class _SchemaRewriter:
     # -- one schema
 
     def _lower(self, schema: Any, place: str, opened: bool = False) -> Result:
-        """Return what is sent for a schema, and its codec.
+        """Return the schema that is sent for a schema, and the codec of its instances.
 
         Args:
             schema: The schema.
             place: Its JSON Pointer.
-            opened: Whether another schema for the same value may allow keys that this one does not name.
+            opened: Whether another schema for the same value may allow keys that this one does not list.
         """
         self._count += 1
         if self._count > MAX_SUBSCHEMAS:
@@ -215,7 +220,10 @@ class _SchemaRewriter:
         return made[0] if len(made) == 1 else self._union(made, place)
 
     def _untyped(self, schema: dict[str, Any], place: str, opened: bool) -> Result:
-        """Return a schema without `type`: an object or array if keywords say so, or any other value as JSON text."""
+        """Rewrite a schema that has no `type`.
+
+        With keywords of objects or of arrays: an object or array, or another value as JSON text. Otherwise: any value.
+        """
         if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
             return self._anything(place)
         if any(name in schema for name in ("properties", "required", "additionalProperties", "patternProperties")):
@@ -259,7 +267,7 @@ class _SchemaRewriter:
                 sent["description"] += f"{'; ' if sent['description'] else ''}{name}: {short(value)}"
 
     def _described(self, schema: Mapping[str, Any], sent: dict[str, Any]) -> dict[str, Any]:
-        """Add the description of the schema before the one that was made here."""
+        """Put the description of the original schema before the one that `sent` has, and return `sent`."""
         given = [one for one in (schema.get("description"), sent.get("description")) if isinstance(one, str) and one]
         if given:
             sent["description"] = "\n".join(given)
@@ -357,7 +365,11 @@ class _SchemaRewriter:
     # -- conjunctions
 
     def _merged(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """Return one schema without `allOf` for a conjunction of simple object schemas or of scalars, or None."""
+        """Return a schema without `allOf` that is equal to a schema with `allOf`; None if it cannot be merged.
+
+        Schemas can be merged if they have no other assertions than `type`, `properties` and `required`, or if only one
+        of them has assertions.
+        """
         rest = {name: value for name, value in schema.items() if name != "allOf"}
         parts: list[dict[str, Any]] = [rest] if any(name not in _NOTES for name in rest) else []
         for one in schema["allOf"]:
@@ -493,7 +505,16 @@ class _SchemaRewriter:
         must: list[str],
         inner: Any,
     ) -> Result:
-        """Return an object for a provider that supports additional properties."""
+        """Return the schema of an object for a provider that supports additional properties, and its codec.
+
+        Args:
+            schema: The original schema.
+            place: Its JSON Pointer.
+            made: The rewritten properties.
+            codecs: Their codecs.
+            must: The required keys.
+            inner: The original schema of additional properties; False: there must be none.
+        """
         sent: dict[str, Any] = {"type": "object", "properties": made, "required": must}
         if not made:
             del sent["properties"]
@@ -513,7 +534,10 @@ class _SchemaRewriter:
         return sent, OptionalCodec(inner)
 
     def _nullable(self, sent: dict[str, Any], codec: Codec, place: str) -> Result:
-        """Return a schema that also allows null, which means that the property is absent, and the codec of other values."""
+        """Return a schema that also allows null, for an absent property, and the codec of the other values.
+
+        If `sent` allows null itself, its values are sent as `{"value": x}`.
+        """
         self._note(place, "", "provider", "optional: null if absent")
         if self._test(sent)(None):
             inner = self._closed({"value": sent})
@@ -578,10 +602,11 @@ _NOTES = {
     "definitions",
     "x-order",
 }
+"""Keywords that assert nothing about a value."""
 
 
 def _opens(schema: Mapping[str, Any], keyword: str) -> bool:
-    """Return whether a schema may allow keys that the schemas in one of its keywords do not name."""
+    """Return whether other keywords of a schema may allow keys that the schemas in `keyword` do not list."""
     return any(name in schema and schema[name] is not False for name in _OF_KEYS if name != keyword)
 
 

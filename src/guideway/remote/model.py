@@ -42,14 +42,14 @@ _OF_CALLS = ("batch_size", "progress", "return_exceptions")
 
 @dataclass(frozen=True)
 class RemoteGeneration(Generation[T_co], Generic[T_co]):
-    """One result of a remote model. `tokens` is empty: an endpoint gives text.
+    """One result of a remote model. `tokens` is empty, because an endpoint returns text.
 
     Attributes:
         usage: The tokens of all attempts.
         attempts: The requests that led to the result.
         plan: How the constraint was sent in the last attempt; None for free text.
-        repairs: The repairs of the text; "formatter" if a local model wrote it.
-        reasoning: The reasoning text, if the endpoint gave it.
+        repairs: Descriptions of the repairs of the text; "formatter" if a local model wrote it.
+        reasoning: The reasoning text; "" if the endpoint did not send it.
     """
 
     usage: Usage = field(default_factory=Usage)
@@ -68,7 +68,7 @@ class RemoteModel(GeneratingModel):
     Attributes:
         name: The name of the model.
         capabilities: What the endpoint enforces.
-        rate_limit: The limits of requests.
+        rate_limit: The limits of the requests to the endpoint.
         usage: The tokens of all calls so far.
     """
 
@@ -94,7 +94,12 @@ class RemoteModel(GeneratingModel):
     # -- plans
 
     def plan(self, output: object, *, require: Require | None = None) -> RemotePlan:
-        """Return how a constraint is sent. No request is made. See `guideway.plan`."""
+        """Return how a constraint is sent. No request is made. See `guideway.plan`.
+
+        Args:
+            output: The constraint, or a value that `guideway.constraints.of` accepts.
+            require: The least guarantee; None: that of the model.
+        """
         constraint = constraints.of(output)
         if require is None and (known := self._plans.get(constraint)) is not None:
             return known
@@ -156,12 +161,12 @@ class RemoteModel(GeneratingModel):
         return made
 
     def check(self, prompt: Any, output: object = None, **options: Any) -> None:
-        """Raise the errors of a call that are found before a request. The constraint is planned and compiled."""
+        """Raise the errors that a call with these arguments raises before its first request. No request is made."""
         self._dialogue(prompt, output, options, None, False)
 
     @property
     def has_formatter(self) -> bool:
-        """Whether a local model writes drafts again that do not fit."""
+        """Whether a local model writes answers again that do not fit the constraint."""
         return self._settings.formatter is not None
 
     def _count(self, usage: Usage) -> None:
@@ -169,14 +174,17 @@ class RemoteModel(GeneratingModel):
             self.usage += usage
 
     def _run(self, dialogue: Dialogue, *, shown: bool = False) -> Generator[str, None, None]:
-        """Run a dialogue from a thread. Its usage counts also if the caller closes the generator."""
+        """Run a dialogue from a thread, and yield its valid text while it arrives if `shown`.
+
+        Its usage is added to that of the model, also if the caller closes the generator.
+        """
         try:
             yield from run(self._adapter, dialogue, self.rate_limit, self._provider, shown=shown)
         finally:
             self._count(dialogue.usage)
 
     async def _arun(self, dialogue: Dialogue, *, shown: bool) -> AsyncGenerator[str, None]:
-        """As `_run`, from an event loop."""
+        """Do the same as `_run` from an event loop."""
         try:
             async with aclosing(arun(self._adapter, dialogue, self.rate_limit, self._provider, shown=shown)) as pieces:
                 async for text in pieces:
@@ -226,7 +234,7 @@ class RemoteModel(GeneratingModel):
         return self.capabilities.title or self.capabilities.name
 
     def complete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
-        """As `guideway.complete`. Returns `RemoteGeneration`."""
+        """Do the same as `guideway.complete`; the results are `RemoteGeneration` objects."""
         jobs, many, width, keep = _jobs(prompt, n, options)
         if len(jobs) == 1:
             return _shaped([_kept(lambda: self._one(jobs[0][0], output, options, jobs[0][1]), keep)], many, n)
@@ -274,15 +282,16 @@ class RemoteModel(GeneratingModel):
         return self.stream_values(prompt, source, **others)
 
     chat = chat
-    """As `guideway.Chat` with this model."""
+    """Return a `guideway.Chat` with this model."""
 
     def score(self, prompt: Any, options: Any, *, end: bool = False, batch_size: int = BATCH) -> Any:
-        """As `guideway.score`, where the endpoint gives log-probabilities. `Score.tokens` is empty.
+        """Do the same as `guideway.score` for an endpoint that returns log-probabilities. `Score.tokens` is empty.
 
-        vLLM gives those of a given text. Others give the most probable first tokens: then each option must be one of them.
+        vLLM returns the log-probabilities of the tokens of a given text, so every option can be scored. Other endpoints
+        return those of the most probable first tokens, so each option must be one of these tokens.
 
         Raises:
-            UnsupportedError: The endpoint gives no log-probability of an option, or `end` is true.
+            UnsupportedError: The endpoint does not return the log-probability of an option, or `end` is true.
         """
         if end:
             raise UnsupportedError("the end token of a model served by an API has no score; pass end=False")
@@ -380,7 +389,7 @@ class RemoteModel(GeneratingModel):
 
 
 class RemoteStream(Iterator[Any]):
-    """An iterator over the text of a remote model. `results` has the results of the sequences that ended."""
+    """An iterator over the text of a remote model, one sequence after another."""
 
     def __init__(
         self,
@@ -401,7 +410,8 @@ class RemoteStream(Iterator[Any]):
         )
         self._found: list[Any] = [None] * len(jobs)
         if jobs:
-            model._dialogue(jobs[0][0], output, options, jobs[0][1], True)  # reports wrong arguments at once
+            # A wrong argument raises its error here, not when the first item is read.
+            model._dialogue(jobs[0][0], output, options, jobs[0][1], True)
         self._items = self._pieces()
 
     def _pieces(self) -> Iterator[Any]:
@@ -419,7 +429,7 @@ class RemoteStream(Iterator[Any]):
 
     @property
     def results(self) -> Any:
-        """The results of `complete`: None for sequences that have not ended."""
+        """The results in the form that `complete` returns; None in the place of a sequence that has not ended."""
         return _shaped(self._found, self._many, self._n)
 
     def close(self) -> None:
@@ -428,7 +438,7 @@ class RemoteStream(Iterator[Any]):
 
 
 class _Growth:
-    """The partial value of a stream."""
+    """The growing value of a text that arrives in pieces."""
 
     def __init__(self, output: object) -> None:
         source = constraints.of(output)
@@ -485,7 +495,11 @@ def _stops(given: Any) -> tuple[str, ...]:
 def _jobs(
     prompt: Any, n: int | None, options: Mapping[str, Any]
 ) -> tuple[list[tuple[Any, int | None]], bool, int, bool]:
-    """Return the prompts with their samples, whether there are several prompts, the width, and whether to keep errors."""
+    """Return the work of a call: its sequences, whether `prompt` is a list of prompts, and two options.
+
+    A sequence is a prompt and the number of its sample; None if `n` is None. The options are the maximum number of
+    requests at one time, and whether errors are returned in the place of results.
+    """
     check_names(options)
     count = None if n is None else integer("n", n, 1)
     many = is_many(prompt)
@@ -512,7 +526,7 @@ def _shaped(found: list[Any], many: bool, n: int | None) -> Any:
 
 
 def _extraction(text: Any, output: object, options: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return the prompt or prompts of texts, the constraint, and the generation options."""
+    """Return the request for a text or the list of requests for several, the constraint, and the generation options."""
     made = Extraction(output, options)
     texts, single = texts_of(text)
     requests = [made.request(one, chat=True) for one in texts]
@@ -551,19 +565,24 @@ def remote(
         api: "chat" or "responses", for clients of openai.
         require: The least guarantee, checked before each request: "exact", "checked", "narrowed" or "any".
         attempts: Maximum number of requests for one result.
-        resume: Continue from the longest valid beginning, where the endpoint can continue a text.
-        repair: Repair syntax and values that have one reading.
-        ask_again: Send the place of a failure to the model.
-        formatter: A local model that writes the draft again under the constraint, so that the result is always valid.
-        rate_limit: Limits of requests.
-        prices: For `max_cost`.
-        max_cost: Raise `LimitExceededError` before a request when the calls of this model cost this much.
+        resume: Let the endpoint continue the longest valid beginning, if it can continue a text.
+        repair: Repair syntax and values that can be repaired in exactly one way.
+        ask_again: Send the model the place of a failure, and request the whole answer again.
+        formatter: A local model that writes a wrong answer again under the constraint, so that the result is always
+            valid. None: no model does.
+        rate_limit: Limits of requests; None: only the limits that the endpoint states in its headers.
+        prices: The prices by which the cost of calls is computed for `max_cost`.
+        max_cost: Raise `LimitExceededError` before a request when the calls of this model have cost this much; None: no
+            limit.
         max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many tokens.
+            "fixed": it is not.
         timeout: Seconds for one result, with all its attempts and the waiting for rate limits. A slower result raises
             `ConnectionLostError`. None: the timeouts of the client apply, which count from one byte to the next.
 
     Raises:
         InvalidConstraintError: The client or the dialect is unknown.
+        TypeError: `name` is empty.
+        ValueError: Another argument has a wrong value, or `max_cost` is given without `prices`.
     """
     if not name:
         raise TypeError("name must be the name of a model, got an empty str")
@@ -589,10 +608,10 @@ def plan(model: RemoteModel | str | Capabilities, constraint: object, *, require
     Args:
         model: A remote model, or the name of a dialect such as "openai".
         constraint: The constraint, or a value that `guideway.constraints.of` accepts.
-        require: The least guarantee.
+        require: The least guarantee: "exact", "checked", "narrowed" or "any".
 
     Raises:
-        UnsupportedError: No route has the guarantee. The message names the places.
+        UnsupportedError: No route has the guarantee. The message names the places in the schema that prevent it.
         LimitExceededError: The schema exceeds the published limits of the endpoint.
     """
     if isinstance(model, RemoteModel):

@@ -1,4 +1,7 @@
-"""`RemotePlan`: how a constraint is sent to an endpoint, what the endpoint enforces, and what is checked here. No network."""
+"""`RemotePlan`: how a constraint is sent to an endpoint, what the endpoint enforces, and what Guideway checks itself.
+
+A plan is made from `Capabilities` without a request.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,10 @@ _RANK = {"exact": 3, "checked": 2, "narrowed": 1, "unproven": 0}
 _NEEDED = {"exact": 3, "checked": 2, "narrowed": 1, "any": 0}
 
 MAX_ANSWER_DEPTH = 500
-"""Maximum nesting of an answer that is decoded."""
+"""Maximum nesting of the JSON of an answer. A deeper answer is not decoded."""
 
 MAX_SCORED = 20
-"""Maximum number of first tokens whose log-probabilities an endpoint gives."""
+"""Maximum number of first tokens whose log-probabilities an endpoint returns."""
 
 _FENCE_START = re.compile(r"```[a-zA-Z]*\n")
 
@@ -48,12 +51,13 @@ class RemotePlan:
             server such as "llama_grammar".
         sent: The members of the request that carry the constraint, exactly as they are sent.
         parts: What happens to each keyword: `Note` with place, keyword, holder and detail.
-        guarantee: "exact": the endpoint allows exactly these texts. "checked": it allows all of them; the rest is checked
-            here. "narrowed": some allowed values cannot come; the parts name them.
-        inverse: How the answer is turned back, in words; "" if it is used as it comes.
+        guarantee: "exact": the endpoint allows exactly the texts of the constraint. "checked": it allows all of them,
+            and perhaps others; Guideway checks the answer. "narrowed": the endpoint excludes values that the constraint
+            allows; `parts` names them.
+        inverse: How the answer is decoded, in words; "" if it is used without change.
         limits: For each published limit: the measured size and the limit.
-        evidence: What the capabilities are based on.
-        on_failure: The steps after an answer that does not fit.
+        evidence: The sources of the capabilities.
+        on_failure: The steps after an answer that does not fit, in words.
         instructions: Text that is added to the prompt; "" if there is none.
     """
 
@@ -106,7 +110,8 @@ class AnswerReader:
         streamed: The constraint that the text of the answer must fit, byte by byte; None if only the whole text can be
             checked.
         shell: Whether the text may have white space or a code fence around it.
-        options: The texts of which the most probable one is the answer, whatever text comes; empty: the text is read.
+        options: For the route "scored_choice": the options. The result is the most probable one by the
+            log-probabilities of the first tokens; the text of the answer is not read. Empty for other routes.
     """
 
     def __init__(
@@ -122,12 +127,12 @@ class AnswerReader:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the text of the answer is not that of the constraint, so that only the whole result can be shown."""
+        """Whether a stream can show only the whole result, because the text of the answer is encoded or not read."""
         return self.codec is not None or bool(self.options)
 
     @property
     def allows_space(self) -> bool:
-        """Whether white space after the answer means nothing."""
+        """Whether white space after the answer has no meaning."""
         return self.shell or self.codec is not None or _json_of(self.constraint) is not None
 
     def bare(self, text: str) -> str:
@@ -141,7 +146,10 @@ class AnswerReader:
         return text[start.end() : -3].strip(SPACE)
 
     def original(self, text: str) -> str:
-        """Return the answer as a text of the constraint. Raises `InvalidTextError`."""
+        """Return the decoded answer, as a text for `constraint.parse`.
+
+        Raises `InvalidTextError` if it cannot be decoded.
+        """
         text = self.bare(text)
         if self.codec is None:
             return text
@@ -163,7 +171,11 @@ class AnswerReader:
         return _in_words(self.constraint, _json_of(self.constraint))
 
     def repaired(self, original: str) -> tuple[str, tuple[str, ...]]:
-        """Return a text of JSON after repairs of values that the schema makes unambiguous, and the repairs."""
+        """Repair values in a JSON text that the schema allows to repair in exactly one way.
+
+        Returns the text and descriptions of the repairs. Without a repair, and for a constraint that is not a JSON
+        Schema, the text is returned unchanged.
+        """
         schema = _json_of(self.constraint)
         if schema is None or is_deeper(original, MAX_ANSWER_DEPTH):
             return original, ()
@@ -207,7 +219,7 @@ def _json_of(constraint: Constraint[Any]) -> JsonSchema | None:
 
 
 def _any_spelling(json_schema: JsonSchema) -> Constraint[Any] | None:
-    """Return the same schema in every JSON spelling, or None if that is not supported."""
+    """Return a constraint with the same schema that allows every JSON spelling; None if that is not supported."""
     return _exact(json_schema._document, json_schema)
 
 
@@ -243,11 +255,12 @@ def make_plan(
         output: The constraint, or a value that `guideway.constraints.of` accepts.
         require: The least guarantee.
         excluded: Routes that are not used.
-        on_failure: The steps after an answer that does not fit, for the plan's table.
+        on_failure: The steps after an answer that does not fit, in words, for `RemotePlan.on_failure`.
 
     Raises:
-        UnsupportedError: No route has the guarantee. The message names the places.
-        LimitExceededError: Only published limits prevent the guarantee. The message names the heaviest parts.
+        UnsupportedError: No route has the guarantee. The message names the places in the schema that prevent it.
+        LimitExceededError: No route has the guarantee, and at least one route is excluded by a published limit. The
+            message names the largest parts of the schema.
     """
     if require not in _NEEDED:
         raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {require!r}")
@@ -279,7 +292,7 @@ def make_plan(
 def without_route(
     given: Capabilities, output: object, plan: RemotePlan, require: Require, on_failure: tuple[str, ...]
 ) -> RemotePlan | None:
-    """Return a plan that uses a route after that of `plan` in `given.routes`, or None if no such route is possible."""
+    """Return a plan by a route that comes after that of `plan` in `given.routes`; None if no such route is possible."""
     at = given.routes.index(plan.route) if plan.route in given.routes else -1
     try:
         return make_plan(
@@ -304,7 +317,12 @@ def _refused(given: Capabilities, plan: RemotePlan | None, require: str) -> Unsu
 def _routed(
     given: Capabilities, route: str, constraint: Constraint[Any], json_schema: JsonSchema | None, steps: tuple[str, ...]
 ) -> RemotePlan | None:
-    """Return the plan of one route, or None if the route does not take this kind of constraint."""
+    """Return the plan of one route; None if the route does not take this kind of constraint.
+
+    Raises:
+        UnsupportedError: The constraint cannot be written in the form of the route.
+        LimitExceededError: The constraint in this form exceeds a published limit.
+    """
 
     def plan(
         sent: Mapping[str, Any],
@@ -380,7 +398,7 @@ def _routed(
         return plan(sent, note, guarantee, AnswerReader(constraint, None, own, False), limits=sizes)
     if route in REGEX_FORMS:
         if json_schema is not None and (route == "tgi_regex" or "$ref" in json_schema._text):
-            return None  # its engine makes an expression from a schema itself
+            return None  # TGI converts a schema to a regular expression itself
         text = constraint.to_regex(REGEX_FORMS[route][0])
         sent = REGEX_FORMS[route][1](text)
         return plan(sent, whole("provider"), "exact", AnswerReader(constraint, None, own, False))
@@ -429,7 +447,10 @@ def _allows_only_objects(json_schema: JsonSchema) -> bool:
 
 
 def _document(constraint: Constraint[Any], json_schema: JsonSchema | None) -> Any:
-    """Return a schema whose instances are the values of a constraint; for texts, strings."""
+    """Return a JSON Schema for a constraint; None if there is none.
+
+    For a constraint on plain text it is the schema of a string with one of the allowed texts.
+    """
     if json_schema is not None:
         return json_schema._document
     if isinstance(constraint, Choice):
@@ -442,7 +463,10 @@ def _document(constraint: Constraint[Any], json_schema: JsonSchema | None) -> An
 
 
 def _exported(constraint: Constraint[Any], form: str) -> tuple[str, bool]:
-    """Return a grammar, and whether it allows more than the constraint."""
+    """Return the constraint as a grammar, and whether the grammar allows more: that a key occurs twice.
+
+    `form` is "lark", "gbnf", or "gbnf_characters" (GBNF with single characters).
+    """
 
     def export(duplicate_keys: bool) -> str:
         if form != "lark":
@@ -486,7 +510,7 @@ def _lowered(document: Any, given: Capabilities) -> SentSchema:
 
 
 def _enum_sizes(schema: Any) -> list[int]:
-    """Return the numbers of values of the enumerations in a schema that is sent."""
+    """Return the number of values of each enumeration in a schema that is sent."""
     found, todo = [], [schema]
     while todo:
         one = todo.pop()
@@ -541,7 +565,10 @@ def _check_limits(
 
 
 def heaviest(schema: Any) -> str:
-    """Return the heaviest parts of a schema, in words."""
+    """Name the three largest members of `properties` and `$defs`, as the end of an error message.
+
+    "" if the schema is None or has no such members.
+    """
     if not isinstance(schema, dict):
         return ""
     parts = [(f"/properties/{key}", value) for key, value in schema.get("properties", {}).items()]

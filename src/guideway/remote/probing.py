@@ -43,11 +43,11 @@ class Verdict:
 
     Attributes:
         route: The form in which the constraint was sent.
-        case: What was tried.
+        case: The keyword in question; "structure" or "text" for requests that test no single keyword.
         verdict: "enforced": the answer fits. "loosened": the structure fits, the keyword in question does not. "ignored":
             the answer does not fit at all. "refused": the endpoint refused the request with a status of 400 to 422.
-            "error": another failure. "unclear": the answer was cut before it broke the constraint, or the model fits
-            without a constraint.
+            "error": another failure. "unclear": the answer was cut before it broke the constraint, or the model writes
+            a fitting text also without the constraint.
         detail: The answer, or the error.
     """
 
@@ -76,12 +76,12 @@ class Probe:
     usage: Usage
 
     def enforced(self, route: str) -> bool:
-        """Return whether every clear verdict of a route is "enforced", and there is one."""
+        """Return whether all verdicts of a route except "unclear" are "enforced", and there is at least one."""
         found = [one.verdict for one in self.verdicts if one.route == route and one.verdict != "unclear"]
         return bool(found) and all(one == "enforced" for one in found)
 
     def capabilities(self, given: Capabilities) -> Capabilities:
-        """Return capabilities without the routes that are not enforced, with the probe as evidence."""
+        """Return `given` without the routes that are not enforced, and with this probe as evidence."""
         measured = {one.route for one in self.verdicts}
         routes = tuple(one for one in given.routes if one not in measured or self.enforced(one))
         claim = "; ".join(f"{one.route} {one.case}: {one.verdict}" for one in self.verdicts)
@@ -119,7 +119,7 @@ class Probe:
         return made
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the probe to a file, for `guideway.remote(probe=...)`."""
+        """Write the probe to a file that `load` reads. Raises `InvalidFileError` if it cannot be written."""
         try:
             Path(path).write_text(json.dumps(self.to_json(), ensure_ascii=False, indent=2) + "\n", "utf-8")
         except OSError as error:
@@ -127,7 +127,7 @@ class Probe:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Probe:
-        """Return the probe in a file. Raises `InvalidFileError`."""
+        """Return the probe in a file. Raises `InvalidFileError` if the file cannot be read or is no probe."""
         try:
             data = loads(Path(path).read_text("utf-8"))
         except OSError as error:
@@ -209,7 +209,10 @@ def _schema_form(library: str, route: str) -> Callable[[dict[str, Any]], Mapping
 
 
 def _text_form(route: str) -> tuple[Mapping[str, Any], Constraint[Any]] | None:
-    """Return the members of a request with a constraint of text, and the constraint; None if the route takes none."""
+    """Return the members of a test request by a route for constraints on plain text, and the constraint.
+
+    None if the route takes only JSON Schemas.
+    """
     if route == "vllm_choice":
         return {"extra_body": {"structured_outputs": {"choice": list(_CHOICE.texts)}}}, _CHOICE
     if route in STRUCTURAL_FORMS:
@@ -241,7 +244,7 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
     total = Usage()
 
     def ask(prompt: str, fragment: Mapping[str, Any]) -> tuple[str, str]:
-        """Send one request, without retries, and add its usage to `total`. Return the text and the finish reason.
+        """Send one request, without further attempts, and add its usage to `total`. Return the text and finish reason.
 
         `fragment` has the members of the request that carry a constraint.
         """
@@ -263,7 +266,7 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
             result.text
         ), result.finish_reason  # an answer may repeat the key, and a probe is stored
 
-    plain, _ = ask(_PROSE, {})  # reports a wrong key, model or URL
+    plain, _ = ask(_PROSE, {})  # raises an error for a wrong key, model or URL
     for route in (one for one in SCHEMA_FORMS if one == "json_schema" or one in model.capabilities.routes):
         form = _schema_form(adapter.library, route)
         for name, prompt, schema in _SCHEMA_CASES if route == "json_schema" else _SCHEMA_CASES[:1]:

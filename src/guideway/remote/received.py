@@ -15,13 +15,13 @@ from guideway.remote.usage import Usage
 __all__ = ["MAX_QUOTED", "ReceivedAnswer"]
 
 MAX_DRAFT = 1 << 18
-"""Maximum number of bytes of an answer that does not fit, up to which the rest is read for a repair."""
+"""An answer that does not fit, but may be repaired, is read up to this number of bytes."""
 
 MAX_ANSWER = 16 * 1024 * 1024
 """Maximum number of bytes of an answer that is read."""
 
 MAX_EVENTS = 100_000
-"""Maximum number of parts of an answer, besides 50 for each token of `max_tokens`."""
+"""Maximum number of chunks of an answer. For each token of `max_tokens`, 50 more are allowed."""
 
 MAX_QUOTED = 4000
 """Maximum number of characters of an answer in messages and attempts."""
@@ -31,13 +31,14 @@ class ReceivedAnswer:
     """The answer to one request.
 
     Args:
-        check: The matcher of the text.
-        prefill: Text that the answer continues.
+        check: Checks the bytes of the text.
+        prefill: The text that the answer continues; it is part of `text` and `data`.
         max_tokens: The maximum number of tokens of the answer.
-        visible: What of the text a stream may show; None: nothing is shown.
-        shown: The number of characters of `prefill` that were shown already.
-        reads_on: Whether an impossible byte does not end the request, because the whole text may be repaired.
-        from_tool: Whether the text is the input of a tool. Other text is taken if the model calls no tool.
+        visible: Gets the valid text, for a stream; None: the text is not streamed.
+        shown: The number of characters of `prefill` that the stream has already yielded.
+        reads_on: Whether reading goes on after a byte that does not fit, because the whole text may be repaired.
+        from_tool: Whether the text is the input of a tool call. If the model calls no tool, other text is taken
+            instead.
 
     Attributes:
         usage: The tokens, as reported so far.
@@ -45,7 +46,7 @@ class ReceivedAnswer:
         refusal: The text with which the model refused.
         request_id: The id that the endpoint gave the answer.
         first_tokens: The most probable first tokens with their log-probabilities.
-        error: Why the rest of the answer was refused; None if it was not.
+        error: Why reading was stopped before the end, such as an exceeded limit; None if there was no such error.
     """
 
     def __init__(
@@ -65,10 +66,10 @@ class ReceivedAnswer:
         self._events = 0
         self._echo = Echo(prefill.encode())
         self._data = bytearray(prefill.encode())
-        self._call: tuple[int, str] | None = None  # the call of a tool whose input is the text
-        self._outside: list[str] = []  # text outside of the calls of tools
+        self._call: tuple[int, str] | None = None  # the tool call whose input is the text
+        self._outside: list[str] = []  # text outside of tool calls
         self._thought: list[str] = []
-        self._size = 0  # characters of both
+        self._size = 0  # number of characters of `_outside` and `_thought`
         self.usage = Usage(requests=1)
         self.finish: str | None = None
         self.refusal = ""
@@ -84,17 +85,17 @@ class ReceivedAnswer:
 
     @property
     def data(self) -> bytes:
-        """The bytes of the text, with the text that it continues."""
+        """The bytes of `text`."""
         return bytes(self._data)
 
     @property
     def text(self) -> str:
-        """The text, with the text that it continues."""
+        """The text so far: the prefill (the text that the answer continues), and after it the text received."""
         return self._data.decode("utf-8", "replace")
 
     @property
     def reasoning(self) -> str:
-        """The reasoning text."""
+        """The reasoning text received so far."""
         return "".join(self._thought)
 
     def valid(self) -> str:
@@ -102,13 +103,13 @@ class ReceivedAnswer:
         return bytes(self._data[: self.check.taken]).decode("utf-8", "ignore")
 
     def is_complete(self, allows_space: bool) -> bool:
-        """Return whether nothing can follow the text, except white space if that means nothing."""
+        """Return whether the text is complete and no byte can follow it. `allows_space`: white space does not count."""
         return self.check.must_end(SPACE.encode() if allows_space else b"")
 
     # -- events
 
     def take(self, events: Iterable[Event]) -> bool:
-        """Take events. Returns whether to close the stream now."""
+        """Take the events of one chunk. Returns whether the caller should close the stream now."""
         self._events += 1
         if self._events > self._most_events:
             return self._too_large(f"the answer has more than {self._events - 1:,} parts")
@@ -132,7 +133,7 @@ class ReceivedAnswer:
         return False
 
     def end(self) -> None:
-        """Take the text that is held, after the last event."""
+        """Finish after the last event: add text that was held back, such as other text if no tool was called."""
         if self._call is None:
             text = "".join(self._outside)
             self._outside.clear()
@@ -140,7 +141,7 @@ class ReceivedAnswer:
         self._taken_bytes(self._echo.rest())
 
     def stop(self, error: GuidewayError | None = None) -> bool:
-        """Count the request as closed before its end. Returns True."""
+        """Count the request as closed before its end, and set `error` if it is None. Returns True."""
         self.usage = replace(self.usage, aborted=1)
         self.error = self.error or error
         return True
@@ -149,13 +150,16 @@ class ReceivedAnswer:
         return self.stop(LimitExceededError(problem))
 
     def _held(self, texts: list[str], text: str) -> bool:
-        """Keep text that is no answer. Returns whether it is too long."""
+        """Append text to `_outside` or `_thought`. Returns whether both together are too long."""
         texts.append(text)
         self._size += len(text)
         return self._size > MAX_ANSWER
 
     def _taken(self, event: Event) -> bool:
-        """Take text. Only the first call of a tool counts."""
+        """Take the text of an event.
+
+        Returns whether to close the stream. Later tool calls than the first are ignored.
+        """
         if event.call is None and self._from_tool:
             return self._held(self._outside, event.text) and self._too_large(
                 f"the text outside of the call of the tool has more than {MAX_ANSWER:,} characters"
@@ -188,7 +192,7 @@ class ReceivedAnswer:
 
 
 def _latest(before: Usage, new: Usage) -> Usage:
-    """Return usage in which later reports of one answer replace earlier ones."""
+    """Return the usage of an answer after a further report: the larger of both numbers for each kind of tokens."""
     return replace(
         before,
         input=max(before.input, new.input),

@@ -1,4 +1,4 @@
-"""Repairs of answers that have exactly one reading. Every repair is recorded, and the result is checked afterwards."""
+"""Repairs of answers that can be repaired in exactly one way. Each repair is recorded; the caller checks the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_VALUES = 20
 """Maximum number of values of an answer that are repaired."""
 
 MAX_NAMES = 20_000
-"""Maximum number of parts of a schema that are searched for enumerations."""
+"""Maximum number of values in a schema, at every depth, that are searched for enumerations."""
 
 MAX_REPAIRED = 1_000_000
 """Maximum number of characters of a text that is repaired."""
@@ -32,7 +32,9 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def repaired(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a text of JSON after unambiguous repairs of its syntax, and the names of the repairs.
+    """Repair the syntax of a JSON text.
+
+    Returns the text and the names of the repairs; without repairs, the text unchanged.
 
     One code fence is removed with the text around it; comments and trailing commas are removed; keys without quotes get
     quotes; control characters in strings are escaped; True, False and None are written as in JSON. A text that ends in the
@@ -51,7 +53,11 @@ def repaired(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _without_prose(text: str, done: list[str]) -> str:
-    """Remove text before the first and after the last bracket, if the first begins a line and the last ends one."""
+    """Return the text from the first opening bracket that begins a line to the last closing bracket.
+
+    Nothing is removed if there is no such bracket, or if the text around it contains brackets. A removal is added to
+    `done`.
+    """
     found = re.search(r"(?m)^[ \t]*[\[{]", text)
     if found is None:
         return text
@@ -98,7 +104,7 @@ def _scanned(text: str, done: list[str]) -> str:
 
 
 def _after_blank(text: str, at: int) -> int:
-    """Return the place after white space and comments."""
+    """Return the offset after white space and comments that begin at offset `at`."""
     while True:
         spaces = _SPACES.match(text, at)
         at = at if spaces is None else spaces.end()
@@ -146,14 +152,14 @@ def _string(text: str, at: int, made: list[str], done: list[str]) -> int:
 def repaired_values(
     value: Any, problem_of: Callable[[Any], InvalidTextError | None], schema: Any
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return a JSON value after repairs that the schema makes unambiguous, and descriptions of the repairs.
+    """Repair a JSON value where the schema leaves exactly one possibility. Returns it and descriptions of the repairs.
 
-    Where the value does not fit, a string is read as the number, boolean or null that it spells, or as the text of an
-    enumeration that differs in case or in spaces around it only; another scalar is written as a string. Only if exactly
-    one of these fits, it is used.
+    Where the value does not fit, a string is replaced by the number, boolean or null that it spells, or by a text of an
+    enumeration that differs only in case or in spaces around it; another scalar is replaced by a string. A replacement
+    is made only if exactly one of these fits.
 
     Args:
-        value: The value.
+        value: The value. It is changed in place.
         problem_of: Returns the first problem of a value, with its place; None if the value fits.
         schema: The JSON Schema.
     """
@@ -181,7 +187,7 @@ def repaired_values(
 
 
 def _at(value: Any, place: str) -> tuple[Any, Any] | None:
-    """Return the container and the key of the value at a JSON Pointer, or None."""
+    """Return the container and the key of the value at a JSON Pointer; None for the root and for a missing value."""
     parts = [unescape(part) for part in place.split("/")[1:]]
     if not parts:
         return None
@@ -204,7 +210,7 @@ def _child(value: Any, part: str) -> Any:
 
 
 def _readings(value: Any, names: Mapping[str, set[str]]) -> Iterator[Any]:
-    """Yield the values that may have been meant."""
+    """Yield the values that may replace a scalar. `names` is the result of `_names`."""
     if isinstance(value, str):
         text = value.strip()
         yield from names.get(text.casefold(), set()) - {value}
@@ -219,7 +225,10 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][-+]?[
 
 
 def _names(schema: Any) -> dict[str, set[str]]:
-    """Return the strings of the enumerations in a schema, by their text without case."""
+    """Return the strings in `enum` and `const` of a schema.
+
+    The key is the case-folded string without spaces around it.
+    """
     found: dict[str, set[str]] = {}
     todo, seen = [schema], 0
     while todo and seen < MAX_NAMES:

@@ -1,8 +1,8 @@
-"""`score` for endpoints that give log-probabilities: exact, or refused.
+"""`score` for endpoints that return log-probabilities. The scores are exact; otherwise `UnsupportedError` is raised.
 
-prompt   the endpoint gives the log-probability of every token of the prompt (vLLM): one request for each option, in which the
-         option is the beginning of the answer
-top      the endpoint gives the most probable first tokens of an answer: one request; each option must be one of them
+prompt   the endpoint returns the log-probability of every token of the prompt (vLLM): one request for each option, in
+         which the option is the beginning of the answer
+top      the endpoint returns the most probable first tokens of an answer: one request; each option must be one of them
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ __all__ = ["remote_scores"]
 def remote_scores(
     adapter: Adapter, request: Request, options: Sequence[str], kind: str, width: int, limit: RateLimit, provider: str
 ) -> tuple[list[Score], Usage]:
-    """Return the scores of options after a prompt, and the usage.
+    """Return the scores of options as continuations of a prompt, and the usage.
 
     Args:
         adapter: The adapter of the client.
         request: The request with the prompt.
         options: The options.
-        kind: "prompt" or "top"; "": the endpoint gives no log-probabilities.
+        kind: "prompt" or "top" (see the module); "": the endpoint returns no log-probabilities.
         width: The maximum number of requests at one time.
         limit: The limits of requests.
         provider: The name of the endpoint, for errors.
 
     Raises:
-        UnsupportedError: The endpoint does not give the log-probability of an option.
+        TypeError: `options` is not a list or tuple of strings.
+        ValueError: There is no option, an empty one, or two equal ones.
+        UnsupportedError: The endpoint does not return the log-probability of an option.
         RemoteError: The endpoint failed.
     """
     given: object = options
@@ -95,7 +97,7 @@ def _of_first_token(answer: Any, options: Sequence[str], provider: str) -> list[
 def _of_prompt(answer: Any, option: str, provider: str) -> float:
     total, text = 0.0, ""
     for entry in reversed(items(get(answer, "prompt_logprobs"))):
-        token = next(iter(entry.values()), None) if isinstance(entry, dict) else None  # the first one is the prompt's
+        token = next(iter(entry.values()), None) if isinstance(entry, dict) else None  # the first one is in the prompt
         word = get(token, "decoded_token")
         if not isinstance(word, str):
             break

@@ -1,4 +1,4 @@
-"""Runs dialogues: opens streams of an SDK in a thread or an event loop, and closes them also after errors and cancellation."""
+"""Runs dialogues: opens the streams of an SDK in a thread or an event loop, and closes them in every case."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 _lock = threading.Lock()
-_loops: list[asyncio.AbstractEventLoop] = []  # the shared loop, once it is needed
+_loops: list[asyncio.AbstractEventLoop] = []  # empty, or the one loop that `_loop` has started
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -48,7 +48,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in the shared loop. An interrupt of the caller cancels it."""
+    """Run a coroutine in the loop of `_loop` and return its result. An interrupt of the calling thread cancels it."""
     future = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
         return future.result()
@@ -64,7 +64,7 @@ def _estimate(request: Request) -> int:
 def run(
     adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False
 ) -> Generator[str, None, None]:
-    """Run a dialogue from a thread. Yields the text that may be shown."""
+    """Run a dialogue from a thread. Yields its valid text while it arrives if `shown`, otherwise nothing."""
     if not adapter.runs_sync:
         work = arun(adapter, dialogue, limit, provider, shown=shown)
         try:
@@ -113,13 +113,16 @@ def _one(
 
 
 def _is_whole(answer: Any) -> bool:
-    """Return whether an answer is not a stream. Objects of pydantic and dicts are iterable, too."""
+    """Return whether an answer is not a stream: it has `choices`, or it cannot be iterated.
+
+    The second test alone is not enough: an answer that is a dict or a pydantic object can be iterated.
+    """
     return get(answer, "choices") is not None or not (hasattr(answer, "__iter__") or hasattr(answer, "__aiter__"))
 
 
 @contextmanager
 def _until(ends: float | None) -> Iterator[None]:
-    """Let HTTP clients close an answer that comes later than a time."""
+    """Set `ends_at` for the requests in a block: their answers must have arrived at this time; None: no limit."""
     token = ends_at.set(ends)
     try:
         yield
@@ -128,7 +131,10 @@ def _until(ends: float | None) -> Iterator[None]:
 
 
 def _timed(chunks: Iterable[Any], ends: float | None) -> Iterator[Any]:
-    """Yield chunks. Some SDKs send the request when the first one is read."""
+    """Yield the chunks.
+
+    `ends_at` is set while each one is read, because some SDKs send the request at the first read.
+    """
     if ends is None:
         yield from chunks
         return
@@ -142,7 +148,7 @@ def _timed(chunks: Iterable[Any], ends: float | None) -> Iterator[Any]:
 
 
 async def _atimed(chunks: AsyncIterable[Any], ends: float | None) -> AsyncIterator[Any]:
-    """As `_timed`, in an event loop."""
+    """Do the same as `_timed` in an event loop."""
     items, end = aiter(chunks), object()
     while True:
         with _until(ends):
@@ -175,7 +181,7 @@ async def _in_thread(adapter: Adapter, method: Callable[..., Any], arguments: di
 
 
 def ask(adapter: Adapter, request: Request, kind: str, option: str, limit: RateLimit, provider: str) -> Any:
-    """Return the answer with log-probabilities to one request that is not streamed. See `Adapter.logprobs_call`.
+    """Send one request for log-probabilities, not streamed, and return the answer. See `Adapter.logprobs_call`.
 
     Raises:
         RemoteError: The endpoint failed.
@@ -200,7 +206,10 @@ def ask(adapter: Adapter, request: Request, kind: str, option: str, limit: RateL
 
 
 def _paused(limit: RateLimit, error: Exception, problem: Exception) -> None:
-    """Obey the headers of an answer with an error. `problem`: the exception of the SDK."""
+    """Pass the limits in the headers of an error response, such as Retry-After, to `limit`.
+
+    `problem` is the exception of the SDK, `error` the error of Guideway for it.
+    """
     limit.observe(get(problem, "response", "headers"))
     seconds = getattr(error, "retry_after", None)
     if isinstance(seconds, float):
@@ -208,7 +217,7 @@ def _paused(limit: RateLimit, error: Exception, problem: Exception) -> None:
 
 
 def _quietly(close: Callable[[], None]) -> None:
-    """Close a stream. An error of closing does not hide the outcome."""
+    """Call `close` and suppress its exceptions, so that they do not replace the result or the error of the request."""
     try:
         close()
     except Exception:
@@ -226,7 +235,7 @@ async def _ended(work: Any) -> None:
 async def arun(
     adapter: Adapter, dialogue: Dialogue, limit: RateLimit, provider: str, *, shown: bool = False
 ) -> AsyncGenerator[str, None]:
-    """Run a dialogue from an event loop. Yields the text that may be shown. Cancellation closes the connection."""
+    """Do the same as `run` from an event loop. Cancellation closes the connection."""
     try:
         while (request := dialogue.request()) is not None:
             async with limit.aslot(_estimate(request)):
@@ -276,13 +285,13 @@ async def _aone(
                     await adapter.aclose(stream)
                 else:
                     adapter.close(stream)
-            except Exception:  # an error of closing does not hide the outcome
+            except Exception:  # must not replace the result or the error of the request
                 pass
     await _judged(dialogue)
 
 
 async def _judged(dialogue: Dialogue, error: Exception | None = None) -> None:
-    """End a request. A formatter runs a model, so it runs in a thread."""
+    """Call `dialogue.ended`: in a thread if the dialogue has a formatter, because that runs a model."""
     if dialogue.has_formatter:
         await asyncio.to_thread(dialogue.ended, error)
     else:
@@ -290,7 +299,7 @@ async def _judged(dialogue: Dialogue, error: Exception | None = None) -> None:
 
 
 async def _threaded(chunks: Iterator[Any]) -> AsyncIterator[Any]:
-    """Yield the items of a synchronous iterator. Each is awaited in a thread, so the event loop is not blocked."""
+    """Yield the items of a synchronous iterator. Each one is read in a thread, so the event loop is not blocked."""
     end = object()
     while (chunk := await asyncio.to_thread(next, chunks, end)) is not end:
         yield chunk

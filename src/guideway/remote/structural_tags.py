@@ -1,4 +1,4 @@
-"""`Tags` as a structural tag, the form that vLLM and SGLang take for free text with structured parts."""
+"""`Tags` as a structural tag, the JSON by which vLLM and SGLang describe free text with constrained parts."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ __all__ = ["structural_tag_of"]
 
 
 def structural_tag_of(constraint: Constraint[Any], export: Callable[[Constraint[Any]], str]) -> dict[str, Any] | None:
-    """Return the structural tag with the same texts, or None if the form has none.
+    """Return the structural tag that allows the same texts; None if there is none.
 
-    The form has no numbers of tags in free text, and at most one between separators.
+    A structural tag cannot limit the number of tags in free text. For tags between separators it can only require at
+    least one tag, or allow at most one.
 
     Args:
-        constraint: The constraint.
-        export: Returns the content of a tag as a grammar.
+        constraint: The constraint; None is returned for all classes but `Tags`.
+        export: Returns the constraint on the content of a tag as a grammar.
 
     Raises:
-        UnsupportedError: A content cannot be exported.
+        UnsupportedError: The content of a tag cannot be exported.
     """
     if not isinstance(constraint, Tags):
         return None

@@ -9,7 +9,7 @@ __all__ = ["Note", "SchemaSubset"]
 
 @dataclass(frozen=True)
 class SchemaSubset:
-    """The JSON Schema subset of a provider.
+    """The JSON Schema subset of a provider. A bool is true if the sentence that describes it is true.
 
     Attributes:
         keywords: The assertions that are enforced, such as "pattern".
@@ -21,9 +21,10 @@ class SchemaSubset:
         references: `$ref` and `$defs` are supported.
         untyped: A schema may have no type.
         tuples: `prefixItems` is supported.
-        min_items: The largest `minItems`; None: any.
+        min_items: The largest value of `minItems` that is enforced; None: every value is.
         enum_scalars: Enumerations may have scalars of every type; otherwise only strings.
-        enum_values: The largest number of values of an enumeration; a larger one is sent as its types. None: any.
+        enum_values: The largest number of values of an enumeration. Of a larger one, only the types are sent. None: no
+            limit.
     """
 
     keywords: frozenset[str] = frozenset()
@@ -47,9 +48,10 @@ class Note:
     Attributes:
         place: JSON Pointer of the subschema.
         keyword: The keyword, or "" for the whole subschema.
-        holder: "provider", "provider_superset" (the provider allows more; checked here), "provider_subset" (allowed
-            values cannot come), "checked_locally" or "prompt_only".
-        detail: The rewriting, or a value that cannot come.
+        holder: Who enforces the keyword: "provider"; "provider_superset" (the provider allows more, Guideway checks the
+            answer); "provider_subset" (the provider excludes values that are allowed); "checked_locally" (only
+            Guideway); "prompt_only" (the prompt states it, and Guideway checks the answer).
+        detail: How it was rewritten, or a value that the provider excludes.
     """
 
     place: str

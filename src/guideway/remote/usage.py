@@ -21,14 +21,14 @@ __all__ = ["Prices", "RateLimit", "Usage"]
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices per million tokens, in any currency."""
+    """Prices per million tokens, in any currency. `cached`: that of cached input tokens; None: the price `input`."""
 
     input: float
     output: float
     cached: float | None = None
 
     def cost(self, usage: Usage) -> float:
-        """Return the cost of a usage."""
+        """Return the cost of a usage, in the currency of the prices."""
         cached = self.input if self.cached is None else self.cached
         return ((usage.input - usage.cached) * self.input + usage.cached * cached + usage.output * self.output) / 1e6
 
@@ -60,8 +60,8 @@ class Usage:
 class RateLimit:
     """Limits of requests to an endpoint, shared by threads and tasks.
 
-    Besides the limits that are given, the headers of answers are obeyed: `Retry-After`, and the requests and tokens that
-    the endpoint says are left (`x-ratelimit-remaining-requests`, `x-ratelimit-reset-requests`, and so on).
+    In addition to the given limits, the headers of answers are obeyed: `Retry-After`, and the number of requests and
+    tokens that the endpoint still allows (`x-ratelimit-remaining-requests`, `x-ratelimit-reset-requests`, and so on).
 
     Args:
         requests: Requests per minute; None: no limit.
@@ -89,10 +89,10 @@ class RateLimit:
         self._running = 0
         self._recent: deque[tuple[float, int]] = deque()
         self._paused_until = 0.0
-        self._left: dict[str, tuple[int, float]] = {}  # by kind: what is left, and when it is full again
+        self._left: dict[str, tuple[int, float]] = {}  # by kind: the number left, and when the limit is full again
 
     def observe(self, headers: Any) -> None:
-        """Take the headers of an answer, which may say what is left of the limits of the endpoint."""
+        """Read from the headers of an answer how many requests and tokens the endpoint still allows, if they say it."""
         now = time.monotonic()
         for kind in ("requests", "tokens"):
             left = _count(_header(headers, f"x-ratelimit-remaining-{kind}", f"anthropic-ratelimit-{kind}-remaining"))
@@ -102,12 +102,15 @@ class RateLimit:
                     self._left[kind] = left, now + reset
 
     def pause(self, seconds: float) -> None:
-        """Let no request begin for a time, as a `Retry-After` header demands."""
+        """Let no request begin for `seconds`, the value of a `Retry-After` header."""
         with self._lock:
             self._paused_until = max(self._paused_until, time.monotonic() + max(seconds, 0.0))
 
     def _wait(self, tokens: int) -> float:
-        """Take a place and return 0, or return the seconds after which to try again. The lock is held."""
+        """Count a request of `tokens` as running and return 0, or return the seconds after which to try again.
+
+        The caller holds the lock.
+        """
         now = time.monotonic()
         if (pause := self._paused_until - now) > 0:
             return self._demanded(pause, "the endpoint")
@@ -134,7 +137,7 @@ class RateLimit:
         return 0.0
 
     def _demanded(self, seconds: float, who: str) -> float:
-        """Return a time that the endpoint demands to wait. Raises `RateLimitError` if it is too long."""
+        """Return the seconds that the endpoint demands to wait. Raises `RateLimitError` if they exceed `max_wait`."""
         if seconds > self.max_wait:
             raise RateLimitError(
                 f"{who} demands to wait for {seconds:,.0f} more seconds, and max_wait is {self.max_wait:g}",
@@ -150,7 +153,14 @@ class RateLimit:
 
     @contextmanager
     def slot(self, tokens: int) -> Iterator[None]:
-        """Wait until a request may begin, and count it until the block ends."""
+        """Wait until a request may begin, and count it as running until the block ends.
+
+        Args:
+            tokens: The estimated number of tokens of the request.
+
+        Raises:
+            RateLimitError: The endpoint demands to wait longer than `max_wait`.
+        """
         with self._lock:
             while (seconds := self._wait(tokens)) > 0:
                 self._free.wait(min(seconds, 1.0))
@@ -161,7 +171,7 @@ class RateLimit:
 
     @asynccontextmanager
     async def aslot(self, tokens: int) -> AsyncIterator[None]:
-        """As `slot`, for a task."""
+        """Do the same as `slot` in an event loop."""
         while True:
             with self._lock:
                 seconds = self._wait(tokens)
@@ -180,7 +190,7 @@ _DURATION = re.compile(
 
 
 def _header(headers: Any, *names: str) -> str | None:
-    """Return the first header that is there."""
+    """Return the value of the first of these headers that exists; None if there is none."""
     for name in names:
         value = headers.get(name) if hasattr(headers, "get") else None
         if isinstance(value, str) and len(value) <= 100:
@@ -193,7 +203,7 @@ def _count(text: str | None) -> int | None:
 
 
 def _until(text: str | None) -> float | None:
-    """Return the seconds of a duration such as "6m0s" or "17ms", of a number, or until a date; None: it is none of them."""
+    """Return the seconds of a number, of a duration such as "6m0s", or until a date; None for other texts."""
     if text is None:
         return None
     found = _DURATION.fullmatch(text)

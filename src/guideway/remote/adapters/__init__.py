@@ -25,8 +25,17 @@ __all__ = ["Adapter", "Event", "Request", "adapter_for"]
 
 
 def adapter_for(client: Any, model: str, api: str | None) -> Adapter:
-    """Return the adapter of a client. Raises `InvalidConstraintError` for an unknown client."""
-    modules = [one.__module__ for one in type(client).__mro__]  # also of classes that are derived from those of an SDK
+    """Return the adapter of a client.
+
+    Args:
+        client: A client of an SDK, or a function with the signature of `litellm.completion`.
+        model: The name of the model.
+        api: For clients of openai: "chat" or "responses"; None: "chat". For other clients: None.
+
+    Raises:
+        InvalidConstraintError: The client is unknown, or `api` is wrong for it.
+    """
+    modules = [one.__module__ for one in type(client).__mro__]  # with base classes: callers derive classes
     known = ("openai", "anthropic", "google.genai", "mistralai")
     name = next((one for module in modules for one in known if f"{module}.".startswith(f"{one}.")), None)
     if name == "openai":

@@ -15,7 +15,7 @@ _FINISH = {"max_tokens": "length", "model_context_window_exceeded": "length", "r
 
 
 class AnthropicAdapter(Adapter):
-    """Messages."""
+    """The Messages API."""
 
     default_dialect = "anthropic"
     library = "anthropic"
@@ -44,7 +44,7 @@ class AnthropicAdapter(Adapter):
         return self.here().messages.create, made
 
     def events(self, chunk: Any) -> Iterator[Event]:
-        """Yield the events of a Messages event."""
+        """Yield the events of one chunk of a Messages stream."""
         kind = get(chunk, "type")
         if kind == "message_start":
             if isinstance(identity := get(chunk, "message", "id"), str):

@@ -1,4 +1,4 @@
-"""What every adapter does: requests become arguments of the SDK, chunks become events, exceptions become our errors."""
+"""The base class of adapters. Requests become arguments of an SDK, chunks events, and exceptions errors of Guideway."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MAX_MESSAGE = 2000
 _SECRET_NAME = re.compile("auth|key|token|secret|cookie", re.IGNORECASE)
 
 MAX_TOKENS = 10**12
-"""The largest number of tokens that is believed."""
+"""A larger number of tokens in the usage of an answer is wrong and counts as 0."""
 
 _SECRETS = re.compile(
     r"\b(?:(?:sk|pk|gsk|xai)[-_]|key-|AIza)[-_A-Za-z0-9]{12,}|(?i:bearer)\s{1,10}[-._~+/A-Za-z0-9]{8,}=*"
@@ -63,16 +63,16 @@ _SECRETS = re.compile(
 
 @dataclass(frozen=True)
 class Request:
-    """One request.
+    """One request. `temperature`, `top_p` and `seed` are not sent if they are None: the endpoint's defaults apply.
 
     Attributes:
         messages: The messages, as the OpenAI API writes them.
         fragment: The members that carry the constraint.
-        max_tokens: The maximum number of tokens.
-        temperature: None: the default of the endpoint.
-        prefill: Text with which the answer begins.
+        max_tokens: The maximum number of tokens of the answer.
+        stop: Texts before which the answer ends.
+        prefill: The beginning of the answer, which the endpoint continues; "": it writes the whole answer.
         streamed: Whether the answer is streamed.
-        timeout: Seconds until the answer must have come; None: those of the client apply.
+        timeout: Seconds until the whole answer must have arrived; None: the timeouts of the client apply.
     """
 
     messages: tuple[Mapping[str, Any], ...]
@@ -92,9 +92,12 @@ class Event:
     """A part of an answer.
 
     Attributes:
-        kind: "text", "reasoning", "refusal", "finish" (text: "stop", "length" or "refusal"), "usage", "id" or "logprobs".
+        kind: What `text` is: "text" and "reasoning": a piece of them. "refusal": the words with which the model
+            refuses. "finish": the reason "stop", "length" or "refusal". "id": the id of the answer. Or which other
+            member is set: "usage" or "logprobs" (`tokens`).
         tokens: For "logprobs": the most probable tokens at one position, with their log-probabilities.
-        call: For text that is the input of a tool: the number of the call in the answer, and its id or "".
+        call: For text that is the input of a tool: the number of the call in the answer, and its id or "". Otherwise
+            None.
     """
 
     kind: Literal["text", "reasoning", "refusal", "finish", "usage", "id", "logprobs"]
@@ -113,7 +116,10 @@ class AnswerError(Exception):
 
 
 def get(thing: Any, *names: str) -> Any:
-    """Return a nested attribute, or member of a dict, or None."""
+    """Follow a path of names, each an attribute or a key of a mapping.
+
+    Returns the value, or None if a name is missing.
+    """
     for name in names:
         if thing is None:
             return None
@@ -125,7 +131,8 @@ class Adapter(ABC):
     """Translates between requests and one SDK.
 
     Attributes:
-        default_dialect: The dialect of the SDK's own endpoint.
+        default_dialect: The dialect of an endpoint whose URL is unknown: that of the provider who publishes the SDK.
+        library: The name of the SDK's module.
         runs_sync: Whether the client can be called from a thread.
         runs_async: Whether the client can be called from an event loop.
     """
@@ -150,17 +157,20 @@ class Adapter(ABC):
         return [getattr(self.client, "_client", None)]
 
     def here(self) -> Any:
-        """Return the client to use now: in a second event loop, a copy with separate connections."""
+        """Return the client for the running event loop.
+
+        Each loop after the first one has a copy with its own connections.
+        """
         return self._clients.here() if self.runs_async else self.client
 
     @property
     def base_url(self) -> str:
-        """The URL of the endpoint, or ""."""
+        """The URL of the endpoint; "" if it is unknown."""
         return str(getattr(self.client, "base_url", "") or "")
 
     @property
     def host(self) -> str:
-        """The host of the endpoint, or ""."""
+        """The host of the endpoint in lower case; "" if it is unknown."""
         try:
             return (urlsplit(self.base_url).hostname or "").lower()
         except ValueError:
@@ -168,7 +178,7 @@ class Adapter(ABC):
 
     @property
     def shown_url(self) -> str:
-        """The URL of the endpoint without a user, a password and a query, which may be secret."""
+        """The URL of the endpoint for messages, without the parts that may be secret: user, password and query."""
         try:
             parts = urlsplit(self.base_url)
             host = parts.netloc.rpartition("@")[2]
@@ -178,7 +188,12 @@ class Adapter(ABC):
 
     @abstractmethod
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
-        """Return the method of the SDK that opens a stream, and its arguments."""
+        """Return the method of the SDK that opens a stream, and its arguments.
+
+        Args:
+            request: The request.
+            asynchronous: Whether the call is made from an event loop.
+        """
 
     def logprobs_call(self, request: Request, kind: str, option: str) -> tuple[Callable[..., Any], dict[str, Any]]:
         """Return the method that gives log-probabilities, and its arguments.
@@ -189,7 +204,7 @@ class Adapter(ABC):
             option: For "prompt": the beginning of the answer, which belongs to the prompt.
 
         Raises:
-            UnsupportedError: The SDK gives none.
+            UnsupportedError: This adapter reads no log-probabilities.
         """
         raise UnsupportedError(f"no log-probabilities are read from {self.library}, so options have no score")
 
@@ -208,7 +223,7 @@ class Adapter(ABC):
             close()
 
     async def aclose(self, stream: Any) -> None:
-        """As `close`, for a stream of an asynchronous client."""
+        """Close a stream of an asynchronous client and its connection."""
         close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
         if close is not None:
             found = close()
@@ -216,33 +231,36 @@ class Adapter(ABC):
                 await found
 
     def keys(self) -> list[Any]:
-        """Return the keys of the client."""
+        """Return the API keys and access tokens of the client; None for those that it does not have."""
         names = ("api_key", "auth_token", "_api_key", "_azure_ad_token")
         return [getattr(self.client, name, None) for name in names]
 
     def secrets(self) -> list[str]:
-        """Return what no message may contain, longest first: keys, headers with a key, and the password of the URL."""
+        """Return the texts that no message may contain, longest first: keys, secret headers, and secrets in the URL."""
         found = self.keys()
         for holder in (get(self.client, "_custom_headers"), *(get(one, "headers") for one in self.http_clients())):
             if isinstance(holder, Mapping):
                 found += [value for name, value in holder.items() if _SECRET_NAME.search(str(name))]
         found += _secrets_in_url(self.base_url)
         texts = [one for one in found if isinstance(one, str)]
-        texts += [one.split()[-1] for one in texts if " " in one.strip()]  # "Bearer KEY"
+        texts += [one.split()[-1] for one in texts if " " in one.strip()]  # the KEY of "Bearer KEY"
         return sorted({one for one in texts if len(one) >= 4}, key=len, reverse=True)
 
     def __reduce__(self) -> Any:
         raise TypeError("an adapter holds a client with a key and cannot be pickled")
 
     def scrubbed(self, text: str) -> str:
-        """Return a message without keys."""
+        """Return a message with keys replaced by "***", cut after `MAX_MESSAGE` characters."""
         for secret in self.secrets():
             text = text.replace(secret, "***")
         text = _SECRETS.sub("***", text)
         return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
 
     def error(self, problem: Exception, provider: str) -> Exception:
-        """Return our error for an exception of the SDK, without its request and key."""
+        """Return the error of Guideway for an exception of the SDK. Its message has no key.
+
+        An exception that is not of the SDK or of its HTTP library is returned unchanged.
+        """
         redirect = cause(problem, RedirectError)
         if redirect is not None:
             return self._redirected(provider, redirect.host)
@@ -264,7 +282,7 @@ class Adapter(ABC):
             "retry_after": _seconds(_header(headers, "retry-after")),
         }
         name = type(problem).__name__
-        if status in (301, 302, 303, 307, 308):  # aiohttp, which google-genai uses if it is installed, follows none
+        if status in (301, 302, 303, 307, 308):  # google-genai uses aiohttp if it is installed; it follows no redirect
             return self._redirected(provider, _host(_header(headers, "location")))
         if status in (401, 403):
             return AuthenticationError(f"{provider} refused the key or its rights: {message}", **options)
@@ -292,7 +310,10 @@ class Adapter(ABC):
         )
 
     def unreadable(self, problem: Exception, provider: str) -> Exception:
-        """Return our error for an exception while an answer is read. Unknown ones mean that the answer has a wrong form."""
+        """Return the error of Guideway for an exception that was raised while an answer was read.
+
+        An exception that `error` does not know becomes a `RemoteError`, because the answer has an unexpected form.
+        """
         found = self.error(problem, provider)
         if found is not problem or isinstance(problem, (GuidewayError, MemoryError)):
             return found
@@ -304,7 +325,7 @@ class Adapter(ABC):
         )
 
     def _is_transport(self, problem: Exception) -> bool:
-        """Return whether an exception is of the SDK or of its HTTP library."""
+        """Return whether an exception comes from the SDK, from its HTTP library, or from reading a malformed answer."""
         module = type(problem).__module__.partition(".")[0]
         names = (
             self.library.partition(".")[0],
@@ -333,7 +354,7 @@ def late_error(provider: str) -> ConnectionLostError:
 
 
 def _secrets_in_url(url: str) -> list[str]:
-    """Return the password and the values of the query of a URL, as written and decoded."""
+    """Return the password and the query values of a URL, each as it is written and with percent-encoding decoded."""
     try:
         parts = urlsplit(url)
         found = [parts.password or "", *(value for _, value in parse_qsl(parts.query))]
@@ -347,7 +368,10 @@ def _is_status(value: Any) -> bool:
 
 
 def _status_in(body: Any) -> int | None:
-    """Return the status that an error inside an answer with status 200 means, or None."""
+    """Return the HTTP status that corresponds to an error inside an answer with status 200; None without an error.
+
+    An unknown error corresponds to 500.
+    """
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(inner, Mapping):
         return None
@@ -380,7 +404,7 @@ def _header(headers: Any, *names: str) -> Any:
 
 
 def _host(url: Any) -> str:
-    """Return the host and the port of a URL, without a user and a password."""
+    """Return the host and the port of a URL, without user and password; "" if it is no URL."""
     try:
         return urlsplit(url).netloc.rpartition("@")[2][:200] if isinstance(url, str) else ""
     except ValueError:
@@ -392,7 +416,7 @@ def _text(value: Any) -> str | None:
 
 
 def _seconds(value: Any) -> float | None:
-    """Return the seconds of a Retry-After header: a number or a date."""
+    """Return the seconds that a Retry-After header, a number or a date, demands to wait; None if it is neither."""
     if not isinstance(value, str):
         return None
     try:
@@ -407,23 +431,26 @@ def _seconds(value: Any) -> float | None:
 
 
 def tokens(usage: Any, *names: str) -> int:
-    """Return a number of tokens in the usage of an answer; 0 if it is missing or no number of tokens."""
+    """Return the number at a path of names (see `get`) in the usage of an answer.
+
+    0 if it is missing, negative, not an int, or larger than `MAX_TOKENS`.
+    """
     value = get(usage, *names)
     return value if type(value) is int and 0 <= value <= MAX_TOKENS else 0
 
 
 def items(value: Any) -> Sequence[Any]:
-    """Return a list of an answer; an empty one if the value is none."""
+    """Return a value of an answer if it is a list or a tuple, otherwise an empty sequence."""
     return value if isinstance(value, (list, tuple)) else ()
 
 
 def reported(input: int, cached: int, output: int, reasoning: int) -> Usage:
-    """Return the usage of an answer. Cached tokens are part of the input, and reasoning is part of the output."""
+    """Return the usage of an answer. Cached tokens count as part of the input, and reasoning as part of the output."""
     return Usage(input, min(cached, input), output, min(reasoning, output))
 
 
 def is_system(message: Mapping[str, Any]) -> bool:
-    """Return whether a message has instructions, which some APIs take separately."""
+    """Return whether the role of a message is "system" or "developer". Some APIs take these messages separately."""
     return message["role"] in ("system", "developer")
 
 
@@ -432,10 +459,10 @@ def text_of(content: Any, *, skip: bool = False) -> str:
 
     Args:
         content: The content of the message.
-        skip: Whether to leave out parts that are not text.
+        skip: Whether to leave out parts that are not text, such as images.
 
     Raises:
-        UnsupportedError: The message has a part that is not text.
+        UnsupportedError: The message has a part that is not text, and `skip` is false.
     """
     if isinstance(content, str):
         return content

@@ -33,14 +33,18 @@ class FunctionAdapter(Adapter):
         return []
 
     def keys(self) -> list[Any]:
-        """Return the keys that the function may use: arguments of `functools.partial`, and variables of the environment."""
+        """Return the keys that the function may use.
+
+        They are environment variables, and arguments of a `functools.partial`, whose names end in key, token, secret or
+        password.
+        """
         given = getattr(self.client, "keywords", None)
         held = {**os.environ, **(given if isinstance(given, Mapping) else {})}
         return [value for name, value in held.items() if _KEY_NAME.search(name) and len(str(value)) >= 8]
 
     @property
     def base_url(self) -> str:
-        """Unknown."""
+        """Always "": the URL of the endpoint is not known."""
         return ""
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:

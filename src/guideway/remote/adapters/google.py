@@ -14,7 +14,7 @@ _BLOCKED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "
 
 
 class GoogleAdapter(Adapter):
-    """`models.generate_content_stream`. One client serves threads and event loops."""
+    """`models.generate_content_stream`. The same client can be called from threads and from event loops."""
 
     default_dialect = "google"
     library = "google.genai"
@@ -25,7 +25,10 @@ class GoogleAdapter(Adapter):
         self.runs_sync = type(client).__name__ != "AsyncClient"
 
     def http_clients(self) -> list[Any]:
-        """Return the clients of httpx, and let requests of aiohttp follow no redirect."""
+        """Return the httpx clients inside the client; `[None]` if none is found.
+
+        The request options of aiohttp, which the SDK may use instead, are changed so that no redirect is followed.
+        """
         api = get(self.client, "_api_client")
         if isinstance(options := get(api, "_async_client_session_request_args"), dict):
             options["allow_redirects"] = False
@@ -34,17 +37,17 @@ class GoogleAdapter(Adapter):
 
     @property
     def base_url(self) -> str:
-        """The URL of the endpoint, or ""."""
+        """The URL of the endpoint; "" if it is unknown."""
         return str(get(self.client, "_api_client", "_http_options", "base_url") or "")
 
     def keys(self) -> list[Any]:
-        """Return the keys of the client."""
+        """Return the API keys and access tokens of the client; None for those that it does not have."""
         api = get(self.client, "_api_client")
         headers = get(api, "_http_options", "headers")
         return [get(api, "api_key"), get(api, "_credentials", "token"), get(headers, "x-goog-api-key")]
 
     def _timeout(self, request: Request) -> dict[str, int]:
-        """Return the option that limits the time of a request, in milliseconds, if it is limited."""
+        """Return the HTTP option that limits the time of a request, in milliseconds; {} if it is not limited."""
         if request.timeout is None:
             return {}
         given = get(self.client, "_api_client", "_http_options", "timeout")
@@ -81,7 +84,7 @@ class GoogleAdapter(Adapter):
             yield Event("id", identity)
         for candidate in items(get(chunk, "candidates")):
             if get(candidate, "index") not in (None, 0):
-                continue  # one answer was requested
+                continue  # one answer was requested, so others are not read
             for part in items(get(candidate, "content", "parts")):
                 if isinstance(text := get(part, "text"), str) and text:
                     yield Event("reasoning" if get(part, "thought") else "text", text)

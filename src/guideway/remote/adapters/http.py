@@ -1,6 +1,7 @@
 """The HTTP clients inside the SDKs.
 
-A redirect to another host is refused, an answer has a maximum size, and each event loop has separate connections.
+A redirect to another host is refused, the size and the time of an answer are limited, and each event loop has separate
+connections.
 """
 
 from __future__ import annotations
@@ -32,17 +33,23 @@ __all__ = [
 
 
 IDENTITY = {"Accept-Encoding": "identity"}
-"""Headers of our requests. An answer of some bytes could be decompressed to an answer of gigabytes."""
+"""Headers of all requests. They exclude compression, because a small compressed answer can expand to gigabytes."""
 
 MAX_BODY = 64 * 1024 * 1024
 """Maximum number of bytes of the body of an answer to a request with `IDENTITY`."""
 
 MAX_COMPRESSED = 64 * 1024
-"""The same if the endpoint compresses the body all the same; gzip makes at most 1,032 bytes of one."""
+"""Maximum number of compressed bytes if the endpoint compresses the body nevertheless.
+
+One byte of gzip expands to at most 1,032 bytes.
+"""
 
 
 MAX_WORK = 1 << 33
-"""Maximum number of bytes that a parser copies, if it copies an unfinished event for each line and piece."""
+"""Maximum number of bytes that the SDK's parser of event streams may copy for one answer.
+
+The count assumes that the parser copies the unfinished event for each line and for each piece of data that arrives.
+"""
 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
@@ -51,7 +58,7 @@ ends_at: ContextVar[float | None] = ContextVar("ends_at", default=None)
 
 
 class OversizedError(Exception):
-    """The body of an answer is too large."""
+    """The body of an answer is too large, costs its parser too much work, or has an unsupported compression."""
 
 
 class LateError(Exception):
@@ -70,9 +77,9 @@ E = TypeVar("E", bound=Exception)
 
 
 def cause(problem: BaseException, kind: type[E]) -> E | None:
-    """Return an exception of a class among the causes of an exception, or None."""
+    """Return the first exception of a class among an exception, its causes and its contexts; None if there is none."""
     todo: list[BaseException | None] = [problem]
-    for one in todo:  # grows; at most 20 causes are read
+    for one in todo:  # the loop extends this list, to about 20 exceptions
         if isinstance(one, kind):
             return one
         if one is not None and len(todo) < 20:
@@ -81,19 +88,22 @@ def cause(problem: BaseException, kind: type[E]) -> E | None:
 
 
 def _address(url: Any) -> tuple[str, str, int | None]:
-    """Return scheme, host and port of a URL of httpx, as the client itself reads it."""
+    """Return scheme, host and port of a URL that httpx parsed, so that check and request agree on the host."""
     return url.scheme, url.host.lower(), url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
 def _check(response: Any) -> None:
-    """Raise `RedirectError` for a redirect to another host, port or scheme. From http to https of one host is allowed."""
+    """Raise `RedirectError` for a redirect to another host, port or scheme.
+
+    A change from http (port 80) to https (port 443) of the same host is allowed.
+    """
     target = response.headers.get("location")
     if target is None or not 300 <= response.status_code < 400:
         return
     here = response.request.url
     try:
         after = _address(here.join(target))
-    except Exception:  # of the URL class, which differs between httpx and httpx2
+    except Exception:  # httpx and httpx2 raise different classes for an invalid URL
         raise RedirectError("an invalid URL") from None
     scheme, host, port = _address(here)
     upgraded = (scheme, port) == ("http", 80) and after == ("https", host, 443)
@@ -103,7 +113,11 @@ def _check(response: Any) -> None:
 
 
 def _bounded(response: Any) -> None:
-    """Let the body of an answer to one of our requests raise `OversizedError` beyond its maximum size."""
+    """Limit the size and the time of the body of an answer (see `_limited`).
+
+    Answers to requests without `IDENTITY`, which other users of the client made, are left as they are. Raises
+    `OversizedError` for a compression other than gzip and deflate.
+    """
     if response.request.headers.get("accept-encoding") != IDENTITY["Accept-Encoding"]:
         return
     coding = response.headers.get("content-encoding", "identity").lower()
@@ -113,7 +127,7 @@ def _bounded(response: Any) -> None:
 
 
 def _limited(stream: Any, limit: int) -> Any:
-    """Return a response stream of httpx that raises an error beyond `limit` bytes.
+    """Return a response stream of httpx that raises an error after `limit` bytes or after the time in `ends_at`.
 
     httpx checks the class of a stream, so the class is derived from the base classes of `stream`.
     """
@@ -144,9 +158,11 @@ def _limited(stream: Any, limit: int) -> Any:
 
 
 class _Meter:
-    """Limits the bytes of a body, the time it takes, and the work of the SDK that reads it.
+    """Limits the bytes of a body, the time until it has arrived, and the work of the parser that reads it (`MAX_WORK`).
 
-    Parsers of event streams copy the bytes of an unfinished event for each line and each piece that arrives.
+    Args:
+        limit: Maximum number of bytes.
+        ends: The time (`time.monotonic`) until which the body must have arrived; None: no limit.
     """
 
     def __init__(self, limit: int, ends: float | None) -> None:
@@ -157,7 +173,7 @@ class _Meter:
         self._tail = b""  # its last bytes
 
     def take(self, data: bytes) -> None:
-        """Count a piece. Raises `OversizedError` or `LateError`."""
+        """Count a piece of the body. Raises `OversizedError` or `LateError` if a limit is exceeded."""
         if self._ends is not None and time.monotonic() > self._ends:
             raise LateError("the answer takes too long")
         if len(data) > self._left:
@@ -184,10 +200,11 @@ async def _arefuse(response: Any) -> None:
 
 
 def keep_on_host(client: Any) -> bool:
-    """Let an HTTP client refuse redirects to another host. Returns whether `client` has such hooks.
+    """Add a hook to an HTTP client that refuses redirects to another host and limits answers (see `_bounded`).
 
     The hook runs for each response before its redirect is followed, so nothing is sent to the other host. It stays in the
-    client, and applies to other users of the client as well.
+    client, so redirects are also refused for other users of the client. Returns False, and adds no hook, if the client
+    has no `event_hooks`.
     """
     hooks = getattr(client, "event_hooks", None)
     if not isinstance(hooks, dict):
@@ -196,7 +213,7 @@ def keep_on_host(client: Any) -> bool:
     found = hooks.setdefault("response", [])
     if hook not in found:
         found.append(hook)
-    later = getattr(client, "_client_kwargs", None)  # google-genai makes a client from these for each event loop
+    later = getattr(client, "_client_kwargs", None)  # google-genai makes other clients with these
     if isinstance(later, dict):
         given = dict(later.get("event_hooks") or {})
         if hook not in given.get("response", []):
@@ -218,7 +235,7 @@ class LoopClients:
 
     Args:
         client: The client of the caller.
-        copied: Makes a copy.
+        copied: Returns a copy of the client with a separate HTTP client.
     """
 
     def __init__(self, client: Any, copied: Callable[[], Any]) -> None:
@@ -228,10 +245,11 @@ class LoopClients:
         self._used = False
 
     def here(self) -> Any:
-        """Return the client of the running event loop; the caller's own outside of event loops.
+        """Return the client of the running event loop; outside of event loops, the client of the caller.
 
         Raises:
-            UnsupportedError: It is another loop than the first one, and the caller made the HTTP client.
+            UnsupportedError: The running loop is not the first one, and the client cannot be copied because the caller
+                passed an HTTP client to the SDK.
         """
         try:
             loop = asyncio.get_running_loop()
@@ -245,7 +263,11 @@ class LoopClients:
 
 
 def with_own_connections(client: Any) -> Any:
-    """Return a copy of an asynchronous client of openai or anthropic that has a separate HTTP client."""
+    """Return a copy of an asynchronous client of openai or anthropic that has a separate HTTP client.
+
+    Raises:
+        UnsupportedError: The caller passed an HTTP client to the SDK; its settings cannot be copied.
+    """
     made = type(client._client)
     if made.__name__ != "AsyncHttpxClientWrapper":  # the SDK makes this class if the caller passes no http_client
         raise own_http_client()
@@ -255,11 +277,11 @@ def with_own_connections(client: Any) -> Any:
 
 
 def shortened(timeout: Any, seconds: float) -> Any:
-    """Return a timeout of an HTTP client with no part longer than `seconds`.
+    """Return a timeout for an HTTP client in which no limit is longer than `seconds`.
 
     Args:
-        timeout: A number, None, or a timeout of httpx.
-        seconds: The maximum.
+        timeout: The given timeout: a number, None (no limit), or a timeout of httpx with several limits.
+        seconds: The maximum of each limit.
     """
     if timeout is None or isinstance(timeout, (int, float)):
         return seconds if timeout is None else min(timeout, seconds)

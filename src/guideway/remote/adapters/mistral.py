@@ -14,7 +14,7 @@ __all__ = ["MistralAdapter"]
 
 
 class MistralAdapter(Adapter):
-    """`chat.stream` in threads, `chat.stream_async` in event loops."""
+    """`chat.stream` for calls from threads, `chat.stream_async` for calls from event loops."""
 
     default_dialect = "mistral"
     library = "mistralai"
@@ -25,7 +25,11 @@ class MistralAdapter(Adapter):
         self._chats = LoopClients(client.chat, self._chat)
 
     def _chat(self) -> Any:
-        """Return a copy of the chat of the client with separate connections."""
+        """Return a copy of `client.chat` with separate connections.
+
+        Raises:
+            UnsupportedError: The caller passed an asynchronous HTTP client to the SDK.
+        """
         known = self.client.sdk_configuration
         if known.async_client_supplied:
             raise own_http_client()
@@ -40,11 +44,11 @@ class MistralAdapter(Adapter):
 
     @property
     def base_url(self) -> str:
-        """The URL of the endpoint, or ""."""
+        """The URL of the endpoint; "" if it is unknown."""
         return str(get(self.client, "sdk_configuration", "server_url") or "")
 
     def keys(self) -> list[Any]:
-        """Return the keys of the client."""
+        """Return the API key of the client in a list; [None] if it has none."""
         security = get(self.client, "sdk_configuration", "security")
         return [get(security() if callable(security) else security, "api_key")]
 
@@ -84,12 +88,12 @@ class MistralAdapter(Adapter):
         get(stream, "response").close()
 
     async def aclose(self, stream: Any) -> None:
-        """As `close`, for an asynchronous stream."""
+        """Close the response of an asynchronous stream."""
         await get(stream, "response").aclose()
 
 
 def _schema_member(value: Any) -> Any:
-    """Return the response format as the SDK names its members."""
+    """Return a request member in which `json_schema.schema` has the SDK's name for it, `schema_definition`."""
     if isinstance(value, dict) and isinstance(value.get("json_schema"), dict):
         inner = dict(value["json_schema"])
         if "schema" in inner:

@@ -24,7 +24,7 @@ FINISH = {
 
 
 class OpenAIAdapter(Adapter):
-    """Chat completions."""
+    """The API of chat completions."""
 
     default_dialect = "openai"
     library = "openai"
@@ -68,7 +68,7 @@ class OpenAIAdapter(Adapter):
         return made | self.limits(request)
 
     def limits(self, request: Request) -> dict[str, Any]:
-        """Return the argument that limits the time of a request, if it is limited."""
+        """Return the argument `timeout`, with no limit above that of the request; {} for a request without one."""
         if request.timeout is None:
             return {}
         return {"timeout": shortened(self.client.timeout, request.timeout)}
@@ -96,7 +96,7 @@ def chat_whole(answer: Any) -> Iterator[Event]:
 
 
 def _parts(message: Any) -> Iterator[Event]:
-    """Yield the events of a message, or of the part of one that a chunk has."""
+    """Yield the events of a message, or of the `delta` of a chunk, which has the same members."""
     for name in ("reasoning_content", "reasoning"):
         if isinstance(text := get(message, name), str) and text:
             yield Event("reasoning", text)
@@ -141,7 +141,10 @@ def chat_events(chunk: Any) -> Iterator[Event]:
 
 
 def first_tokens(content: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
-    """Return the most probable tokens at the first position of a list of log-probabilities."""
+    """Return the most probable tokens at the first position of an answer, with their log-probabilities.
+
+    `content` is the non-empty list `logprobs.content` of an answer.
+    """
     found: dict[str, Any] = {}
     for one in (*items(get(content[0], "top_logprobs")), content[0]):
         if isinstance(token := get(one, "token"), str):
@@ -150,9 +153,10 @@ def first_tokens(content: Sequence[Any]) -> tuple[tuple[str, Any], ...]:
 
 
 def chat_usage(usage: Any) -> Usage:
-    """Return the tokens of a `usage` member.
+    """Return the usage of a `usage` member.
 
-    xAI counts reasoning besides the tokens of the completion, OpenAI among them; the total tells which.
+    OpenAI counts reasoning tokens in `completion_tokens`; xAI does not. They are added to the output if `total_tokens`
+    shows that they are not counted in it.
     """
     given, made = tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens")
     reasoning = tokens(usage, "completion_tokens_details", "reasoning_tokens")
@@ -165,7 +169,7 @@ class ResponsesAdapter(OpenAIAdapter):
     """The Responses API."""
 
     def logprobs_call(self, request: Request, kind: str, option: str) -> tuple[Callable[..., Any], dict[str, Any]]:
-        """Refused."""
+        """Raise `UnsupportedError`: log-probabilities are read from chat completions only."""
         raise UnsupportedError('scores need the chat API: pass api="chat"')
 
     def call(self, request: Request, *, asynchronous: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -193,7 +197,7 @@ class ResponsesAdapter(OpenAIAdapter):
         return self.here().responses.create, made | self.limits(request)
 
     def events(self, chunk: Any) -> Iterator[Event]:
-        """Yield the events of a Responses event."""
+        """Yield the events of one chunk of a Responses stream. Raises `AnswerError` if the chunk reports a failure."""
         kind, delta = str(get(chunk, "type") or ""), get(chunk, "delta")
         delta = delta if isinstance(delta, str) else ""
         if kind == "response.output_text.delta":
@@ -227,7 +231,7 @@ _TOOL_DELTAS = ("response.custom_tool_call_input.delta", "response.function_call
 
 
 def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool as the Responses API writes it."""
+    """Return a tool of chat completions in the form of the Responses API, which has no inner object."""
     if tool["type"] == "function":
         return {"type": "function", **tool["function"]}
     inner = tool["custom"]
