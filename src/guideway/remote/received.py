@@ -36,7 +36,7 @@ class ReceivedAnswer:
         max_tokens: The maximum number of tokens of the answer.
         visible: Gets the valid text, for a stream; None: the text is not streamed.
         shown: The number of characters of `prefill` that the stream has already yielded.
-        reads_on: Whether reading goes on after a byte that does not fit, because the whole text may be repaired.
+        reads_on: Whether reading continues after a byte that does not fit, because the whole text may be repaired.
         from_tool: Whether the text is the input of a tool call. If the model calls no tool, other text is taken
             instead.
 

@@ -1,4 +1,4 @@
-"""`guideway serve`: a server with the API of OpenAI. It translates requests; it needs `guideway[serve]`.
+"""`guideway serve`: a server with an API that is compatible with OpenAI's. It needs `guideway[serve]`.
 
 serving.py     `serve`: runs the application with uvicorn
 app.py         `create_app`: the ASGI application and its routes
@@ -8,7 +8,7 @@ pooled.py      the models of a pool, and the endpoints that show and unload them
 state.py       what the endpoints share: admission, keys, metrics
 generating.py  the endpoints that generate
 responses.py   the endpoints of the Responses API, and stored responses
-compaction.py  conversations as a summary
+compaction.py  `/v1/responses/compact`: replaces a conversation by a summary
 constraint_workers.py  processes that translate large constraints
 constraint_worker.py   the program of these processes
 response_events.py the events of streams of the Responses API
@@ -16,15 +16,15 @@ files.py       `/v1/files`
 batches.py     `/v1/batches`
 inspection.py  `/guideway/check`, `score`, `plan`
 session_routes.py `/guideway/sessions`
-echo.py        prompts and reports as parts of answers
-running.py     a request in the rounds of its model
+echo.py        additions to answers: the prompt, and the report of this server
+running.py     `ServedRequest`: a request in the generation loop of its model
 chunks.py      the chunks of streams
 reply_stream.py  reasoning, text and calls of a reply while it is generated
-sse.py         server-sent events, and clients that leave
+sse.py         server-sent events, and detection of clients that disconnect
 bodies.py      reads bodies within limits
 gateway.py     requests for models that another endpoint serves
 explaining.py  what a constraint enforces, or what is wrong with it
-stepping.py    texts with a report of each token, which continue after given tokens
+stepping.py    `/guideway/tokens`, `alternatives`: generation with a report of each token
 playground.py  the page at `/`
 errors.py      errors as responses
 metrics.py     metrics in the text format of Prometheus

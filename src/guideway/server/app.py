@@ -39,8 +39,8 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
     """Return the ASGI application of a server. Any ASGI server can run it; `serve` uses uvicorn.
 
     Args:
-        models: The models.
-        settings: The settings; by default those of `ServerSettings()`.
+        models: The models that the server offers.
+        settings: The settings; None: `ServerSettings()`.
 
     Returns:
         The application. `app.state.server` is its `ServerState`.
@@ -109,7 +109,11 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
 
 
 def _stored(state: ServerState, store: Any) -> Callable[[str, Any, str], Route]:
-    """Return a function that makes routes whose handlers get `store` as an argument, unless it is None."""
+    """Return a function that makes a route from a path, a handler and an HTTP method.
+
+    The API key is checked before the handler is called. The handler gets the name of the key and, unless it is None,
+    `store`.
+    """
 
     def route(path: str, handler: Any, method: str) -> Route:
         async def run(state: ServerState, request: Request) -> Response:
@@ -187,7 +191,10 @@ _Handler = Callable[[ServerState, Request], Any]
 
 
 def _endpoint(state: ServerState, handler: _Handler, *, needs_key: bool = False) -> Callable[[Request], Any]:
-    """Return the endpoint of a function. Its errors become responses."""
+    """Return an endpoint that calls `handler`, with exceptions as error responses.
+
+    `needs_key`: check the API key first.
+    """
 
     async def endpoint(request: Request) -> Response:
         try:
@@ -237,20 +244,22 @@ def _shown(card: ModelCard) -> dict[str, Any]:
 
 
 async def _http_exception(request: Request, error: HTTPException) -> Response:
-    """Return the response of a URL or a method that does not exist."""
+    """Return the error response for a URL or an HTTP method that does not exist."""
     code = {404: "unknown_url", 405: "method_not_allowed"}.get(error.status_code)
     message = f"{request.method} {request.url.path} does not exist; {error.detail}"
     return error_response(HttpError(error.status_code, message, code=code, headers=dict(error.headers or {})))
 
 
 class _LoopbackOnly:
-    """Refuses requests for other host names and requests of other web pages, if no key is needed.
+    """Middleware of a server without API keys: refuses requests from foreign web pages with status 403.
 
-    A web page could have rebound its name to this host, or send a form to it.
+    A request is refused if its Host header is no name of this machine (a page can bind its own name to this address:
+    DNS rebinding), or if its Origin header is neither this machine nor in `origins` (a page can send a form to this
+    server).
 
     Args:
         app: The application.
-        origins: Origins of web pages that may send requests.
+        origins: Origins of web pages that may send requests; "*": all.
     """
 
     def __init__(self, app: ASGIApp, origins: tuple[str, ...] = ()) -> None:

@@ -1,4 +1,4 @@
-"""`/v1/batches`: the requests of a file, in the rounds that the server's other requests share."""
+"""`/v1/batches`: runs the requests of a file, in the same running batches as the server's other requests."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from guideway.server.state import LOG, ServerState
 __all__ = ["BatchStore", "cancel", "create", "list_batches", "retrieve"]
 
 MAX_BATCHES = 1000
-"""The maximum number of batches that are known. The oldest that ended are dropped."""
+"""The maximum number of batches that a server stores. Of more, the oldest ones that have ended are removed."""
 
 MAX_RUNNING, MAX_RUNNING_OF_KEY = 8, 4
-"""The maximum number of batches that run at a time: in total, and of one API key."""
+"""The maximum number of batches that run at one time: in total, and for one API key."""
 
 _FIELDS = ("input_file_id", "endpoint", "completion_window", "metadata")
 
 
 @dataclass
 class RunningBatch:
-    """A batch, and its state."""
+    """A batch, running or ended. `task` is None after the end. `times` has the time of each change of the status."""
 
     id: str
     key: str
@@ -65,7 +65,7 @@ class RunningBatch:
     task: asyncio.Task[None] | None = None
 
     def shown(self) -> dict[str, Any]:
-        """Return the object of the API."""
+        """Return the batch object of OpenAI's API."""
         names = ("in_progress", "finalizing", "completed", "failed", "expired", "cancelling", "cancelled")
         return {
             "id": self.id,
@@ -85,19 +85,19 @@ class RunningBatch:
         }
 
     def enter(self, status: str) -> None:
-        """Change the status."""
+        """Set the status, and record the time."""
         self.status, self.times[status] = status, int(time.time())
 
 
 class BatchStore:
-    """The batches of a server."""
+    """The batches of a server. A client sees only those of its API key."""
 
     def __init__(self, files: FileStore) -> None:
         self.files = files
         self._batches: dict[str, RunningBatch] = {}
 
     def add(self, batch: RunningBatch) -> None:
-        """Add a batch."""
+        """Add a batch. Above `MAX_BATCHES`, the oldest batches that have ended are removed."""
         self._batches[batch.id] = batch
         for old in [one for one in self._batches.values() if one.task is None][
             : max(0, len(self._batches) - MAX_BATCHES)
@@ -105,22 +105,22 @@ class BatchStore:
             del self._batches[old.id]
 
     def get(self, key: str, name: str) -> RunningBatch:
-        """Return a batch. Raises `HttpError` (404) if there is none."""
+        """Return a batch by its id. Raises `HttpError` (404) if the key `key` has no such batch."""
         found = self._batches.get(name)
         if found is None or found.key != key:
             raise HttpError(404, f"there is no batch {name!r:.80}", code="not_found", param="batch_id")
         return found
 
     def of_key(self, key: str) -> list[RunningBatch]:
-        """Return the batches of a key, the newest first."""
+        """Return the batches of an API key, the newest first."""
         return [one for one in reversed(self._batches.values()) if one.key == key]
 
     def running(self) -> list[RunningBatch]:
-        """Return the batches that run."""
+        """Return the batches that have not ended."""
         return [one for one in self._batches.values() if one.task is not None]
 
     async def close(self) -> None:
-        """End the batches that run."""
+        """Cancel the batches that have not ended, and wait for them."""
         tasks = [one.task for one in self._batches.values() if one.task is not None]
         for task in tasks:
             task.cancel()
@@ -161,7 +161,7 @@ async def list_batches(state: ServerState, store: BatchStore, request: Request, 
 
 
 async def cancel(state: ServerState, store: BatchStore, request: Request, key: str) -> Response:
-    """`POST /v1/batches/{id}/cancel`: end a batch. Results that exist already stay in its output files."""
+    """`POST /v1/batches/{id}/cancel`: end a batch. Its output files contain the results so far."""
     batch = store.get(key, request.path_params["name"])
     if batch.task is not None and batch.status in ("validating", "in_progress"):
         batch.enter("cancelling")
@@ -170,7 +170,7 @@ async def cancel(state: ServerState, store: BatchStore, request: Request, key: s
 
 
 async def _run(state: ServerState, store: BatchStore, batch: RunningBatch) -> None:
-    """Run a batch. Only a few of its requests are generated at a time, together with other requests of the models."""
+    """Run a batch and store its output files. An exception is logged and sets the status "failed"."""
     good, bad = store.files.new_path(), store.files.new_path()
     last = "completed"
     try:
@@ -202,7 +202,7 @@ async def _requests(
     state: ServerState, batch: RunningBatch, source: BinaryIO, output: BinaryIO, errors: BinaryIO
 ) -> None:
     seen, items, lock = IdSet(), items_of(source, ""), threading.Lock()
-    width = max(1, state.settings.max_num_seqs // 2)  # the other half is for requests that a client waits for
+    width = max(1, state.settings.max_num_seqs // 2)  # the other half is for direct requests
 
     async def work() -> None:
         while (item := await background.run(_next, items, lock)) is not None:
@@ -226,7 +226,10 @@ def _next(items: Iterator[BatchItem], lock: Any) -> BatchItem | None:
 
 
 async def _answer(state: ServerState, batch: RunningBatch, item: BatchItem, seen: IdSet) -> tuple[dict[str, Any], bool]:
-    """Return the line of a request, and whether it is an error."""
+    """Run the request of an input line. Returns the line for the output file, and whether it reports an error.
+
+    `seen` has the `custom_id`s of earlier lines.
+    """
     custom_id: str | None = None
     try:
         if isinstance(item.entry, Exception):

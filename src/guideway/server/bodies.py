@@ -1,4 +1,4 @@
-"""Reads the bodies of requests, within limits."""
+"""Reads the bodies of requests and limits their size and nesting."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from guideway.server.sse import ClientLeft
 
 __all__ = ["read_bytes", "read_json"]
 
-_LONG = 1 << 16  # bytes that are decoded in another thread
+_LONG = 1 << 16  # longer bodies are decoded in another thread
 
 
 async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:
     """Return the body of a request.
 
     Raises:
-        HttpError: The body is too large (413).
-        ClientLeft: The client left.
+        HttpError: The body has more than `most` bytes (413).
+        ClientLeft: The client disconnected.
     """
     given = Headers(scope=scope).get("content-length", "")
     if given.isascii() and given.isdigit() and len(given) < 20 and int(given) > most:
@@ -49,8 +49,8 @@ async def read_json(scope: Scope, receive: Receive, settings: ServerSettings) ->
 
     Raises:
         HttpError: The body is too large (413), or is not declared as JSON (415).
-        InvalidRequestError: It is not a JSON object, or is nested too deeply.
-        ClientLeft: The client left.
+        InvalidRequestError: The body is not a JSON object, or is nested too deeply.
+        ClientLeft: The client disconnected.
     """
     kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":

@@ -23,12 +23,15 @@ DONE = b"data: [DONE]\n\n"
 
 
 def event(value: object) -> bytes:
-    """Return a JSON value as an event."""
+    """Return a server-sent event with a JSON value."""
     return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
 
 
 class _Chunks:
-    """The shared parts of both kinds of chunks. `closing` ends a stream."""
+    """The base class of the chunks of chat completions and of completions.
+
+    A stream consists of `events`, any number of times, and then one of `closing`, `cancelled` and `failed`.
+    """
 
     prefix = ""
     object = ""
@@ -47,14 +50,14 @@ class _Chunks:
         self._after = f"]{tail}"
 
     def events(self, parts: Iterable[Part]) -> bytes:
-        """Return the chunks of parts."""
+        """Return the events for parts of the texts."""
         return b"".join(map(self._of, parts))
 
     def _of(self, part: Part) -> bytes:
         raise NotImplementedError
 
     def chunk(self, choice: str) -> bytes:
-        """Return a chunk with one choice, which is given as JSON."""
+        """Return the event of a chunk with one element of `choices`, given as JSON text."""
         return f"{self._before}{choice}{self._after}".encode("utf-8", "replace")
 
     def cancelled(self) -> bytes:
@@ -66,7 +69,7 @@ class _Chunks:
         return event({"error": error})
 
     def closing(self, found: Sequence[Sequence[Generation[Any]]]) -> bytes:
-        """Return the last events."""
+        """Return the last events of a request that succeeded. `found` has the results of each prompt."""
         reports = self.request.details.get("report")
         if not self._usage and not reports:
             return DONE
@@ -151,7 +154,7 @@ class ChatChunks(_Chunks):
 
 
 class ReplyTexts:
-    """The parts of the replies of a request: one stream for each choice."""
+    """Divides the texts of a request into reply parts, with a `ReplyStream` for each text (each choice)."""
 
     def __init__(self, request: BatchRequest, family: Family | None) -> None:
         tools = request.details.get("tools")
@@ -159,10 +162,13 @@ class ReplyTexts:
         self._has_calls = tools is not None and tools.choice != "none"
         self._family = family
         self._streams: dict[int, ReplyStream] = {}
-        self._open: dict[tuple[int, int], list[str]] = {}  # the arguments of custom calls that are not complete
+        self._open: dict[tuple[int, int], list[str]] = {}  # pieces of arguments of custom tools, by choice and call
 
     def push(self, part: Part) -> list[ReplyPart]:
-        """Return the parts that are known after a part of the text. The input of a custom call is given at its end."""
+        """Add a part of a text. Returns the reply parts that are complete now.
+
+        The input of a custom tool is returned as a whole at its end, because it is a string inside of JSON.
+        """
         if self._family is None:
             return [ReplyPart("text", part.text)] if part.text else []
         stream = self._streams.get(part.choice)
@@ -186,15 +192,18 @@ class ReplyTexts:
         return made
 
     def is_custom(self, choice: int, part: ReplyPart) -> bool:
-        """Whether a part belongs to a call of a custom tool."""
+        """Return whether a part belongs to a call of a custom tool."""
         return (choice, part.call) in self._open
 
     def holds_calls(self, choice: int) -> bool:
-        """Whether the calls of a reply are not streamed and are only in its result."""
+        """Return whether the tool calls of a reply are not streamed, because their notation cannot be read in parts.
+
+        They are only in its result.
+        """
         return choice in self._streams and self._streams[choice].holds_calls
 
     def holds_text(self, choice: int) -> bool:
-        """Whether the text of a reply is not streamed and is only in its result."""
+        """Return whether the text of a reply is not streamed. It is only in its result."""
         return self._family is not None and bool(self._family.answer)
 
 
@@ -214,7 +223,7 @@ class CompletionChunks(_Chunks):
         super().__init__(model, request)
         self._lengths: dict[int, int] = {}
         self.echo: Any = None
-        """The prompts, if they belong to the texts (`PromptEcho`)."""
+        """A `PromptEcho` if each text begins with its prompt (field `echo` of the request); otherwise None."""
 
     def _of(self, part: Part) -> bytes:
         made = self._prompt(part.choice) if self.echo is not None and part.choice not in self._lengths else b""

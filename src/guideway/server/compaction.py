@@ -37,10 +37,11 @@ _NO_EFFECT = ("prompt_cache_key", "prompt_cache_options", "prompt_cache_retentio
 def prepare_compaction(
     found: Prepared, model: Model | RemoteModel, name: str, url: str, body: Mapping[str, Any], settings: Any
 ) -> Job | UpstreamJob:
-    """Read a body and make the job of its summary. See `prepare`.
+    """Read a body and make the job that generates the summary. The arguments are those of `prepare`.
 
     Raises:
-        GuidewayError: A field is missing, unknown or malformed, or the conversation does not fit the context.
+        GuidewayError: A field is missing, unknown or malformed, or the conversation is too long for the model's
+            context.
     """
     given = {key: value for key, value in body.items() if value is not None and key not in _NO_EFFECT}
     for key in given:
@@ -68,7 +69,7 @@ class CompactionEndpoint(ResponsesEndpoint):
         super().__init__(state, store, preparing=prepare_compaction)
 
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
-        """Do nothing: a summary cannot be cancelled by an id."""
+        """Do nothing: the generation of a summary cannot be cancelled by an id."""
 
     def ended(
         self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
@@ -78,7 +79,7 @@ class CompactionEndpoint(ResponsesEndpoint):
     def answer(
         self, model: Model | RemoteModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]
     ) -> dict[str, Any]:
-        """Return the compacted conversation."""
+        """Return the compacted conversation: the messages of the user, and an item with the summary."""
         one = found[0][0]
         text = reply_text(one.value) if isinstance(one.value, Reply) else one.text
         messages: list[Any] = list(request.prompts()[0])[:-1]

@@ -1,4 +1,4 @@
-"""The program of a process of `ConstraintWorkers`: reads the constraints of bodies, and stores their programs on disk."""
+"""The program of the processes of `ConstraintWorkers`: translates constraints of requests and stores them on disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROMPTS: dict[str, dict[str, Any]] = {
 
 def _answer(given: dict[str, Any]) -> dict[str, Any]:
     url, body = given["url"], given["body"]
-    if url not in _PROMPTS:  # `/guideway/tokens`, whose constraints are those of chat completions
+    if url not in _PROMPTS:  # `/guideway/tokens` takes the constraints of chat completions
         url = "/v1/chat/completions"
     request = None
     try:
@@ -54,9 +54,9 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl+C the server ends this process
     if hasattr(os, "nice"):
-        os.nice(10)  # the rounds of the models go first
+        os.nice(10)  # generation in the server has priority
     channel = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints does not belong to the channel
+    os.dup2(2, 1)  # what a library prints goes to stderr, not into the channel
     main(sys.stdin.buffer, channel)

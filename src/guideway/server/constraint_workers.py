@@ -1,8 +1,9 @@
-"""Processes that translate large constraints, so that the interpreter of the server is free for the rounds of its models.
+"""Processes that translate large constraints, so that translation does not delay generation in the server.
 
-Translating a constraint is Python code. Even in turns of a millisecond (`guideway.background`) it delays the rounds of
-the models, because each call of the kernel must wait for the interpreter's lock. A worker stores the program of the
-constraint on disk (`guideway.constraints.programs`), from where the server reads it within milliseconds.
+Translating a constraint is Python code. In a thread of the server it delays the generation of other requests, even if
+it yields after each millisecond (`guideway.background`), because every call of the kernel must wait for the
+interpreter's lock (GIL). A worker process stores the program of the constraint on disk
+(`guideway.constraints.programs`), from where the server reads it within milliseconds.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from guideway.server.errors import HttpError
 __all__ = ["LENGTH", "ConstraintWorkers"]
 
 LENGTH = struct.Struct("<I")
-"""The number of bytes before each message: JSON in UTF-8."""
+"""The head of each message between server and worker: the number of bytes of the message, which is JSON in UTF-8."""
 
 LEAST_BYTES = 4096
-"""The minimum size of the JSON of a constraint that a worker translates. Others take a few milliseconds."""
+"""The minimum size of the message with a constraint that a worker translates. Smaller ones take a few milliseconds."""
 
 MOST_SECONDS = 300.0
-"""The time after which a worker counts as broken. The work of a constraint has limits that are counted."""
+"""The time after which a worker counts as broken and is ended. Counted limits end the work on a constraint earlier."""
 
 MOST_JOBS = 1000
-"""After this number of constraints a worker is replaced, so that its memory stays small."""
+"""After this number of constraints a worker process is ended and replaced, so that its memory stays small."""
 
 _KNOWN = 4096
 _FIELDS = (
@@ -54,8 +55,9 @@ _FIELDS = (
 
 
 class ConstraintWorkers:
-    """Worker processes. Use it in the thread of one event loop. `start` starts the first; others start when they
-    are needed.
+    """Worker processes that translate constraints. Use the object in the thread of one event loop.
+
+    `start` starts the first process; others start when they are needed.
 
     Args:
         count: The maximum number of processes; 0: constraints are translated in threads of the server.
@@ -65,7 +67,7 @@ class ConstraintWorkers:
         self._count = count
         self._free: list[_Worker] = []
         self._gate = asyncio.Semaphore(max(count, 1))
-        self._known: OrderedDict[bytes, None] = OrderedDict()  # digests of constraints that were translated
+        self._known: OrderedDict[bytes, None] = OrderedDict()  # digests of messages that were translated
 
     async def start(self) -> None:
         """Start a process, so that the first request does not wait for it."""
@@ -77,15 +79,18 @@ class ConstraintWorkers:
                     logging.getLogger("guideway.server").exception("a process that translates constraints cannot start")
 
     async def translate(self, url: str, body: Mapping[str, Any], family: Family | None = None) -> None:
-        """Translate the constraint of a body, if it is large and new. Equal constraints of later bodies are read from disk.
+        """Let a process translate the constraint of a body, if it is large and was not translated before.
+
+        The server reads the translated constraint from the disk cache. Nothing is done if there is no process (`count`
+        0) or no disk cache.
 
         Args:
             url: The endpoint.
-            body: The body.
-            family: The notation of the replies, as far as it is known.
+            body: The body of the request.
+            family: The notation of the model's replies; None: not known yet.
 
         Raises:
-            HttpError: The constraint has an error, or takes too long.
+            HttpError: The constraint has an error, takes too long (503), or the process ended (500).
         """
         if not self._count or disk.cache() is None or not any(body.get(name) for name in _FIELDS):
             return
@@ -127,13 +132,13 @@ class ConstraintWorkers:
             self._known.popitem(last=False)
 
     async def close(self) -> None:
-        """End the processes."""
+        """End the processes that are free."""
         while self._free:
             await self._free.pop().close()
 
 
 def _message(url: str, body: Mapping[str, Any], family: Family | None) -> tuple[bytes, bytes]:
-    """Return the message for a constraint, and its digest."""
+    """Return the message to a worker with the constraint of a body, and the digest of the message."""
     fields = {name: body[name] for name in _FIELDS if body.get(name) is not None}
     value = {"url": url, "body": fields, "family": None if family is None else asdict(family)}
     text = json.dumps(value, separators=(",", ":")).encode()
@@ -141,7 +146,10 @@ def _message(url: str, body: Mapping[str, Any], family: Family | None) -> tuple[
 
 
 class _Worker:
-    """A process that runs `constraint_worker`."""
+    """The server's side of a process that runs the program `constraint_worker`.
+
+    `jobs`: number of messages sent to it.
+    """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -149,7 +157,7 @@ class _Worker:
 
     @classmethod
     async def start(cls) -> _Worker:
-        """Start a process."""
+        """Start a process and return its worker. Raises `OSError` if it cannot be started."""
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-m", "guideway.server.constraint_worker")
         return cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))

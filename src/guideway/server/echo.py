@@ -18,23 +18,26 @@ __all__ = ["PromptEcho", "echo_of", "report_of"]
 
 @dataclass(frozen=True)
 class PromptEcho:
-    """The prompts of a request, for the beginning of its texts.
+    """The prompts of a request with `echo`: each text of the answer begins with its prompt.
 
     Attributes:
         texts: The text of each prompt.
-        steps: The log-probabilities of their tokens; None: not requested.
+        steps: For each prompt the log-probabilities of its tokens; None: they were not requested.
     """
 
     texts: tuple[str, ...]
     steps: list[list[TokenLogprobs]] | None
 
     def prompt(self, request: BatchRequest, choice: int) -> tuple[str, list[TokenLogprobs]]:
-        """Return the text of the prompt of a choice, and the steps of its tokens."""
+        """Return the text of the prompt of a choice, and the log-probabilities of its tokens; [] if not requested."""
         number = choice // (request.n or 1)
         return self.texts[number], [] if self.steps is None else self.steps[number]
 
     def logprobs(self, model: Model, request: BatchRequest, choice: int) -> dict[str, Any] | None:
-        """Return the log-probabilities of the prompt of a choice. Those of the first token are null."""
+        """Return the `logprobs` object for the prompt of a choice; None if not requested.
+
+        That of the first token is null.
+        """
         if self.steps is None:
             return None
         lists = logprob_lists(model, self.prompt(request, choice)[1])
@@ -43,7 +46,10 @@ class PromptEcho:
         return lists
 
     def add_to(self, model: Model, request: BatchRequest, answer: dict[str, Any]) -> None:
-        """Add the prompts to the choices of an answer."""
+        """Add the prompts to the choices of an answer, in place.
+
+        With `max_tokens` 0, the choices have only the prompts.
+        """
         only = request.options.get("max_tokens") == 0
         for choice in answer["choices"]:
             text, _ = self.prompt(request, choice["index"])
@@ -66,8 +72,8 @@ def echo_of(model: Model, job: Job, count: int | None) -> PromptEcho:
 
     Args:
         model: The model.
-        job: The job; its rows have not begun.
-        count: The number of alternatives of each token; None: no log-probabilities.
+        job: The job, before its first token is generated.
+        count: The number of alternatives of each token; None: no log-probabilities are computed.
     """
     bos = len(model.bos_ids)
     prompts = [session.tokens for session in job.sessions]
@@ -86,7 +92,10 @@ def echo_of(model: Model, job: Job, count: int | None) -> PromptEcho:
 
 
 def report_of(request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
-    """Return what this server reports of an answer, if the request has `"guideway": true`."""
+    """Return the member "guideway" of an answer, for a request with `"guideway": true`.
+
+    It has the guarantee and, for each text, numbers of tokens, times and the truncation.
+    """
     constrained = request.output is not None or "tools" in request.details
     choices = [
         {

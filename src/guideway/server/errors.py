@@ -24,19 +24,19 @@ from guideway.errors import (
 __all__ = ["HttpError", "error_response", "status_and_object"]
 
 _STATUS = {"model_not_found": 404, "response_not_found": 404, "not_found": 404}
-"""The status of codes that have another one than 400."""
+"""The HTTP status of an `InvalidRequestError` by its code. All other codes have 400."""
 
 
 class HttpError(GuidewayError):
-    """An error with an HTTP status.
+    """An error that the server answers with an HTTP status and an error object of OpenAI's API.
 
     Args:
-        status: The status.
+        status: The HTTP status.
         message: What is wrong, and how to repair it.
         kind: The "type" of the error object.
         code: The "code" of the error object.
-        param: The path of the field.
-        headers: Headers of the response.
+        param: The "param" of the error object: the path of the wrong field in the body; None: no single field is wrong.
+        headers: Additional headers of the response.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class HttpError(GuidewayError):
 
 
 def status_and_object(error: BaseException, request: BatchRequest | None = None) -> tuple[int, dict[str, Any]]:
-    """Return the status of an error and its object.
+    """Return the HTTP status and the error object of an error.
 
     Args:
         error: The error.
-        request: The request, whose fields `param` names.
+        request: The request, from which "param" (the wrong field) is found for an error of its job; None: not read yet.
     """
     if isinstance(error, HttpError):
         return error.status, {"message": str(error), "type": error.kind, "param": error.param, "code": error.code}
@@ -76,7 +76,7 @@ def status_and_object(error: BaseException, request: BatchRequest | None = None)
 
 
 def _param(error: Exception, message: str, request: BatchRequest) -> str:
-    """Return the field of a request that an error of its job is about."""
+    """Return the path of the request field that caused an error of the job; "" if it is not known."""
     details = request.details
     if isinstance(error, ConstraintError):
         path = str(details.get("constraint_param", "tools" if "tools" in details else "response_format"))

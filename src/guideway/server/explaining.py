@@ -28,7 +28,7 @@ _POSITION = re.compile(r"at (?:line (\d{1,9}), column (\d{1,9})|position (\d{1,9
 
 
 async def explain(state: ServerState, request: Request) -> Response:
-    """Answer with the status of each keyword and with texts that fit, or with an error and its place.
+    """`POST /guideway/explain`: the status of each keyword and example texts, or the error and its place.
 
     The body has the fields of a chat completion that set the constraint: `response_format`, `structured_outputs`, `tools`.
     """
@@ -73,7 +73,10 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
 
 
 def _refused(error: Exception, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-    """Return the error object with the place in the constraint, and the keywords of a schema that is refused."""
+    """Return the HTTP status and the answer for an invalid constraint.
+
+    The error object has the place in the constraint and the status of the keywords of its schema in addition.
+    """
     status, found = status_and_object(error)
     cause = error.__cause__ if isinstance(error.__cause__, ConstraintError) else error
     place = cause.place if isinstance(cause, ConstraintError) else None
@@ -94,7 +97,10 @@ def _refused(error: Exception, body: Mapping[str, Any]) -> tuple[int, dict[str, 
 
 
 def _partial(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of a schema that is well formed, but refused or not satisfiable."""
+    """Return the status of the keywords of a schema that is well formed, but refused or not satisfiable.
+
+    {} if the body has no such schema.
+    """
     schema = _schema_of(body)
     if not isinstance(schema, (Mapping, bool)):
         return {}
@@ -118,7 +124,7 @@ def _text_of(body: Mapping[str, Any]) -> str:
 
 
 def _offset(text: str, line: int | None, column: int | None, position: int | None) -> int:
-    """Return the offset of a place, in UTF-16 code units, as the script of the page counts."""
+    """Return the offset in `text` of a line and column or of a position, in UTF-16 code units, as JavaScript counts."""
     if position is None:
         lines = text.split("\n")
         position = sum(len(one) + 1 for one in lines[: (line or 1) - 1]) + (column or 1) - 1
@@ -126,7 +132,10 @@ def _offset(text: str, line: int | None, column: int | None, position: int | Non
 
 
 def _place_in_tools(tools: list[Any], place: str) -> str | None:
-    """Return the JSON Pointer, from the list of tools, of the error at `place` in the parameters of the first invalid tool."""
+    """Return the JSON Pointer, in the list of tools, of an error at `place` of the parameters of the first invalid tool.
+
+    None if all tools are valid.
+    """
     for number, tool in enumerate(tools):
         parameters = _parameters_of(tool)
         try:

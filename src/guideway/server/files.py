@@ -1,4 +1,4 @@
-"""`/v1/files`: files for batches, in a temporary directory."""
+"""`/v1/files`: the input and output files of batches, stored in a temporary directory."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ MAX_FILES = 10_000
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file.
+    """A stored file.
 
     Attributes:
         id: The identifier.
-        key: The name of the key that it belongs to.
-        path: The file.
+        key: The name of the API key that the file belongs to.
+        path: The path of the file on disk.
         name: The name that the client gave.
         purpose: "batch" or "batch_output".
         size: The number of bytes.
-        created: The time at which it was stored.
+        created: The time at which the file was stored, in seconds since 1970.
     """
 
     id: str
@@ -49,7 +49,7 @@ class StoredFile:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def shown(self) -> dict[str, Any]:
-        """Return the object of the API."""
+        """Return the file object of OpenAI's API."""
         return {
             "id": self.id,
             "object": "file",
@@ -62,10 +62,10 @@ class StoredFile:
 
 
 class FileStore:
-    """The files of a server. They are removed when it ends.
+    """The files of a server. They are removed when the server ends. A client sees only those of its API key.
 
     Args:
-        max_bytes: The maximum size of all files.
+        max_bytes: The maximum size of all files together.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -74,16 +74,16 @@ class FileStore:
         self._files: dict[str, StoredFile] = {}
 
     def new_path(self) -> Path:
-        """Return the path of a new file."""
+        """Return a path at which a new file can be written. No file is created."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="guideway-files-"))
         return self._folder / uuid.uuid4().hex
 
     def add(self, key: str, path: Path, name: str, purpose: str) -> StoredFile:
-        """Add a file that was written.
+        """Add a file that was written to a path of `new_path`.
 
         Raises:
-            HttpError: The store has too many files, or too many bytes (429).
+            HttpError: The store would have too many files or too many bytes (429). The file is removed.
         """
         size = path.stat().st_size
         if len(self._files) >= MAX_FILES or size + sum(one.size for one in self._files.values()) > self._max_bytes:
@@ -96,14 +96,17 @@ class FileStore:
         return found
 
     def get(self, key: str, name: object, param: str = "file_id") -> StoredFile:
-        """Return a file. Raises `HttpError` (404) if there is none."""
+        """Return a file by its id.
+
+        Raises `HttpError` (404) if the key `key` has no such file. `param`: the request field.
+        """
         found = self._files.get(name) if isinstance(name, str) else None
         if found is None or found.key != key:
             raise HttpError(404, f"there is no file {name!r:.80}", code="not_found", param=param)
         return found
 
     def of_key(self, key: str) -> list[StoredFile]:
-        """Return the files of a key, the newest first."""
+        """Return the files of an API key, the newest first."""
         return [one for one in reversed(self._files.values()) if one.key == key]
 
     def remove(self, found: StoredFile) -> None:
@@ -169,10 +172,12 @@ async def delete(state: ServerState, store: FileStore, request: Request, key: st
 
 
 def page(query: Mapping[str, str], items: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a page of a list, by the parameters `limit` and `after`.
+    """Return a page of a list as an object of OpenAI's API.
+
+    The query parameter `limit` is the maximum number of items; `after` is the id of the item before the page.
 
     Raises:
-        InvalidRequestError: `limit` is not a number.
+        InvalidRequestError: `limit` is not a number from 1 to 10000.
     """
     given = query.get("limit", "20")
     if not (given.isascii() and given.isdigit() and 1 <= int(given[:6]) <= 10_000):

@@ -1,7 +1,8 @@
-"""Requests for models served by another endpoint: planned before the call, checked while the answer streams.
+"""Requests for models that another endpoint serves. A plan says how the constraint is sent; the answer is checked.
 
-`UpstreamRequest` has the interface of `ServedRequest`, so the endpoints answer both alike. The guarantee of a remote model
-holds: the text fits the constraint, or the request fails.
+`UpstreamRequest` has the interface of `ServedRequest`, so the endpoints of the server treat both classes alike. A text
+that does not fit the constraint fails the request. An answer that the other endpoint cut is returned with
+`finish_reason` "length"; it is the beginning of a text that fits.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from guideway.server.running import Part
 __all__ = ["JoinedModels", "UpstreamJob", "UpstreamModels", "UpstreamRequest", "upstream_job", "upstream_models"]
 
 _OPTIONS = {"max_tokens", "temperature", "top_p", "seed", "stop"}
-"""Generation options that are passed on to the endpoint."""
+"""Generation options that are passed on to the other endpoint. Others are refused."""
 
 _MOST_MODELS = 64
-"""Models of an endpoint that are kept, with the plans of their constraints."""
+"""Maximum number of `RemoteModel` objects of an endpoint that are cached, with the plans of their constraints."""
 
 
 @dataclass
@@ -51,9 +52,9 @@ class UpstreamJob:
         prompts: The prompts.
         output: The constraint; None: free text.
         options: Generation options.
-        seeds: The seed of each prompt.
+        seeds: The seed of each prompt; empty if the request has no seed.
         n: The number of texts for each prompt; None: one.
-        results: The results of each prompt, as they come.
+        results: The results of each prompt; None in the place of a text that is not complete.
     """
 
     model: RemoteModel
@@ -66,16 +67,16 @@ class UpstreamJob:
 
 
 def upstream_job(model: RemoteModel, request: BatchRequest, call: Mapping[str, Any]) -> UpstreamJob:
-    """Return the job of a request. Its constraint is planned.
+    """Return the job of a request for a remote model. Its constraint is planned, but no request is made.
 
     Args:
         model: The model.
         request: The request.
-        call: Options for requests that do not have them.
+        call: Generation options of the server, for requests that do not set them.
 
     Raises:
-        InvalidRequestError: A field has no effect on a remote model.
-        ConstraintError: The constraint is not valid, or no route has the guarantee.
+        InvalidRequestError: The request has a field that has no effect on a remote model.
+        ConstraintError: The constraint is not valid, or no route has the guarantee that the model requires.
     """
     if request.details.get("effort") is not None:
         raise InvalidRequestError(
@@ -111,18 +112,19 @@ def upstream_job(model: RemoteModel, request: BatchRequest, call: Mapping[str, A
 
 
 class UpstreamRequest:
-    """A job that runs at another endpoint. See `ServedRequest`.
+    """A job that runs at another endpoint. It has the interface of `ServedRequest`.
 
     Args:
         job: The job.
-        streams: Whether parts are given as they arrive; else only results.
+        streams: Whether `parts` yields the text while it arrives; False: only `results` is used.
     """
 
     def __init__(self, job: UpstreamJob, *, streams: bool) -> None:
         self.job = job
         self.begun = time.perf_counter()
         self.first: float | None = None
-        # A text that was sent cannot be written again, so with a formatter each text is one part.
+        # Text that was sent to the client cannot be replaced. A formatter may replace it, so with one each text is one
+        # part.
         self._shows = streams and (job.output is None or not job.model.has_formatter)
         self._streams = streams
         self._parts: asyncio.Queue[Part | BaseException | None] = asyncio.Queue()
@@ -135,22 +137,22 @@ class UpstreamRequest:
         self._left = len(self._tasks)
 
     def cancel(self) -> None:
-        """End the request. The connections are closed."""
+        """End the request and close its connections."""
         for task in self._tasks:
             task.cancel()
         if self._left:
             self._left = 0
-            self.poke()  # `parts` ends, if it waits
+            self.poke()  # ends `parts`, if it is waiting
 
     def poke(self) -> None:
         """Let `parts` yield an empty list."""
         self._parts.put_nowait(None)
 
     async def parts(self) -> AsyncGenerator[list[Part], None]:
-        """Yield the parts of the answers as they arrive, each in a list. Yields an empty list after `poke`.
+        """Yield the parts of the answers as they arrive, each in a separate list; an empty list after `poke`.
 
         Raises:
-            Exception: The generation of an answer raised it.
+            Exception: The error of an answer, as `_for_client` returns it.
         """
         try:
             while self._left or not self._parts.empty():
@@ -166,7 +168,7 @@ class UpstreamRequest:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def results(self) -> list[list[Any]]:
-        """Return the results of each prompt."""
+        """Wait for the end, and return the results of each prompt."""
         async for _ in self.parts():
             pass
         return self.job.results
@@ -200,7 +202,7 @@ class UpstreamRequest:
 
 
 def _for_client(error: Exception) -> Exception:
-    """Return the error that a client of the gateway gets."""
+    """Return the error that the client of this server gets for an error of the other endpoint."""
     if isinstance(error, AuthenticationError):
         message = "the endpoint refused the key of this server, or its rights"
         return HttpError(502, message, kind="server_error", code="upstream_authentication")
@@ -219,12 +221,12 @@ def _for_client(error: Exception) -> Exception:
 
 
 class UpstreamModels:
-    """Models of an endpoint.
+    """The models of another endpoint, as `ServedModels`.
 
     Args:
-        client: A client of an SDK; closed by `stop`.
-        names: The models; None: those that an endpoint with the API of OpenAI lists when the server starts.
-        shown: What to show as the source, such as a URL.
+        client: A client of an SDK. `stop` closes it.
+        names: The names of the models; None: those that an endpoint with OpenAI's API lists when the server starts.
+        shown: The source in the cards of the models, such as a URL.
         options: Options of `guideway.remote`, such as `dialect` and `formatter`.
     """
 
@@ -244,13 +246,13 @@ class UpstreamModels:
         self._created = int(time.time())
 
     async def start(self) -> None:
-        """Ask the endpoint for its models."""
+        """Get the list of models from the endpoint, if no names were given."""
         if self._names is None:
             listed = await self._client.models.list()
             self._names = [one.id for one in listed.data]
 
     async def stop(self) -> None:
-        """Close the connections."""
+        """Close the client."""
         close = getattr(self._client, "close", None)
         found = close() if close is not None else None
         if found is not None:
@@ -265,7 +267,7 @@ class UpstreamModels:
 
     @asynccontextmanager
     async def lease(self, name: str | None) -> AsyncIterator[RemoteModel]:
-        """Give the model of a name."""
+        """Yield the model with this name; see `ServedModels.lease`."""
         found = known_name(name, self._names or [])
         model = self._models.get(found)
         if model is None:
@@ -276,7 +278,7 @@ class UpstreamModels:
 
 
 def upstream_models(source: str, options: Mapping[str, Any] | None = None) -> UpstreamModels:
-    """Return the models of an endpoint. Keys come from the environment.
+    """Return the models of an endpoint. API keys are read from environment variables, such as OPENAI_API_KEY.
 
     Args:
         source: The URL of an endpoint with the API of OpenAI, such as "http://127.0.0.1:8000/v1", or the name of a model
@@ -284,7 +286,7 @@ def upstream_models(source: str, options: Mapping[str, Any] | None = None) -> Up
         options: Options of `guideway.remote`, such as `dialect` and `formatter`.
 
     Raises:
-        ValueError: The source is neither.
+        ValueError: The source is neither a URL nor such a name.
         MissingDependencyError: The package of the provider is not installed.
     """
     kind, _, name = source.partition(":")
@@ -315,28 +317,28 @@ def _module(name: str, kind: str) -> Any:
 
 
 def _without_secrets(url: str) -> str:
-    """Return a URL without a user, a password and a query."""
+    """Return a URL without user, password and query, which may be secret."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 class JoinedModels:
-    """The models of several sources.
+    """The models of several `ServedModels` objects.
 
     Args:
-        *parts: The sources. The first one that has a name serves it.
+        *parts: The objects. A request is served by the first one that has a model with the requested name.
     """
 
     def __init__(self, *parts: ServedModels) -> None:
         self.parts = parts
 
     async def start(self) -> None:
-        """Start all sources."""
+        """Start all parts, one after another."""
         for part in self.parts:
             await part.start()
 
     async def stop(self) -> None:
-        """Stop all sources."""
+        """Stop all parts, one after another."""
         for part in self.parts:
             await part.stop()
 
@@ -346,7 +348,7 @@ class JoinedModels:
 
     @asynccontextmanager
     async def lease(self, name: str | None) -> AsyncIterator[Any]:
-        """Give the model of a name."""
+        """Yield the model with this name; see `ServedModels.lease`."""
         found = known_name(name, [card.name for card in self.cards()])
         part = next(part for part in self.parts if any(card.name == found for card in part.cards()))
         async with part.lease(found) as model:

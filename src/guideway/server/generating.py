@@ -50,13 +50,13 @@ def _unchanged(request: BatchRequest) -> BatchRequest:
 
 @dataclass
 class Prepared:
-    """A request that was read, and what its answer needs. It is set even if the job could not be made.
+    """The state of a request while it is answered. `prepare` sets its attributes, also those known before it fails.
 
     Attributes:
-        request: The request.
-        family: The notation of its replies.
-        echo: Its prompts, if they belong to the texts.
-        complete: Returns the request with data of the server, such as the messages of a stored response.
+        request: The request; None: its body has not been read.
+        family: The notation of the model's replies; None: plain text.
+        echo: The prompts, if each text begins with its prompt; otherwise None.
+        complete: Returns a request with data of the server added, such as the messages of a stored response.
     """
 
     request: BatchRequest | None = None
@@ -68,12 +68,12 @@ class Prepared:
 def prepare(
     found: Prepared, model: Model | RemoteModel, name: str, url: str, body: Mapping[str, Any], settings: Any
 ) -> Job | UpstreamJob:
-    """Read a body and make its job: compile the constraint, encode the prompt. For a background thread.
+    """Read a body and make its job: compile the constraint, encode the prompt. Call it in a background thread.
 
     Args:
-        found: Takes the request and the notation.
+        found: Its `request` and `family` are set.
         model: The model.
-        name: Its name for clients.
+        name: The name of the model for clients.
         url: The endpoint.
         body: The body.
         settings: The settings of the server.
@@ -93,7 +93,7 @@ def prepare(
         if request.details.get("echo"):
             raise InvalidRequestError("a model served by an API has no 'echo'", "echo", "unsupported_parameter")
         return upstream_job(model, request, options)
-    if request.options.get("max_tokens") == 0:  # only the prompt is returned; one token is generated and left out
+    if request.options.get("max_tokens") == 0:  # the answer has only the prompt; one token is generated and discarded
         request = replace(request, options={**request.options, "max_tokens": 1})
     made = job_of(model, request, options, return_exceptions=False)
     found.family = made.family
@@ -101,7 +101,7 @@ def prepare(
 
 
 def tokens_of(job: Job | UpstreamJob) -> int:
-    """Return the maximum number of tokens that a job may need here."""
+    """Return the maximum number of tokens of a job, prompts included; 0 for a job at another endpoint."""
     if isinstance(job, UpstreamJob):
         return 0
     samples = job.n or 1
@@ -113,13 +113,13 @@ def tokens_of(job: Job | UpstreamJob) -> int:
 
 
 class GenerationEndpoint:
-    """An endpoint that generates. An ASGI application.
+    """An ASGI application that generates an answer to each request.
 
     Args:
         state: The state of the server.
         url: The endpoint, a key of `guideway.batch.bodies.ENDPOINTS`.
-        preparing: Reads a body and makes its job; see `prepare`.
-        chunks: The class of the chunks of streams; None: that of the endpoint.
+        preparing: A function like `prepare`, which reads a body and makes its job.
+        chunks: The class that makes the events of streams; None: that of the endpoint `url`.
     """
 
     def __init__(
@@ -134,22 +134,22 @@ class GenerationEndpoint:
         self._prepare, self._chunks = preparing, chunks or _CHUNKS[url]
 
     def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:
-        """Return a request with what the server knows of it. `key`: the name of its key."""
+        """Return a request with data of the server added; here unchanged. `key`: the name of its API key."""
         return request
 
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
-        """Called when the texts of a request begin."""
+        """Do something when generation for a request begins; here nothing."""
 
     def ended(
         self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
     ) -> None:
-        """Called once after `begun`.
+        """Do something when generation for a request has ended or failed; here nothing. Called once after `begun`.
 
         Args:
             request: The request.
-            key: The name of its key.
-            answer: The answer; None: there is none, or it was sent in chunks.
-            one: The first generation, if it is complete.
+            key: The name of its API key.
+            answer: The body of the answer; None: there is none, or it was sent in chunks.
+            one: The first generation; None if it is not complete.
         """
 
     def answer(
@@ -203,7 +203,7 @@ class GenerationEndpoint:
             self._record(found, status, time.perf_counter() - begun)
 
     def _log_failure(self, error: Exception) -> None:
-        """Log an error. The text of an `HttpError` is left out, since it may quote an answer."""
+        """Log an error. The message of an `HttpError` is left out, because it may quote an answer."""
         if isinstance(error, HttpError):
             LOG.error("%s failed: %s %s", self._url, error.status, error.code)
         else:
@@ -269,7 +269,7 @@ class GenerationEndpoint:
     async def _events(
         self, request: BatchRequest, running: ServedRequest | UpstreamRequest, chunks: Any
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the events of a stream. An error after the first event is an event."""
+        """Yield the events of a stream. An error before the first part is raised; a later one becomes an event."""
         begun = False
         try:
             async for parts in running.parts():
@@ -294,7 +294,7 @@ class GenerationEndpoint:
     def _observe(
         self, request: BatchRequest, results: list[list[Generation[Any]]], running: ServedRequest | UpstreamRequest
     ) -> None:
-        """Add a request that succeeded to the metrics."""
+        """Count a request that succeeded in the metrics."""
         metrics, model = self._state.metrics, str(request.details["model"])
         texts = [one for group in results for one in group]
         count = usage_object(results, ("prompt", "completion"))["completion"]
@@ -314,7 +314,7 @@ class GenerationEndpoint:
                 metrics.observe("time_per_output_token_seconds", each, model=model)
 
     def _record(self, found: Prepared, status: int, seconds: float) -> None:
-        """Log a request, without its texts, and add it to the metrics."""
+        """Log a request and count it in the metrics. Its prompt is logged only if the setting `log_prompts` is true."""
         model = "" if found.request is None else str(found.request.details["model"])
         self._state.metrics.count("http_requests_total", handler=self._url, status=str(status))
         self._state.metrics.observe("e2e_request_latency_seconds", seconds, model=model)
@@ -332,7 +332,7 @@ def _is_incomplete(job: Job | UpstreamJob) -> bool:
 
 
 async def _first(events: AsyncGenerator[bytes, None]) -> bytes:
-    """Return the first event that is not empty."""
+    """Return the first bytes that are not empty; b"" if there are none."""
     async for data in events:
         if data:
             return data
@@ -340,10 +340,10 @@ async def _first(events: AsyncGenerator[bytes, None]) -> bytes:
 
 
 def model_name(body: Mapping[str, Any]) -> str | None:
-    """Return the name of the model of a body; None: the body has none.
+    """Return the field "model" of a body; None if the body has no such field.
 
     Raises:
-        InvalidRequestError: It is not a string.
+        InvalidRequestError: The field is not a string.
     """
     name = body.get("model")
     if name is not None and not isinstance(name, str):

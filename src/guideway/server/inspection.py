@@ -1,4 +1,4 @@
-"""`/guideway/{check,score,plan}`: what a constraint means, without generation; and the scores of options."""
+"""`/guideway/{check,score,plan}`: whether a text fits a constraint, scores of options, and facts about a constraint."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["check", "constraint_of", "local_model", "plan", "prompt_of", "score"
 
 
 def constraint_of(body: Mapping[str, Any], *others: str) -> Constraint[Any] | None:
-    """Return the constraint of a body: one of the keys of `CONSTRAINTS`; None: there is none.
+    """Return the constraint of a body, which is in one of the fields `CONSTRAINTS`; None if the body has none.
 
     Args:
         body: The body.
-        *others: Its other fields.
+        *others: The names of other fields that the body may have.
 
     Raises:
-        InvalidRequestError: The constraint is invalid, there are several, or a field is unknown.
+        InvalidRequestError: The constraint is invalid, there are several, or the body has an unknown field.
     """
     known = ("model", *CONSTRAINTS, *others)
     for name in body:
@@ -56,10 +56,10 @@ def _needed(found: Constraint[Any] | None) -> Constraint[Any]:
 
 
 def prompt_of(model: Model, body: Mapping[str, Any]) -> str | list[int]:
-    """Return the prompt of a body: "prompt" (a text or token ids) or "messages".
+    """Return the prompt of a body: the field "prompt" (a text or token ids), or the token ids of "messages".
 
     Raises:
-        InvalidRequestError: There is none, or both.
+        InvalidRequestError: The body has none or both of the fields, or the field is malformed.
     """
     given = [name for name in ("prompt", "messages") if body.get(name) is not None]
     if len(given) != 1:
@@ -74,14 +74,14 @@ def prompt_of(model: Model, body: Mapping[str, Any]) -> str | list[int]:
 
 
 def local_model(model: object) -> Model:
-    """Return a local model. Raises `InvalidRequestError` for a model served by an API."""
+    """Return `model` if it is a local model. Raises `InvalidRequestError` for a model served by an API."""
     if not isinstance(model, Model):
         raise InvalidRequestError("this route needs a local model, not one served by an API", "model")
     return model
 
 
 async def check(state: ServerState, request: Request, key: str) -> Response:
-    """`POST /guideway/check`: whether a text fits a constraint, and where it stops to fit."""
+    """`POST /guideway/check`: whether a text fits a constraint, and the position of the first error."""
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):
         return JSONResponse(await background.run(_checked, body))
@@ -105,7 +105,7 @@ def _checked(body: dict[str, Any]) -> dict[str, Any]:
 async def score(state: ServerState, request: Request, key: str) -> Response:
     """`POST /guideway/score`: the probability with which the model continues a prompt with each of several texts.
 
-    They are computed from the logits, not estimated from samples; see `guideway.generation.score`.
+    The probabilities are computed from the logits, not estimated from samples; see `guideway.generation.score`.
     """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):
@@ -133,7 +133,10 @@ def _scored(model: Model, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def plan(state: ServerState, request: Request, key: str) -> Response:
-    """`POST /guideway/plan`: how a constraint would be held by a model of this server, without generation."""
+    """`POST /guideway/plan`: facts about a constraint for a model, without generation.
+
+    They are the guarantee, the minimum number of tokens, and the text with which every output begins.
+    """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):
         async with state.models.lease(model_name(body)) as model:

@@ -25,9 +25,9 @@ class _Histogram:
 
 
 class Metrics:
-    """The metrics of a server. Use it in the thread of the event loop.
+    """The metrics of a server. Use the object in the thread of the event loop.
 
-    The names end as those of vLLM where they mean the same.
+    Each name begins with "guideway:". A metric that vLLM has, too, has the same name after the prefix.
     """
 
     _HISTOGRAMS = {  # noqa: RUF012  # a table of constants
@@ -53,19 +53,19 @@ class Metrics:
         self._gauges: dict[str, tuple[str, Callable[[], float]]] = {}
 
     def count(self, name: str, value: float = 1, **labels: str) -> None:
-        """Add to a counter."""
+        """Add `value` to the counter with these labels."""
         found, key = self._counters[name], tuple(sorted(labels.items()))
         found[key] = found.get(key, 0) + value
 
     def observe(self, name: str, value: float, **labels: str) -> None:
-        """Add a value to a histogram."""
+        """Add a value to the histogram with these labels."""
         found, key = self._histograms[name], tuple(sorted(labels.items()))
         if key not in found:
             found[key] = _Histogram(self._HISTOGRAMS[name][1])
         found[key].add(value)
 
     def gauge(self, name: str, text: str, read: Callable[[], float]) -> None:
-        """Register a gauge with its description `text`. `read` gives its value at each export."""
+        """Register a gauge with its description `text`. `read` is called at each export and returns the value."""
         self._gauges[name] = text, read
 
     def export(self) -> str:

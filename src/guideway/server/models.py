@@ -1,4 +1,4 @@
-"""The models that a server offers. Each request takes a lease of one."""
+"""The models that a server offers. Each request leases its model: the model stays loaded until the request ends."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ PLAIN_TEMPLATE = (
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What a server says of a model.
+    """The facts about a model that a server publishes.
 
     Attributes:
         name: The name for requests.
         state: "cold", "loading", "ready" or "draining".
-        source: The argument of `guideway.load`, such as "gguf:FILE".
+        source: The argument of `guideway.load` for the model, such as "gguf:FILE".
         context_size: The maximum number of tokens of a sequence; None: not known before the model is loaded.
-        created: The time at which the server started to offer it, in seconds since 1970.
-        details: More facts for `/v1/models`.
+        created: The time at which the server began to offer the model, in seconds since 1970.
+        details: Additional members of the model object of `/v1/models`.
     """
 
     name: str
@@ -57,19 +57,19 @@ class ServedModels(Protocol):
         """Load the models that must be ready before the first request."""
 
     async def stop(self) -> None:
-        """Close the models. No lease is left."""
+        """Close the models. The server calls it when all leases have ended."""
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model, in the order in which they were given."""
+        """Return the card of each model, in the order in which the models were given."""
 
     def lease(self, name: str | None) -> Any:
-        """Return an async context manager that gives a loaded `Model`. It stays loaded until the context ends.
+        """Return an async context manager that yields a loaded model. The model stays loaded until the context ends.
 
         Args:
-            name: The name of a request; None: the request names no model, which is possible if there is only one.
+            name: The name of the model in the request; None: the only model of the server.
 
         Raises:
-            InvalidRequestError: There is no such model (code "model_not_found").
+            InvalidRequestError: There is no such model (code "model_not_found"), or no name and several models.
         """
 
 
@@ -77,8 +77,8 @@ class FixedModels:
     """Models that are loaded at the start and stay loaded.
 
     Args:
-        models: Models by name; or functions that load them.
-        sources: The arguments of `guideway.load` by name, for `/v1/models`.
+        models: By name: a model, or a function that loads it.
+        sources: By name: the argument of `guideway.load`, for `/v1/models`. None: the names of the models are shown.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class FixedModels:
         self._created = int(time.time())
 
     async def start(self) -> None:
-        """Load the models, one after the other."""
+        """Load the models that were given as functions, one after another."""
         from guideway.background import run
 
         for name, given in self._given.items():
@@ -120,15 +120,15 @@ class FixedModels:
 
     @asynccontextmanager
     async def lease(self, name: str | None) -> AsyncIterator[Model]:
-        """Give the model of a name."""
+        """Yield the model with this name; see `ServedModels.lease`."""
         yield self._loaded[known_name(name, list(self._loaded))]
 
 
 def known_name(name: str | None, names: list[str]) -> str:
-    """Return the name of a request's model, or that of the only model.
+    """Return `name` if it is one of `names`. None: return the only name.
 
     Raises:
-        InvalidRequestError: There is no such model, or no name and several models.
+        InvalidRequestError: The name is not one of `names`, or it is None and there are several.
     """
     if name is None and len(names) == 1:
         return names[0]
@@ -151,7 +151,7 @@ def load_served(source: str, *, chat_template: str | None = None, **options: Any
 
     Raises:
         ModelNotFoundError: There is no such name or file.
-        ValueError: The model is served by an API.
+        ValueError: `source` names a model served by an API.
     """
     model: Any = load(source, **options)
     if not isinstance(model, Model):
@@ -164,15 +164,17 @@ def load_served(source: str, *, chat_template: str | None = None, **options: Any
 
 
 def parse_models(given: Iterable[str]) -> dict[str, str]:
-    """Return the arguments of `guideway.load` by name, from texts such as "tiny" and "name=gguf:FILE".
+    """Read texts such as "tiny" and "name=gguf:FILE". Returns the argument of `guideway.load` for each name.
+
+    Without a name, the source is the name.
 
     Raises:
-        ValueError: A name occurs twice or is empty.
+        ValueError: A name occurs twice, or a name or a source is empty.
     """
     found: dict[str, str] = {}
     for one in given:
         name, equals, source = one.partition("=")
-        if not equals or ":" in name:  # a file name may contain "="
+        if not equals or ":" in name:  # "=" after a ":" belongs to a file name
             name = source = one
         if not name or not source:
             raise ValueError(f"a model must be SOURCE or NAME=SOURCE, got {one!r}")

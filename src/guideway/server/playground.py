@@ -1,7 +1,8 @@
 """The playground: one HTML page without external resources, at `/`.
 
-The page shows texts of models and of schemas only as text nodes. Its Content-Security-Policy allows only its own script and
-style, by their digests, and requests only to this server.
+The page inserts the texts of models and schemas only as text nodes, so they are never read as HTML. Its
+Content-Security-Policy allows only the script and the style of the page, by their digests, and requests only to this
+server.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["playground"]
 
 
 async def playground(state: ServerState, request: Request) -> Response:
-    """Answer with the page."""
+    """`GET /`: answer with the page."""
     page, policy = _page()
     headers = {
         "Content-Security-Policy": policy,
@@ -35,7 +36,7 @@ async def playground(state: ServerState, request: Request) -> Response:
 
 @cached(1)
 def _page() -> tuple[str, str]:
-    """Return the page and its policy."""
+    """Return the HTML of the page and its Content-Security-Policy."""
     page = files("guideway.server").joinpath("playground.html").read_text("utf-8")
     script, style = (_digest(page, tag) for tag in ("script", "style"))
     policy = (

@@ -1,4 +1,4 @@
-"""`PooledModels`: the models of a pool, for a server; and the endpoints that show and unload them."""
+"""`PooledModels`: the models of a `Pool`, for a server; and the endpoints that list and unload them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["PooledModels", "pool_models", "unload_model"]
 
 
 class PooledModels:
-    """The models of a pool. A request loads its model, if it is not loaded.
+    """The models of a pool, as `ServedModels`. The first request for a model loads it.
 
     Args:
-        pool: The pool. The server closes it.
-        preload: The models that are loaded at the start.
-        lease_seconds: The time that a request waits for its model.
-        close_seconds: The time that leases have after the server stopped.
+        pool: The pool. `stop` closes it.
+        preload: The names of the models that are loaded at the start.
+        lease_seconds: The maximum time that a request waits for its model.
+        close_seconds: The time that `stop` waits for leases to end.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class PooledModels:
         self._created = int(time.time())
 
     async def start(self) -> None:
-        """Load the models that must be ready before the first request."""
+        """Load the models `preload`."""
         for name in self._preload:
             async with self.pool.lease(name):
                 pass
@@ -60,7 +60,11 @@ class PooledModels:
 
     @asynccontextmanager
     async def lease(self, name: str | None) -> AsyncIterator[Any]:
-        """Wait for the model of a name, and give it."""
+        """Wait until the model with this name is loaded, and yield it; see `ServedModels.lease`.
+
+        Raises:
+            HttpError: The model was not free within `lease_seconds`, or is too large for the memory of the pool (503).
+        """
         found = known_name(name, self.pool.names)
         held = self.pool.lease(found, timeout=self._lease_seconds)
         try:
@@ -78,14 +82,17 @@ class PooledModels:
 
 
 async def pool_models(state: ServerState, request: Request) -> Response:
-    """Answer with the state of each model of the pool."""
+    """`GET /guideway/models`: the state of each model of the pool; an empty list if the server has no pool."""
     pool = _pool_of(state.models)
     data = [] if pool is None else [dataclasses.asdict(one) for one in pool.status()]
     return JSONResponse({"object": "list", "budget": None if pool is None else pool.budget, "data": data})
 
 
 async def unload_model(state: ServerState, request: Request) -> Response:
-    """Unload a model as soon as its requests have ended. The next request loads it again."""
+    """`POST /guideway/models/{name}/unload`: unload a model when its requests have ended.
+
+    A later request loads it again.
+    """
     pool = _pool_of(state.models)
     if pool is None:
         raise HttpError(400, "the models of this server stay loaded", code="not_in_a_pool")

@@ -1,7 +1,8 @@
 """Divides a reply into reasoning, text and tool calls while it is generated.
 
-The text fits the constraint of the reply, so the markers have exactly one spelling. Arguments that are one JSON object are
-given in parts; calls in other notations when the reply is complete.
+The text fits the constraint of the reply, so each marker (such as "<think>") has exactly one spelling. If the notation
+of the model writes arguments as one JSON object, they are returned in parts. Calls in other notations are only in the
+result.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ class ReplyPart(NamedTuple):
     """A part of a reply.
 
     Attributes:
-        kind: "reasoning" or "text": a part of it; "name": a call begins; "arguments": a part of its arguments.
+        kind: What `text` is: a piece of "reasoning" or "text"; the "name" of the tool of a call, with which the call
+            begins; or a piece of the "arguments" of a call.
         text: The text.
-        call: The number of the call.
+        call: The number of the call in the reply, for "name" and "arguments".
     """
 
     kind: _Kind
@@ -32,14 +34,14 @@ class ReplyPart(NamedTuple):
 
 
 class ReplyStream:
-    """The state of one reply.
+    """Divides one reply into parts: a state machine over the text.
 
     Args:
         family: The notation of the model's replies.
-        has_calls: Whether the reply may have calls.
+        has_calls: Whether the reply may have tool calls.
 
     Attributes:
-        holds_calls: Whether calls began whose notation cannot be given in parts. They are in the result.
+        holds_calls: Whether calls have begun that cannot be returned in parts. They are only in the result.
     """
 
     def __init__(self, family: Family, *, has_calls: bool) -> None:
@@ -55,7 +57,7 @@ class ReplyStream:
         self._in_parts = family.arguments == "json" and family.call_id is None and not family.answer
 
     def push(self, text: str) -> list[ReplyPart]:
-        """Add text. Returns the parts that are known now."""
+        """Add text. Returns the parts that are now known."""
         self._pending += text
         found: list[ReplyPart] = []
         while True:
@@ -65,7 +67,7 @@ class ReplyStream:
                 return [part for part in found if part.text]
 
     def finish(self) -> list[ReplyPart]:
-        """Return the last parts, after the end of the text."""
+        """Return the text that is still pending, after the end of the reply, as a list of at most one part."""
         kind: _Kind | None = None
         if self._state in (self._text, self._begin, self._text_only):
             kind = "text"
@@ -76,12 +78,13 @@ class ReplyStream:
         text, self._pending = self._pending, ""
         return [ReplyPart(kind, self._answer(text) if kind == "text" else text)]
 
-    # The states. Each consumes the beginning of the pending text, or leaves it unchanged if more text is needed.
+    # The states: `_state` is one of these methods. Each removes the beginning of the pending text and yields its parts,
+    # or leaves the text unchanged if more text is needed.
 
     def _begin(self) -> Iterator[ReplyPart]:
         family = self._family
         if family.answer:
-            self.holds_calls = True  # channels: all of it is in the result
+            self.holds_calls = True  # a notation with channels: the whole reply is only in the result
             self._state = self._held
         elif family.thoughts is not None and self._pending.startswith(family.thoughts[0]):
             self._pending = self._pending[len(family.thoughts[0]) :]
@@ -105,7 +108,7 @@ class ReplyStream:
         self._state = self._text if self._has_calls else self._text_only
 
     def _answer(self, text: str) -> str:
-        """Return text of the answer, without the line breaks between reasoning and answer."""
+        """Return text of the answer without line breaks at its beginning, if the answer follows reasoning."""
         if self._is_after_reasoning:
             text = text.lstrip("\n")
             self._is_after_reasoning = not text
@@ -116,7 +119,10 @@ class ReplyStream:
         yield ReplyPart("text", self._answer(text))
 
     def _text(self) -> Iterator[ReplyPart]:
-        """Text before calls; or calls, if the family has no text before calls."""
+        """Read the text before calls.
+
+        A notation without a trigger has either calls or text, which its beginning decides.
+        """
         trigger = self._family.trigger
         if not trigger:
             if any(self._pending.startswith(head) for head in self._heads):
@@ -132,7 +138,7 @@ class ReplyStream:
         yield ReplyPart("text", self._answer(text))
 
     def _head(self) -> Iterator[ReplyPart]:
-        """The text before the name of the first call."""
+        """Read the marker before the name of the first call."""
         if not self._in_parts:
             self.holds_calls = True
             self._state = self._held
@@ -175,7 +181,7 @@ class ReplyStream:
         yield ReplyPart("arguments", text, self._calls)
 
     def _after_call(self) -> Iterator[ReplyPart]:
-        """The text after a call, and before the name of the next one."""
+        """Read the markers between the end of a call and the name of the next one."""
         between = self._family.suffix + self._family.separator + self._family.prefix
         if self._pending.startswith(between):
             self._pending = self._pending[len(between) :]

@@ -30,10 +30,10 @@ __all__ = ["ResponseEvents"]
 
 
 class ResponseEvents:
-    """The events of a response. Each item is added, grows, and is done before the next one begins.
+    """The events of a response. Each output item is added, grows, and is done before the next one is added.
 
     Attributes:
-        final: The whole response, after `closing`.
+        final: The whole response object; None before one of `closing`, `cancelled` and `failed`.
     """
 
     def __init__(self, model: Model, request: BatchRequest, family: Family | None) -> None:
@@ -41,16 +41,16 @@ class ResponseEvents:
         self._texts = ReplyTexts(request, family)
         self._number = 0
         self._created = time.time()
-        self._items: list[dict[str, Any]] = []  # those that are done
-        self._kind = ""  # of the item that grows
-        self._text = ""  # of the item that grows
-        self._name, self._call = "", -1  # of the call that grows
+        self._items: list[dict[str, Any]] = []  # the items that are done
+        self._kind = ""  # of the current item: "message", "reasoning", "call", or "" if there is none
+        self._text = ""  # of the current item so far
+        self._name, self._call = "", -1  # name and number of the current call
         self._logprobs: list[dict[str, Any]] = []
         self._begun = False
         self.final: dict[str, Any] | None = None
 
     def events(self, parts: Iterable[Part]) -> bytes:
-        """Return the events of parts."""
+        """Return the events for parts of the text."""
         made = b""
         for part in parts:
             if not self._begun:
@@ -64,11 +64,11 @@ class ResponseEvents:
         return made
 
     def closing(self, found: Sequence[Sequence[Generation[Any]]]) -> bytes:
-        """Return the last events."""
+        """Return the last events of a response that succeeded. `found` has the results of each prompt."""
         one = found[0][0]
         made = self._done(one.finish_reason)
         wanted = output_items(self._model, self._request, one)
-        for item in wanted[len(self._items) :]:  # items that cannot be given in parts
+        for item in wanted[len(self._items) :]:  # items that were not streamed
             made += self._whole(item)
         self.final = response_body(self._model, self._request, one)
         if self._request.details.get("report"):
@@ -99,7 +99,7 @@ class ResponseEvents:
         return f"event: {kind}\ndata: {text}\n\n".encode("utf-8", "replace")
 
     def _grow(self, part: ReplyPart, steps: Sequence[TokenLogprobs]) -> bytes:
-        """Return the events of a part of the reply."""
+        """Return the events for a part of the reply. `steps`: the log-probabilities of its tokens."""
         made = b""
         if part.kind == "name":
             made += self._done("stop")
@@ -127,7 +127,7 @@ class ResponseEvents:
         return made + self._event("response.output_text.delta", **self._inner(), delta=part.text, logprobs=shown)
 
     def _done(self, finish_reason: str) -> bytes:
-        """Return the events that end the item that grows."""
+        """Return the events that end the current item; b"" if there is none."""
         if not self._kind:
             return b""
         made = b""
@@ -149,7 +149,7 @@ class ResponseEvents:
         return made
 
     def _whole(self, item: dict[str, Any]) -> bytes:
-        """Return the events of an item that is given at once."""
+        """Return the events of an item that was not streamed."""
         place = {"output_index": len(self._items)}
         made = self._event("response.output_item.added", **place, item=item)
         self._items.append(item)
@@ -186,6 +186,6 @@ class ResponseEvents:
 
 
 def _short(logprob: dict[str, Any]) -> dict[str, Any]:
-    """Return the log-probabilities of a token as events have them: without bytes."""
+    """Return the log-probability object of a token without bytes, which events do not have."""
     top = [{"token": one["token"], "logprob": one["logprob"]} for one in logprob["top_logprobs"]]
     return {"token": logprob["token"], "logprob": logprob["logprob"], "top_logprobs": top}

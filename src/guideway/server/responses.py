@@ -34,7 +34,15 @@ MAX_STORED = 10_000
 
 @dataclass
 class _Stored:
-    """A response of one key, and the messages of its conversation so far, which a later response continues."""
+    """A stored response.
+
+    Attributes:
+        key: The name of the API key that it belongs to.
+        response: The response object.
+        messages: The messages of the conversation up to this response, for a later response that continues it.
+        items: The input items of the request.
+        size: The size of these as JSON.
+    """
 
     key: str
     response: dict[str, Any]
@@ -44,22 +52,27 @@ class _Stored:
 
 
 class ResponseStore:
-    """Responses in memory. The least recently used ones are dropped. A key sees only its own responses.
+    """Responses in memory. If they are too many, the least recently used ones are removed.
+
+    A client sees only the responses of its API key.
 
     Args:
-        max_bytes: The maximum size of all of them, as JSON.
+        max_bytes: The maximum size of all responses together, as JSON.
     """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes, self._size = max_bytes, 0
         self._stored: OrderedDict[str, _Stored] = OrderedDict()
         self.active: dict[str, tuple[str, ServedRequest | UpstreamRequest]] = {}
-        """The key and the rows of responses that are generated now."""
+        """By id of a response that is being generated: the name of its API key, and the running request."""
 
     def put(
         self, key: str, response: dict[str, Any], messages: list[dict[str, Any]], items: list[dict[str, Any]]
     ) -> None:
-        """Store a response, unless it is larger than all that may be stored."""
+        """Store a response.
+
+        Does nothing if it alone is larger than `max_bytes`. The arguments are those of `_Stored`.
+        """
         size = len(json.dumps([response, messages, items]))
         if size > self._max_bytes:
             return
@@ -69,7 +82,7 @@ class ResponseStore:
             self._size -= self._stored.popitem(last=False)[1].size
 
     def find(self, key: str, name: str) -> _Stored | None:
-        """Return a stored response."""
+        """Return a stored response by its id; None if the key `key` has no such response."""
         found = self._stored.get(name)
         if found is None or found.key != key:
             return None
@@ -77,7 +90,7 @@ class ResponseStore:
         return found
 
     def get(self, key: str, name: str) -> _Stored:
-        """Return a stored response. Raises `HttpError` (404) if there is none."""
+        """Return a stored response by its id. Raises `HttpError` (404) if the key `key` has no such response."""
         found = self.find(key, name)
         if found is None:
             raise HttpError(
@@ -86,20 +99,24 @@ class ResponseStore:
         return found
 
     def drop(self, key: str, name: str) -> None:
-        """Remove a stored response. Raises `HttpError` (404) if there is none."""
+        """Remove a stored response. Raises `HttpError` (404) if the key `key` has no such response."""
         self._size -= self.get(key, name).size
         del self._stored[name]
 
 
 class ResponsesEndpoint(GenerationEndpoint):
-    """`POST /v1/responses`. An ASGI application."""
+    """The ASGI application of `POST /v1/responses`."""
 
     def __init__(self, state: ServerState, store: ResponseStore, **options: Any) -> None:
         super().__init__(state, "/v1/responses", **options)
         self._store = store
 
     def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:
-        """Return a request with the messages of the conversation that it continues."""
+        """Return a request with the messages of the conversation that it continues put before its own.
+
+        Raises:
+            InvalidRequestError: `previous_response_id` names no stored response of this key.
+        """
         previous = request.details.get("previous")
         if previous is None:
             return request
@@ -114,13 +131,13 @@ class ResponsesEndpoint(GenerationEndpoint):
         return replace(request, prompt=[*found.messages, *messages])
 
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
-        """Note that rows generate, so that `cancel` finds them."""
+        """Add the running request to `ResponseStore.active`, so that `cancel` finds it."""
         self._store.active[identifier("resp", request.custom_id)] = key, running
 
     def ended(
         self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
     ) -> None:
-        """Store the response."""
+        """Store the response, if the request demands it and there is an answer."""
         self._store.active.pop(identifier("resp", request.custom_id), None)
         if answer is None or not request.details.get("store"):
             return
@@ -132,7 +149,7 @@ class ResponsesEndpoint(GenerationEndpoint):
 
 
 def _numbered(message: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    """Return a message whose calls have the ids of the response."""
+    """Set the ids of the calls of a message to those of the response `answer`. Returns the message."""
     ids = [item["call_id"] for item in answer["output"] if "call_id" in item]
     for call, given in zip(message.get("tool_calls", ()), ids, strict=False):
         call["id"] = given
@@ -159,7 +176,10 @@ async def input_items(state: ServerState, store: ResponseStore, request: Request
 
 
 async def cancel(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
-    """`POST /v1/responses/{id}/cancel`: end the generation of a response. Its client receives it with the status "cancelled"."""
+    """`POST /v1/responses/{id}/cancel`: end the generation of a response.
+
+    For an ended one, answer with the response.
+    """
     name = request.path_params["name"]
     owner, running = store.active.get(name, ("", None))
     if running is not None and owner == key:

@@ -1,4 +1,4 @@
-"""A request in the rounds of its model, as an event loop sees it."""
+"""`ServedRequest`: a request in the generation loop of its model, with an asynchronous interface."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["Part", "ServedRequest"]
 
 
 class Part(NamedTuple):
-    """What a round added to one text of a request.
+    """The addition of one round to one text of a request.
 
     Attributes:
-        choice: The number of the text: those of the first prompt, then those of the second, and so on.
+        choice: The number of the text. The texts of the first prompt come first, then those of the second, and so on.
         text: The new text.
-        steps: The log-probabilities of the new tokens, if they were requested.
-        result: The result, if the text is complete.
+        steps: The log-probabilities of the new tokens; empty if they were not requested.
+        result: The result if the text is complete, otherwise None.
     """
 
     choice: int
@@ -34,20 +34,20 @@ class Part(NamedTuple):
 
 
 class ServedRequest:
-    """A job in the loop of its model. Its rows join the running batch.
+    """A job in the generation loop of its model. Its rows join the running batch.
 
-    Create it in an event loop. `cancel` removes the rows at the next round.
+    Create the object in a running event loop. `cancel` removes its rows at the next round.
 
     Args:
         job: The job.
-        streams: Whether parts are given as they are generated; else only results.
+        streams: Whether `parts` yields the text while it is generated; False: only `results` is used.
     """
 
     def __init__(self, job: Job, *, streams: bool) -> None:
         self.job = job
         self.begun = time.perf_counter()
         self.first: float | None = None
-        """The time of the first token, in seconds after `begun`; None: there is none yet."""
+        """The time of the first token, in seconds after `begun`; None: there is no token yet."""
         self._streams = streams
         self._here = asyncio.get_running_loop()
         self._parts: deque[Part] = deque()
@@ -69,7 +69,7 @@ class ServedRequest:
         self._woken.set()
 
     async def parts(self) -> AsyncGenerator[list[Part], None]:
-        """Yield the parts since the last time, as soon as there are some.
+        """Yield lists of the parts since the last list, as soon as there are any; an empty list after `poke`.
 
         Raises:
             Exception: The error of a text, or of the engine.
@@ -93,13 +93,13 @@ class ServedRequest:
             self.cancel()
 
     async def results(self) -> list[list[Generation[Any]]]:
-        """Return the results of each prompt."""
+        """Wait for the end, and return the results of each prompt."""
         async for _ in self.parts():
             pass
         found: list[list[Generation[Any]]] = self.job.results  # type: ignore[assignment]  # all are complete
         return found
 
-    # In the thread of the model's loop.
+    # The following methods are called in the thread of the model's generation loop.
 
     def _moved(self, rows: list[Row]) -> None:
         if self.first is None and any(row.has_drawn for row in rows):
@@ -126,7 +126,10 @@ class ServedRequest:
             self._signal()
 
     def _new_steps(self, row: Row, index: int) -> tuple[TokenLogprobs, ...]:
-        """Return the steps of tokens that cannot be removed, and that were not returned before."""
+        """Return the log-probabilities of tokens that cannot be removed any more and were not returned before.
+
+        `index` is the number of the text. Tokens can be removed if a banned string may still be completed.
+        """
         sent = self._sent_steps.get(index, 0)
         end = len(row.steps) if row.is_over or not row.limits.bad_words else row.watch.shown_tokens
         self._sent_steps[index] = max(sent, end)

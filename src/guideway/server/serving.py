@@ -25,7 +25,7 @@ __all__ = ["serve"]
 
 
 class _Server(uvicorn.Server):
-    """Refuses new requests as soon as a signal arrives, and ends when those in flight are answered."""
+    """The uvicorn server. After a signal it refuses new requests, and ends when the running ones are answered."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.config.loaded_app_state.draining = True  # type: ignore[attr-defined]  # set in `serve`
@@ -34,9 +34,10 @@ class _Server(uvicorn.Server):
 
 @contextmanager
 def _signals_end_quietly() -> Iterator[None]:
-    """Replace the signal handlers while uvicorn runs.
+    """Replace the signal handlers while uvicorn runs, so that the process ends with status 0 after a signal.
 
-    uvicorn raises the signal again after its shutdown. The replacement ignores it, so the process ends with status 0.
+    uvicorn raises the signal again after its shutdown; the replaced handlers ignore it. In a thread other than the main
+    thread, handlers cannot be set and nothing is done.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -50,7 +51,7 @@ def _signals_end_quietly() -> Iterator[None]:
 
 
 def _ignored(number: int, frame: FrameType | None) -> None:
-    """Handle a signal that was handled already."""
+    """Ignore a signal that uvicorn raises again."""
 
 
 def _freeze() -> None:
@@ -63,7 +64,7 @@ def _freeze() -> None:
 
 
 class _JsonLines(logging.Formatter):
-    """Log records as JSON, one per line. The fields of `extra={"fields": ...}` are entries."""
+    """Formats a log record as one line of JSON. The items of `extra={"fields": {...}}` become members."""
 
     def format(self, record: logging.LogRecord) -> str:
         made = {
@@ -78,12 +79,15 @@ class _JsonLines(logging.Formatter):
 
 
 SWITCH_SECONDS = 0.001
-"""The time after which a thread that waits for the interpreter gets it. Each request passes several threads before its
-first token. With Python's 5 ms, the median time to the first token is twice as long on a busy machine."""
+"""The switch interval of the interpreter while the server runs (`sys.setswitchinterval`).
+
+Several threads work on a request one after another before its first token. With Python's default of 5 ms, the median
+time to the first token is twice as long on a busy machine.
+"""
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
+    """Return whether a host name or address is a loopback address, which only this machine can reach."""
     if host == "localhost":
         return True
     try:
@@ -103,11 +107,11 @@ def serve(
     """Serve models until SIGINT or SIGTERM. Requests in flight are answered before the function returns.
 
     Args:
-        models: The models.
-        settings: The settings.
-        host: The address to listen on. Other addresses than loopback need API keys.
+        models: The models that the server offers.
+        settings: The settings; None: `ServerSettings()`.
+        host: The address to listen on. Without API keys it must be a loopback address.
         port: The port; 0: a free one.
-        quiet: Do not log requests.
+        quiet: Log only warnings and errors.
 
     Raises:
         ValueError: The address is not loopback, and there are no API keys.

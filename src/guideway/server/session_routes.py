@@ -1,4 +1,7 @@
-"""`/guideway/sessions`: sessions that clients hold open: feed, infer, rewind, set_text, fork, save."""
+"""`/guideway/sessions`: sessions that stay open between requests.
+
+Operations: feed, infer, rewind, set_text, fork, save.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,24 @@ from guideway.sessions import Session
 __all__ = ["OPERATIONS", "SessionStore", "create", "delete", "operate", "retrieve", "save"]
 
 IDLE_SECONDS = 1800.0
-"""A session that is not used for this time is closed."""
+"""A session that was not used for this time is closed when another session is opened."""
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 
 
 @dataclass
 class OpenSession:
-    """A session, and the key that it belongs to. One request at a time uses it."""
+    """An open session.
+
+    Attributes:
+        id: The identifier for clients.
+        key: The name of the API key that it belongs to.
+        model: The name of its model.
+        session: The session.
+        owner: The model that made the session.
+        lock: Held by the request that uses the session.
+        used: The time of the last use (`time.monotonic`).
+    """
 
     id: str
     key: str
@@ -53,7 +66,7 @@ class SessionStore:
     """The open sessions of a server.
 
     Args:
-        most: The maximum number of sessions of one key.
+        most: The maximum number of open sessions of one API key.
     """
 
     def __init__(self, most: int) -> None:
@@ -61,7 +74,11 @@ class SessionStore:
         self._sessions: dict[str, OpenSession] = {}
 
     def add(self, key: str, model: str, session: Session, owner: Model) -> OpenSession:
-        """Add a session of a model. Raises `HttpError` (429) if the key has too many."""
+        """Add a session of a model, after idle sessions were closed.
+
+        Raises:
+            HttpError: The API key has too many sessions (429). The new session is closed.
+        """
         now = time.monotonic()
         for one in [one for one in self._sessions.values() if now - one.used > IDLE_SECONDS]:
             self.remove(one)
@@ -75,7 +92,7 @@ class SessionStore:
         return found
 
     def get(self, key: str, name: str) -> OpenSession:
-        """Return a session. Raises `HttpError` (404) if there is none."""
+        """Return a session by its id. Raises `HttpError` (404) if the key `key` has no such session."""
         found = self._sessions.get(name)
         if found is None or found.key != key:
             raise HttpError(404, f"there is no session {name!r:.80}; it was closed", code="not_found", param="id")
@@ -109,7 +126,7 @@ def _shown(found: OpenSession, **more: Any) -> dict[str, Any]:
 
 
 async def create(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
-    """`POST /guideway/sessions`: open a session with a prompt and a constraint of what follows."""
+    """`POST /guideway/sessions`: open a session. Optional: a prompt, and a constraint on the text after it."""
     body = await read_json(request.scope, request.receive, state.settings)
     name = model_name(body)
     with state.admitted(key):
@@ -140,7 +157,11 @@ def _opened(model: Model, body: dict[str, Any]) -> Session:
 
 @asynccontextmanager
 async def _leased(state: ServerState, store: SessionStore, found: OpenSession) -> AsyncIterator[None]:
-    """Hold the model of a session. Raises `HttpError` (404) if it was unloaded since: that closed the session."""
+    """Keep the model of a session loaded in the block.
+
+    Raises:
+        HttpError: The model was unloaded since the session was opened, which closed the session (404).
+    """
     async with state.models.lease(found.model) as model:
         if local_model(model) is not found.owner:
             store.remove(found)
@@ -164,7 +185,7 @@ async def delete(state: ServerState, store: SessionStore, request: Request, key:
 
 
 async def save(state: ServerState, store: SessionStore, request: Request, key: str) -> Response:
-    """`POST /guideway/sessions/{id}/save`: the snapshot of a session, for `Model.load_session`."""
+    """`POST /guideway/sessions/{id}/save`: answer with the saved session, a file for `Model.load_session`."""
     found = store.get(key, request.path_params["name"])
     async with found.lock, _leased(state, store, found):
         with state.admitted(key):
@@ -264,4 +285,4 @@ OPERATIONS: dict[str, tuple[tuple[str, ...], Callable[[Session, dict[str, Any]],
     "set_text": (("text", "release"), _set_text),
     "constrain": (CONSTRAINTS, _constrain),
 }
-"""The operations by name: the fields of their bodies, and what they do."""
+"""The operations by name: the fields that the body may have, and the function that runs it and returns more members."""

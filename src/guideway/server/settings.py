@@ -18,24 +18,25 @@ class ServerSettings:
     """The settings of a server.
 
     Attributes:
-        api_keys: The keys that clients may send; none: no key is needed, and the server listens on loopback only.
+        api_keys: The keys that clients may send; empty: no key is needed, and the server listens on loopback only.
         max_num_seqs: The maximum number of sequences that run together in one model.
         max_queue: The maximum number of requests that run or wait.
-        max_queue_per_key: As `max_queue`, for the requests of one key.
-        max_tokens_in_flight: The maximum number of tokens that the requests that run or wait may need, prompts included;
-            None: no maximum.
+        max_queue_per_key: The maximum number of requests of one API key that run or wait.
+        max_tokens_in_flight: The maximum number of tokens, prompts included, that the requests that run or wait may
+            need together; None: no maximum.
         max_body_bytes: The maximum number of bytes of a body.
         max_body_depth: The maximum nesting of the JSON of a body.
         max_file_bytes: The maximum number of bytes of a file for batches.
-        max_stored_bytes: The maximum number of bytes of stored responses; files may have eight times as many.
-        max_sessions: The maximum number of sessions that a key may hold open.
-        constraint_workers: The number of processes that translate large constraints; 0: threads of the server do.
-        send_seconds: A client that takes no data for this time is disconnected.
-        keep_alive_seconds: A stream without data for this time gets a comment.
-        drain_seconds: The time that running requests have after a termination signal.
-        log_prompts: Add prompts to the log.
-        cors_origins: Origins of web pages that may send requests.
-        options: Generation options for requests that do not have them.
+        max_stored_bytes: The maximum number of bytes of stored responses. Files may have eight times as many.
+        max_sessions: The maximum number of sessions that an API key may have open.
+        constraint_workers: The maximum number of processes that translate large constraints; 0: threads of the server
+            do.
+        send_seconds: A client that takes no data of a stream for this time is disconnected.
+        keep_alive_seconds: If a stream has no data for this time, a comment is sent, so that the connection stays open.
+        drain_seconds: The time that running requests have to end after a termination signal.
+        log_prompts: Whether prompts are logged.
+        cors_origins: Origins of web pages that may send requests; "*": all.
+        options: Generation options for requests that do not set them.
     """
 
     api_keys: tuple[str, ...] = field(default=(), repr=False)

@@ -1,4 +1,4 @@
-"""Server-sent events: a response whose events come from a generator, and whose end is noticed when the client leaves."""
+"""Server-sent events: a response whose events come from a generator, which is closed if the client disconnects."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _HEADERS = [
 ]
 
 
-class ClientLeft(Exception):  # it is no error: the server stops the work
+class ClientLeft(Exception):  # not an error of the server: it stops the work
     """The client closed the connection before the response was complete."""
 
 
 async def unless_left(receive: Receive, work: Coroutine[Any, Any, T], *, cancels: bool = True) -> T:
-    """Return the result of a coroutine.
+    """Return the result of a coroutine, unless the client disconnects first.
 
     Args:
-        receive: The messages of the client.
+        receive: The `receive` function of the ASGI request.
         work: The coroutine.
-        cancels: Cancel the coroutine if the client leaves. False: wait for it, because a thread cannot be cancelled.
+        cancels: Whether the coroutine is cancelled if the client disconnects. False: it is awaited first, because it
+            waits for a thread, which cannot be cancelled.
 
     Raises:
-        ClientLeft: The client left.
+        ClientLeft: The client disconnected.
     """
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
     try:
@@ -59,15 +60,15 @@ async def _left(receive: Receive) -> None:
 
 
 class EventStream:
-    """A response of events. An ASGI application.
+    """A response of server-sent events, as an ASGI application.
 
-    The caller has taken the first item already, so that an error before it has its own status.
+    The caller has read the first item of the generator before, so that an error before it becomes an error response.
 
     Args:
         first: The bytes of the first events.
-        rest: The bytes of later events; empty bytes are sent as a comment.
-        idle: Called when there was no event for some time. It makes `rest` yield empty bytes.
-        headers: More headers.
+        rest: Yields the bytes of later events; empty bytes are sent as a comment.
+        idle: A function that makes `rest` yield empty bytes. It is called when there was no event for some time.
+        headers: Additional headers.
         keep_alive_seconds: The time without an event after which `idle` is called.
         send_seconds: A client that takes no data for this time is disconnected.
     """
@@ -85,11 +86,11 @@ class EventStream:
         self._first, self._rest, self._idle = first, rest, idle
         self._headers = [*_HEADERS, *((name.lower().encode(), value.encode()) for name, value in headers.items())]
         self._keep_alive_seconds, self._send_seconds = keep_alive_seconds, send_seconds
-        self._changed = time.monotonic()  # when a send began or ended
+        self._changed = time.monotonic()  # the time at which the last send began or ended
         self._sending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events."""
+        """Send the events. Returns early if the client disconnects; `rest` is closed in every case."""
         async with aclosing(self._rest):
             with suppress(ClientLeft, OSError):
                 await unless_left(receive, self._run(send))
@@ -111,7 +112,7 @@ class EventStream:
         self._sending, self._changed = False, time.monotonic()
 
     async def _watch(self, task: asyncio.Task[Any] | None) -> None:
-        """Cancel the task if the client takes no data, and call `idle` if there is no event."""
+        """Cancel `task` if the client takes no data for `send_seconds`; call `idle` if no event comes for some time."""
         while True:
             await asyncio.sleep(min(self._send_seconds, self._keep_alive_seconds) / 2)
             waited = time.monotonic() - self._changed

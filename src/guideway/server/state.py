@@ -25,19 +25,19 @@ LOG = logging.getLogger("guideway.server")
 
 
 class ServerState:
-    """What the endpoints share. Use it in the thread of the event loop.
+    """The state that the endpoints share. Use the object in the thread of the event loop.
 
     Args:
-        models: The models.
+        models: The models that the server offers.
         settings: The settings.
 
     Attributes:
         ready: Whether the models are loaded.
         on_ready: Called in the thread of the event loop before `ready` is set.
         workers: Processes that translate large constraints.
-        families: The notation of the last structured reply of each model.
+        families: For each model the notation of its replies, as the last request with tools or reasoning used it.
         failure: Why the models cannot be loaded; None: no error occurred.
-        draining: Whether the server stops, and takes no new requests.
+        draining: Whether the server is stopping and takes no new requests.
     """
 
     def __init__(self, models: ServedModels, settings: ServerSettings) -> None:
@@ -58,7 +58,7 @@ class ServerState:
         self._keys = [hashlib.sha256(key.encode()).digest() for key in settings.api_keys]
 
     def uses(self, model: Model) -> None:
-        """Let the metrics include a model from now on."""
+        """Include a model in the metrics from now on."""
         self._models.add(model)
 
     def _sequences(self) -> float:
@@ -68,16 +68,18 @@ class ServerState:
         return float(sum(model.prefixes.statistics.nbytes for model in self._models))
 
     def key_of(self, header: str | None) -> str:
-        """Return a name for the key of an `Authorization` header; "" if no key is needed.
+        """Return the name of the API key in an `Authorization` header: the beginning of its digest.
+
+        "" if the server has no keys, so that no key is needed.
 
         Raises:
-            HttpError: The key is missing or wrong.
+            HttpError: The key is missing or wrong (401).
         """
         if not self._keys:
             return ""
         given = (header or "").removeprefix("Bearer ").strip()
         digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
-        matches = [hmac.compare_digest(digest, one) for one in self._keys]  # all: the time tells nothing
+        matches = [hmac.compare_digest(digest, one) for one in self._keys]  # all, so the time reveals nothing
         if not any(matches):
             raise HttpError(
                 401,
@@ -89,13 +91,16 @@ class ServerState:
 
     @contextmanager
     def admitted(self, key: str) -> Iterator[Admission]:
-        """Admit a request.
+        """Count a request as running or waiting until the block ends.
 
         Args:
-            key: The name of its key.
+            key: The name of its API key.
+
+        Yields:
+            The admission, with which tokens can be reserved.
 
         Raises:
-            HttpError: The server stops (503), or has too many requests (429).
+            HttpError: The server is loading or stopping (503), or has too many requests (429).
         """
         self.check_capacity(key)
         one = Admission(self)
@@ -111,7 +116,7 @@ class ServerState:
                 del self._of_key[key]
 
     def check_capacity(self, key: str) -> None:
-        """Raise `HttpError` if the server takes no further request."""
+        """Raise `HttpError` if the server takes no further request of this API key."""
         if self.draining:
             raise HttpError(
                 503,
@@ -130,7 +135,7 @@ class ServerState:
             raise busy(f"{self._count} requests run or wait; send the request again later")
 
     def reserve(self, tokens: int) -> None:
-        """Reserve tokens. Raises `HttpError` if the requests in flight would need too many."""
+        """Reserve tokens. Raises `HttpError` (429) if the running and waiting requests would need too many."""
         most = self.settings.max_tokens_in_flight
         if most is not None and self._tokens + tokens > most:
             raise busy(f"the requests in flight may need {self._tokens} tokens of {most}; this one needs {tokens}")
@@ -138,18 +143,18 @@ class ServerState:
 
 
 class Admission:
-    """A request in flight, and the tokens that it may need."""
+    """A request that runs or waits. `tokens`: the number of tokens that are reserved for it."""
 
     def __init__(self, state: ServerState) -> None:
         self._state = state
         self.tokens = 0
 
     def reserve(self, tokens: int) -> None:
-        """Reserve tokens until the request ends. Raises `HttpError` if there are too many."""
+        """Reserve tokens until the request ends. Raises `HttpError` (429) if all requests would need too many."""
         self._state.reserve(tokens)
         self.tokens += tokens
 
 
 def busy(message: str) -> HttpError:
-    """Return the error of a request for which there is no capacity now."""
+    """Return the error (429) for a request that the server has no capacity for now."""
     return HttpError(429, message, kind="rate_limit_error", code="rate_limit_exceeded", headers={"Retry-After": "1"})

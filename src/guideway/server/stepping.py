@@ -1,6 +1,6 @@
-"""`/guideway/tokens`: generates with a report of each token, and continues after given tokens.
+"""`/guideway/tokens`: generates with a report of each token. The output can begin with given tokens.
 
-`/guideway/alternatives`: the next tokens after given ones, as the constraint allows them.
+`/guideway/alternatives`: the most probable next tokens after given ones, and whether the constraint allows them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def prepare_tokens(
 ) -> Job:
     """Read a body and make its job. The body is that of a chat completion or a completion, with two more fields.
 
-    `tokens` has the ids with which the output begins; `top_logprobs` is the number of alternatives of each token.
+    `tokens` has the ids with which the output begins; `top_logprobs` is the number of alternatives that are reported
+    for each token. The arguments are those of `guideway.server.generating.prepare`.
 
     Raises:
         GuidewayError: The body is not valid, or the tokens do not fit the constraint.
@@ -81,7 +82,7 @@ def prepare_tokens(
 
 
 async def alternatives(state: ServerState, request: Request) -> Response:
-    """Answer with the most probable next tokens: those that the constraint allows, and those that it removes.
+    """`POST /guideway/alternatives`: the most probable next tokens that the constraint allows, and those it excludes.
 
     The body is that of `/guideway/tokens`.
     """
@@ -114,7 +115,7 @@ def _token(model: Model, token_id: int, probability: float, *, allowed: bool) ->
 
 
 def _text(model: Model, token_id: int) -> str:
-    """Return the token's text. Incomplete UTF-8 is shown as bytes, and an end token as a mark."""
+    """Return the text of a token for display: "⟨end⟩" for an end token, hexadecimal bytes for incomplete UTF-8."""
     table = model.vocabulary
     data = table.bytes_of([token_id])
     if not data:
@@ -126,19 +127,19 @@ def _text(model: Model, token_id: int) -> str:
 
 
 class TokenEvents:
-    """The events of `/guideway/tokens`: the new tokens of each round, then the whole text.
+    """The events of `/guideway/tokens`: one for the new tokens of each round, and a last one with the whole text.
 
     Args:
         model: The model.
-        request: The request.
-        family: Not used: the tokens are those of the whole reply.
+        request: Not used.
+        family: Not used: the reply is not divided into reasoning, text and calls.
     """
 
     def __init__(self, model: Model, request: BatchRequest, family: object = None) -> None:
         self._model = model
 
     def events(self, parts: Iterable[Part]) -> bytes:
-        """Return the events of parts."""
+        """Return the events for parts of the text."""
         made = b""
         for part in parts:
             if part.steps:
@@ -154,7 +155,7 @@ class TokenEvents:
         return event({"error": error})
 
     def closing(self, found: Sequence[Sequence[Generation[Any]]]) -> bytes:
-        """Return the last events."""
+        """Return the last events of a request that succeeded. `found` has the results of each prompt."""
         one = found[0][0]
         end = {"finish_reason": one.finish_reason, "text": one.text, "forced": one.forced}
         if one.truncation is not None:
