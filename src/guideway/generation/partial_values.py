@@ -196,6 +196,7 @@ class CallsProgress:
         self._answer = family.answer
         self._text = ""
         self._held = ""  # the text that was not read yet
+        self._searched = 0  # in the text from a call's beginning on: where the end of its name is searched next
         self._in_calls = False
         self._calls: list[dict[str, Any]] = []
         self._reader: PartialReader | None = None
@@ -246,14 +247,21 @@ class CallsProgress:
                 return False
             self._calls[-1]["arguments"], self._reader = self._reader.root, None
         family = self._family
+        if family.arguments == "python":
+            self._held = ""
+            return False
         head = NAME_KEY if family.is_object else family.prefix
         start = self._held.find(head)
         if start < 0:
+            self._held = self._held[max(0, len(self._held) - len(head) + 1) :]
             return False
         begin = start + len(head)
-        middle = self._held.find(family.middle, begin)
-        if middle < 0 or family.arguments == "python":
+        middle = self._held.find(family.middle, max(begin, start + self._searched))
+        if middle < 0:
+            self._held = self._held[start:]
+            self._searched = max(0, len(self._held) - len(family.middle) + 1)
             return False
+        self._searched = 0
         name = self._held[begin:middle]
         if family.call_id is not None and not family.is_object:
             name = name.split(family.call_id[0])[0]

@@ -16,7 +16,7 @@ from tests.campaigns.hostile_checks.scanners import check_inputs
 
 __all__ = ["CHECKS"]
 
-LENGTHS = 1_500, 6_000  # numbers of repeated parts
+LENGTHS = 5_000, 20_000  # numbers of repeated parts
 
 
 def bpe(vocab: dict[str, int], merges: list[Any] | None = None, **parts: Any) -> bytes:

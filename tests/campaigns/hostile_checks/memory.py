@@ -22,7 +22,7 @@ from guideway.testing import ConstantModel
 
 __all__ = ["CHECKS"]
 
-COUNT = 20_000
+COUNT = 40_000  # the first half fills the caches
 TASKS = 16  # that are cancelled together
 SAMPLES = 40
 BUDGET = 16 << 20  # of cached masks, and of expressions

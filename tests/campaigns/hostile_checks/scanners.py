@@ -25,7 +25,8 @@ __all__ = ["CHECKS", "FRAGMENTS", "LEAST_INPUTS", "REPLIES", "check_inputs", "ch
 
 SHORT, LONG = 1_500, 6_000  # numbers of repeated fragments
 MOST_GROWTH = 1.5  # of the steps per fragment, between short and long inputs
-MOST_STEPS = 2_000  # per fragment
+MOST_STEPS = 250  # per character
+MOST_REFUSAL = 0.001  # seconds in which an input is refused at its beginning
 LEAST_INPUTS = 10  # of a class
 UNITS = 100  # of the kernel's work that count as a step; a call that needs fewer than 10,000 units is not counted
 TOOL = gw.Tool("f", {"type": "object", "properties": {"a": {"type": "string"}}})
@@ -124,23 +125,30 @@ FRAGMENTS: dict[str, list[str]] = {
     ],
     "tags": ["<", ">", "</", "x", "a", "<x>", "</x>", "<x", " ", "<x>a</x>", "a <x>x<</x>", "\n"],
     "tool replies": [
-        "<tool_call>",
-        "</tool_call>",
-        "{",
-        "}",
-        '"',
-        "\\",
-        "[",
-        "]",
-        "name",
-        ":",
-        ",",
-        " ",
-        "\n",
-        "f(",
-        "a=",
-        "'",
-        ")",
+        *(
+            "<tool_call>",
+            "</tool_call>",
+            "{",
+            "}",
+            '"',
+            "\\",
+            "[",
+            "]",
+            "name",
+            ":",
+            ",",
+            " ",
+            "\n",
+            "f(",
+            "a=",
+            "'",
+            ")",
+        ),
+        '<tool_call>\n{"name": "f", "arguments": {"a": "x"}}\n</tool_call>',
+        '{"name": "f", "parameters": {"a": "x"}}; ',
+        "f(a='x'), ",
+        "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n</function>\n</tool_call>",
+        "<parameter=a>\n",
     ],
     "JSON text": ["{", "}", "[", "]", '"', "\\", ":", ",", "1", "-", ".", "e", "true", " ", "\\u", "\n"],
     "chat template": [
@@ -261,24 +269,40 @@ def check_inputs(
         lengths: The two numbers of fragments.
     """
     few_times, many_times = lengths
-    failed, most, slowest, inputs = [], 0.0, 0.0, list(inputs)
+    failed, most, slowest, inputs, read = [], 0.0, 0.0, list(inputs), 0
     for name, make in inputs:
         few, short = steps_of(scan, make(few_times))
-        many, long = steps_of(scan, make(many_times))
-        each = many / many_times
-        most, slowest = max(most, each), max(slowest, long / many_times)
-        growth = each / max(few / few_times, 1.0)
+        text = make(many_times)
+        many, long = steps_of(scan, text)
+        each = many / len(text)
+        most, slowest = max(most, each), max(slowest, long / len(text))
+        growth = many / many_times / max(few / few_times, 1.0)
         times = many_times / few_times
+        read += many > 2 * few or long > MOST_REFUSAL
         if each > MOST_STEPS or growth > MOST_GROWTH or (long > 0.3 and long > 3 * times * max(short, 0.01)):
             failed.append(f"{name!r} ({few} -> {many} steps, {short:.2f} -> {long:.2f} s)")
-    if len(inputs) < LEAST_INPUTS:
-        failed.append(f"{len(inputs)} inputs are fewer than {LEAST_INPUTS}")
+    if read < LEAST_INPUTS:
+        failed.append(f"fewer than {LEAST_INPUTS} inputs are read beyond the beginning")
     verdict = f"; FAILED: {'; '.join(failed[:4])}" if failed else ""
-    counted = f"at most {most:.1f} steps and {slowest * 1e6:.0f} us per fragment"
-    return not failed, f"{len(inputs)} inputs, {counted}{verdict}"
+    counted = f"at most {most:.1f} steps and {slowest * 1e6:.1f} us per character"
+    return not failed, f"{len(inputs)} inputs, {read} read beyond the beginning, {counted}{verdict}"
 
 
-STARTS = {"GBNF": ("", "root ::= "), "EBNF": ("", "a = "), "Lark": ("", "start: "), "JSON text": ("", "[")}
+REPLY_STARTS = (
+    "",
+    '<tool_call>\n{"name": "f", "arguments": {"a": "',
+    '{"name": "f", "parameters": {"a": "',
+    "[",
+    "[f(a='",
+    "<tool_call>\n<function=f>\n<parameter=a>\n",
+)
+STARTS: dict[str, tuple[str, ...]] = {
+    "tool replies": REPLY_STARTS,
+    "GBNF": ("", "root ::= "),
+    "EBNF": ("", "a = "),
+    "Lark": ("", "start: "),
+    "JSON text": ("", "["),
+}
 
 
 CHECKS = {
