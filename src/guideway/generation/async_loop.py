@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from guideway.generation.deferral import JOINS, Deferral
+from guideway.generation.deferral import JOIN_WORK, JOINS, Deferral, Preparation
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row, step
 from guideway.sessions import ModelBase
+
+if TYPE_CHECKING:
+    from guideway.compiler import Automaton
 
 __all__ = ["Call", "Loop", "loop_of"]
 
@@ -30,7 +34,8 @@ class Call:
         self.moved = moved
         self.done = done
         self.cancelled = False
-        self.waiting: Iterator[Row] = job.rows()
+        self.waiting: Iterator[Row | Automaton] = job.starts(JOIN_WORK)
+        self.preparation: Preparation | None = None  # of the matcher of the next row
         self.exhausted = False
         self.active: list[Row] = []
 
@@ -83,9 +88,10 @@ class Loop:
         unchecked = 0
         for call in calls:
             while going < most and len(call.active) < call.job.width and not call.exhausted and unchecked < JOINS:
-                if _joined(call):
-                    going += 1
-                    unchecked += not call.active[-1].is_checked
+                if not _joined(call, self._deferral):
+                    break
+                going += 1
+                unchecked += not call.active[-1].is_checked
         active = [row for call in calls for row in call.active]
         rows = self._deferral.going(active)
         if rows:
@@ -94,7 +100,7 @@ class Loop:
                 step(rows, deferral=self._deferral)
             finally:
                 self._deferral.end()
-        elif active and not any(row.is_over for row in active):
+        elif not any(row.is_over for row in active) and (active or any(call.preparation for call in calls)):
             self._deferral.wait(_PARKED_SECONDS)
         for call in calls:
             moved, call.active = call.active, [row for row in call.active if not row.is_over]
@@ -102,18 +108,30 @@ class Loop:
                 _act(call, moved)
 
 
-def _joined(call: Call) -> bool:
-    """Add the next row of a call to the rows that run. Returns False if there is none, or if making it raised an error."""
+def _joined(call: Call, deferral: Deferral) -> bool:
+    """Add the next row of a call to the rows that run.
+
+    Returns False if there is none, if its matcher is still being made, or if making it raised an error.
+    """
+    preparation, call.preparation = call.preparation, None
+    if preparation is not None and not preparation.done:
+        call.preparation = preparation
+        return False
     try:
-        row = next(call.waiting, None)
+        if preparation is not None and preparation.error is not None:
+            raise preparation.error
+        one = next(call.waiting, None)
+        if one is not None and not isinstance(one, Row):
+            call.preparation = deferral.prepare(one)
+            return False
     except Exception as error:
         call.exhausted = call.cancelled = True
         _tell(call, error)
         return False
-    if row is None:
+    if one is None:
         call.exhausted = True
         return False
-    call.active.append(row)
+    call.active.append(one)
     return True
 
 

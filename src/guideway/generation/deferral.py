@@ -29,10 +29,11 @@ from guideway._kernel import WorkDeferred, bound_work
 from guideway.errors import GuidewayError, LimitExceededError
 
 if TYPE_CHECKING:
+    from guideway.compiler import Automaton
     from guideway.generation.scheduler import Row
     from guideway.matcher import Matcher
 
-__all__ = ["JOINS", "JOIN_WORK", "Deferral", "WorkDeferred", "bound_work"]
+__all__ = ["JOINS", "JOIN_WORK", "Deferral", "Preparation", "WorkDeferred", "bound_work"]
 
 ROUND_WORK = 500_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
@@ -91,17 +92,32 @@ class _Task:
             matcher.rollback(matcher.position - start)
 
 
+class Preparation:
+    """The making of a matcher by a worker, for a row that is to join. Afterwards, it takes little work to make another."""
+
+    __slots__ = ("automaton", "done", "error", "tell", "urgent")
+
+    def __init__(self, automaton: Automaton, tell: Callable[[], None]) -> None:
+        self.automaton, self.tell, self.urgent = automaton, tell, False
+        self.done = False
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Make a matcher."""
+        self.automaton.matcher()
+
+
 class _Workers:
     """Two threads, which start with the first task. All loops share them."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._count = itertools.count()
-        self._short: queue.PriorityQueue[tuple[bool, int, _Task]] = queue.PriorityQueue()
-        self._long: queue.SimpleQueue[_Task] = queue.SimpleQueue()
+        self._short: queue.PriorityQueue[tuple[bool, int, _Task | Preparation]] = queue.PriorityQueue()
+        self._long: queue.SimpleQueue[_Task | Preparation] = queue.SimpleQueue()
         self._threads: dict[int, threading.Thread] = {}
 
-    def put(self, task: _Task) -> None:
+    def put(self, task: _Task | Preparation) -> None:
         with self._guard:
             for number, run in enumerate((self._run_short, self._run_long)):
                 known = self._threads.get(number)
@@ -126,7 +142,7 @@ class _Workers:
             self._finish(self._long.get())
 
     @staticmethod
-    def _finish(task: _Task) -> None:
+    def _finish(task: _Task | Preparation) -> None:
         try:
             task.run()
         except WorkDeferred:
@@ -174,6 +190,12 @@ class Deferral:
     def wait(self, seconds: float) -> None:
         """Wait until a task has ended."""
         self._woken.wait(seconds)
+
+    def prepare(self, automaton: Automaton) -> Preparation:
+        """Let a worker make a matcher of an automaton."""
+        made = Preparation(automaton, self._woken.set)
+        _WORKERS.put(made)
+        return made
 
     def begin(self) -> None:
         """Begin a round: limit the kernel work of this thread."""

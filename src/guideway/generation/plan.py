@@ -24,6 +24,7 @@ from guideway.errors import (
     UnsupportedTokenizerError,
 )
 from guideway.generation.chat_prompts import prompt_text, with_family
+from guideway.generation.deferral import WorkDeferred, bound_work
 from guideway.generation.fields import OptionProbability, distribution, options_at, scalars, tokens_between
 from guideway.generation.options import (
     BATCH,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from guideway.compiler import Automaton
     from guideway.constraints import Constraint
+    from guideway.matcher import Matcher
 
 __all__ = ["ANY_TEXT", "GenerationRequest", "Job", "Plan", "is_many"]
 
@@ -207,11 +209,12 @@ class Plan:
             return self.automaton
         return compile(Literal(healed) + (self.source or ANY_TEXT), self.model.vocabulary)
 
-    def row(self, prompted: Prompted, index: int) -> Row:
+    def row(self, prompted: Prompted, index: int, matcher: Matcher | None = None) -> Row:
+        """Return a row. `matcher`: a new matcher of its automaton, if there is one already."""
         session = prompted.session
         session.row = index
         if prompted.automaton is not None:
-            session.constrain(prompted.automaton.matcher())
+            session.constrain(prompted.automaton.matcher() if matcher is None else matcher)
         limits = self.limits
         room = session.room
         if limits.min_tokens > room:
@@ -412,6 +415,20 @@ class Prompted:
     healed: str
 
 
+_MOST_DELAYS = 3  # times that a matcher is made in another thread; then it is made without a limit
+
+
+def _matcher_within(automaton: Automaton, work: int) -> Matcher | None:
+    """Return a new matcher, or None if it needs more work."""
+    before = bound_work(work)
+    try:
+        return automaton.matcher()
+    except WorkDeferred:
+        return None
+    finally:
+        bound_work(before)
+
+
 def _healed(session: Session) -> str:
     """Remove the prompt's last token, and more until the cut is between characters. Returns the removed text.
 
@@ -495,6 +512,14 @@ class Job:
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows to generate. A prompt's session is released after its last row."""
+        return (one for one in self.starts(None) if isinstance(one, Row))
+
+    def starts(self, work: int | None) -> Iterator[Row | Automaton]:
+        """Yield the rows to generate, as `rows`.
+
+        An automaton is yielded if its next matcher needs more than `work`: it may have to be compiled again. The caller
+        makes a matcher of it in another thread, and then takes the next item.
+        """
         for number, plan in enumerate(self.plans):
             prompted = self._prompted.pop(0)
             if plan is None or prompted is None:
@@ -505,7 +530,13 @@ class Job:
             for sample in range(self.n or 1):
                 one = replace(prompted, session=prompted.session.fork()) if self.n is not None else prompted
                 try:
-                    row = plan.row(one, sample if own else self.positions[number] * (self.n or 1) + sample)
+                    matcher = None
+                    if work is not None and one.automaton is not None:
+                        for _ in range(_MOST_DELAYS):
+                            if (matcher := _matcher_within(one.automaton, work)) is not None:
+                                break
+                            yield one.automaton
+                    row = plan.row(one, sample if own else self.positions[number] * (self.n or 1) + sample, matcher)
                 except Exception as error:
                     self._failed(error, number, sample)
                     continue

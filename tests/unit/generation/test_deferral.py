@@ -13,6 +13,7 @@ import pytest
 import guideway as gw
 from guideway._kernel import WorkDeferred, bound_work
 from guideway.generation.async_loop import Loop, loop_of
+from guideway.generation.deferral import Preparation
 from guideway.generation.scheduler import Limits, Row
 from guideway.testing import ConstantModel
 
@@ -174,3 +175,31 @@ def test_an_error_of_a_value_is_that_of_its_call(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(plan, "_value", failing)
     with pytest.raises(MemoryError, match="no memory"):
         asyncio.run(gw.agenerate(model(), "x", gw.Regex("a")))
+
+
+def test_a_matcher_that_needs_much_work_is_made_by_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An automaton is compiled again for a new matcher if its store was replaced."""
+    from guideway.generation import plan
+
+    made: list[str] = []
+    refuse = plan._matcher_within
+    monkeypatch.setattr(plan, "_matcher_within", lambda *given: refuse(*given) if made else None)
+    prepare = Preparation.run
+
+    def run(self: Preparation) -> None:
+        made.append(threading.current_thread().name)
+        prepare(self)
+
+    monkeypatch.setattr(Preparation, "run", run)
+    model = ConstantModel(BYTES)
+    texts = asyncio.run(gw.agenerate(model, ["x", "y"], gw.Regex("[ab]{9}"), seed=1))
+    assert texts == gw.generate(ConstantModel(BYTES), ["x", "y"], gw.Regex("[ab]{9}"), seed=1)
+    assert made == ["guideway-constraints"]
+
+    def fail(self: Preparation) -> None:
+        raise gw.errors.LimitExceededError("too much work")
+
+    made.clear()
+    monkeypatch.setattr(Preparation, "run", fail)
+    with pytest.raises(gw.errors.LimitExceededError, match="too much work"):
+        asyncio.run(gw.agenerate(model, "x", gw.Regex("[ab]{9}"), seed=1))

@@ -17,13 +17,16 @@ __all__ = ["StepBudget"]
 
 T = TypeVar("T")
 
-STEP_WORK = 1_500_000
+STEP_WORK = 1_000_000
 """The maximum work of the masks of one step, in units of about 10 ns."""
+
+CALL_OVERHEAD = 2_000
+"""The units that are counted for the Python code of each call."""
 
 LEAST_WORK = 50_000
 """The work that a sequence may do even if the step has reached its maximum."""
 
-RESERVE = 10_000_000
+RESERVE = 5_000_000
 """The size of the reserve: the maximum work beyond `STEP_WORK`, in all steps together, without `REFILL`."""
 
 REFILL = 20_000
@@ -60,7 +63,7 @@ class StepBudget:
             )
             return otherwise
         finally:
-            self._left -= granted - (bound_work(before) or 0)
+            self._left -= granted - (bound_work(before) or 0) + CALL_OVERHEAD
             if self._left < 0:
                 self._reserve = max(0, self._reserve + self._left)
                 self._left = 0
