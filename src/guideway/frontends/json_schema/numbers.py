@@ -1,7 +1,7 @@
 """Lowers assertions about numbers to regular languages and number nodes.
 
-The language of the decimal numbers within bounds is exact: bounds are decimals, and a comparison with a bound follows its
-digits. Texts have no leading zeros, no exponent and no `-0`.
+The language of the plain numbers within bounds is exact: it is built from the decimal digits of the bounds. Plain
+numbers have no leading zeros, no exponent, and are not written `-0`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ NUMBER_DIGITS = 16
 """The maximum number of digits of a generated number before and after the point, unless its bounds need more."""
 
 MAX_DIVISOR = 2000
-"""The maximum number of states of the automaton of a divisor. Multiples of other numbers are a `Number` node."""
+"""The maximum number of states of the automaton for the multiples of a divisor.
+
+If it would need more states, the multiples are a `Number` node.
+"""
 
 _DIGIT = chars("09")
 _NON_ZERO = chars("19")
@@ -63,7 +66,14 @@ _NON_ZERO = chars("19")
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounds of a number. None means unbounded."""
+    """The bounds of a number.
+
+    Attributes:
+        low: The lower bound; None: unbounded.
+        high: The upper bound; None: unbounded.
+        open_low: Whether the number must be greater than `low`, not equal to it.
+        open_high: Whether the number must be less than `high`, not equal to it.
+    """
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -71,11 +81,11 @@ class Bounds:
     open_high: bool = False
 
     def flipped(self) -> Bounds:
-        """The bounds of the negated numbers."""
+        """Return the bounds of -x for all numbers x within these bounds."""
         return Bounds(_negated(self.high), _negated(self.low), self.open_high, self.open_low)
 
     def digits(self) -> tuple[int, int]:
-        """The maximum number of digits of a bound before the point, and after it."""
+        """Return the maximum number of digits of the bounds before the point, and after it. Without bounds: 1 and 0."""
         found = [_split(bound.copy_abs()) for bound in (self.low, self.high) if bound is not None]
         return max((len(whole) for whole, _ in found), default=1), max((len(part) for _, part in found), default=0)
 
@@ -85,13 +95,16 @@ def _negated(bound: Decimal | None) -> Decimal | None:
 
 
 def _split(value: Decimal) -> tuple[str, str]:
-    """The digits before the point, and those after it without trailing zeros."""
+    """Return the digits before the point, and the digits after it without trailing zeros."""
     whole, _, part = format(value, "f").partition(".")
     return whole, part.rstrip("0")
 
 
 def integers(bounds: Bounds, most_digits: int = INTEGER_DIGITS) -> Regular:
-    """The integers within the bounds. Unless the bounds need more, they have at most this number of digits."""
+    """Return the language of the integers within the bounds.
+
+    They have at most `most_digits` digits, or as many as the bounds have if that is more.
+    """
     low, high = bounds.low, bounds.high
     if low is not None:
         rounded = low.to_integral_value(ROUND_CEILING)
@@ -103,19 +116,31 @@ def integers(bounds: Bounds, most_digits: int = INTEGER_DIGITS) -> Regular:
 
 
 def numbers(bounds: Bounds, most_digits: int = NUMBER_DIGITS, most_part_digits: int = NUMBER_DIGITS) -> Regular:
-    """The decimal numbers within the bounds. The limits are those before and after the point."""
+    """Return the language of the plain decimal numbers within the bounds.
+
+    They have at most `most_digits` digits before the point and `most_part_digits` after it, unless the bounds need
+    more.
+    """
     part = bounds.digits()[1]
-    # one more digit, so that there is a number between adjacent bounds
+    # one digit more than the bounds have, so that there is a number between 0.1 and 0.2
     return _signed(bounds, most_digits, max(most_part_digits, part + 1) if part or most_part_digits else 0)
 
 
 def multiples(
     bounds: Bounds, divisors: tuple[int | Decimal, ...], most_digits: int, most_part_digits: int
 ) -> Regular | None:
-    """The common multiples of some numbers within the bounds, with no more digits after the point than they need.
+    """Return the language of the common multiples of `divisors` within the bounds.
 
-    The limits of digits are extended if the bounds or the least multiple need more. None if the automaton that divides
-    would have too many states.
+    The multiples have no more digits after the point than the least common multiple has.
+
+    Args:
+        bounds: The bounds.
+        divisors: At least one number.
+        most_digits: The maximum number of digits before the point, unless the bounds or the least multiple need more.
+        most_part_digits: The maximum number of digits after the point, unless the bounds need more.
+
+    Returns:
+        The language. None if its automaton would have more than `MAX_DIVISOR` states.
     """
     step = Fraction(divisors[0])
     for divisor in map(Fraction, divisors[1:]):
@@ -142,16 +167,16 @@ def multiples(
 
 
 def _shifted(value: int, digits: int) -> Decimal:
-    """The value divided by a power of ten, exactly."""
+    """Return `value` / 10 ** `digits`, exactly."""
     return Decimal(f"{value}E-{digits}")
 
 
 @cached(64)
 def _divisible(divisor: int, part_digits: int) -> Regular:
-    """The texts of digits, with at most this number of digits after a point, that are multiples of a number.
+    """Return the decimal texts, with at most `part_digits` digits after the point, of the multiples of a number.
 
-    The number is the divisor divided by 10 ** `part_digits`. A state is the remainder of the digits so far, and their
-    number after the point.
+    The number is `divisor` / 10 ** `part_digits`. A state of the automaton is a pair: the remainder of the digits so
+    far modulo `divisor`, and the number of digits after the point so far.
     """
     numbers_: dict[tuple[int, int], int] = {}
     rows: list[dict[int, list[Ranges]]] = []
@@ -167,7 +192,8 @@ def _divisible(divisor: int, part_digits: int) -> Regular:
         return numbers_[key]
 
     todo: list[tuple[int, int]] = []
-    start = state(0, -2)  # -2: before the first digit; -1: after the point
+    # the second member: -2: no digit yet; 0: digits, but no point; -1: the point, but no digit after it
+    start = state(0, -2)
     while todo:
         remainder, after = todo.pop()
         row = rows[numbers_[remainder, after]]
@@ -194,7 +220,7 @@ def _signed(bounds: Bounds, most_whole: int, most_part: int) -> Regular:
 
 
 def _magnitudes(bounds: Bounds, most_whole: int, most_part: int, zero: bool) -> Regular:
-    """The unsigned numbers within the bounds, with or without 0."""
+    """Return the language of the unsigned numbers within the bounds. `zero`: whether 0 is one of them."""
     size = _Sizes(most_whole, most_part)
     low, high, open_low = bounds.low, bounds.high, bounds.open_low
     if low is None or low < 0 or (low == 0 and not zero):
@@ -210,13 +236,18 @@ def _magnitudes(bounds: Bounds, most_whole: int, most_part: int, zero: bool) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Texts `WHOLE` or `WHOLE.PART` of limited length."""
+    """Languages of unsigned decimal texts `WHOLE` or `WHOLE.PART`.
+
+    Attributes:
+        whole: The maximum number of digits before the point.
+        part: The maximum number of digits after the point.
+    """
 
     whole: int
     part: int
 
     def above(self, bound: Decimal, strictly: bool) -> Regular:
-        """Numbers greater than or equal to `bound`, or greater than it."""
+        """Return the numbers greater than or equal to `bound`, or with `strictly` only those greater than it."""
         whole, part = _split(bound)
         parts = [self._wholes(len(whole) + 1, self.whole)] if whole != "0" else [self._wholes(1, self.whole)]
         parts += [] if whole == "0" else _same_length(whole, greater=True)
@@ -232,7 +263,7 @@ class _Sizes:
         return either(found)
 
     def below(self, bound: Decimal, strictly: bool) -> Regular:
-        """Numbers less than or equal to `bound`, or less than it."""
+        """Return the numbers less than or equal to `bound`, or with `strictly` only those less than it."""
         whole, part = _split(bound)
         smaller: list[Regular] = []
         if whole != "0":
@@ -256,11 +287,17 @@ class _Sizes:
         return optional(cat(".", repeat(_DIGIT, 1, self.part))) if self.part else EMPTY
 
     def _digit_and_rest(self, low: int, high: int, before: int) -> tuple[Regular, Regular]:
-        """A digit in a range, and any digits after it. The digit has `before` digits of the part before it."""
+        """Return a digit from `low` to `high`, and any digits after it.
+
+        `before` is the number of digits between the point and this digit.
+        """
         return chars((48 + low, 48 + high)), repeat(_DIGIT, 0, self.part - before - 1)
 
     def _more_than_zeros(self, start: str, before: int) -> list[Regular]:
-        """`start`, zeros, a nonzero digit, and any digits: every extension that is greater than `start`."""
+        """Return `start`, then zeros, a nonzero digit, and any digits: every extension that is greater than `start`.
+
+        `before` is the number of digits that `start` has after the point. The list is empty if no digit may follow.
+        """
         room = self.part - before
         if room <= 0:
             return []
@@ -269,7 +306,10 @@ class _Sizes:
         ]
 
     def _equal(self, part: str) -> list[Regular]:
-        """The suffixes after the bound's whole digits that make the number equal to the bound."""
+        """Return what may follow the digits before the point of a bound, so that the number equals the bound.
+
+        `part` has the digits of the bound after the point. An empty list means that no text equals the bound.
+        """
         if not self.part:
             return [] if part else [EMPTY]
         zeros = repeat(literal("0"), 0 if part else 1, self.part - len(part))
@@ -277,7 +317,10 @@ class _Sizes:
 
 
 def _same_length(whole: str, greater: bool) -> list[Regular]:
-    """Whole numbers with the same number of digits (no leading zero) that are greater, or smaller."""
+    """Return the whole numbers with as many digits as `whole` that are greater than it, or else smaller.
+
+    They have no leading zero.
+    """
     found: list[Regular] = []
     for k, char in enumerate(whole):
         digit = int(char)
@@ -313,7 +356,7 @@ def _free_digits(whole: bool, most_digits: int | None, most_part_digits: int | N
 
 
 def _plain(bounds: Bounds, whole: bool, most_digits: int | None, most_part_digits: int | None) -> Regular:
-    """The plain integers or numbers within the bounds."""
+    """Return the plain numbers within the bounds, or with `whole` the integers. A limit that is None has its default."""
     if whole:
         return integers(bounds, most_digits or INTEGER_DIGITS)
     most_part_digits = NUMBER_DIGITS if most_part_digits is None else most_part_digits
@@ -321,14 +364,14 @@ def _plain(bounds: Bounds, whole: bool, most_digits: int | None, most_part_digit
 
 
 def any_number(style: Style) -> Regular:
-    """The language of all numbers."""
+    """Return the language of all numbers in the spelling of the style."""
     if style.plain_numbers:
         return _free_digits(False, style.integer_digits, style.fraction_digits)
     return _ANY_NUMBER
 
 
 def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
-    """The language or node of the numbers that a part allows."""
+    """Return the language, or else the `Number` node, of the numbers that assertions allow; None: all numbers."""
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.enum is None:
         part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has only digits
@@ -357,7 +400,10 @@ def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
 
 
 def _limited(part: NumberAssertions, most_digits: int) -> NumberAssertions:
-    """The part with bounds, so that its numbers have at most this number of digits unless its own bounds need more."""
+    """Return the assertions with both bounds. A bound that is missing is set to a power of ten.
+
+    So the numbers have at most `most_digits` digits before the point, unless the other bound or a divisor has more.
+    """
     own = [abs(int(one)) for one in (part.low, part.high, *part.multiple) if one is not None]
     most = 10 ** max([most_digits, *(len(str(one)) for one in own)])
     changed: dict[str, Any] = {}
@@ -377,7 +423,10 @@ def _whole_cells(part: NumberAssertions) -> tuple[Cell, ...]:
 
 
 def _cells(part: NumberAssertions) -> tuple[Cell, ...]:
-    """The numbers that assertions allow, as intervals: excluded numbers split the interval, listed numbers are single."""
+    """Return the numbers that assertions allow, as intervals.
+
+    Each number of `enum` is an interval. Without `enum`, the excluded numbers divide the interval of the bounds.
+    """
     multiple = tuple(map(Decimal, part.multiple))
     missing = tuple(map(Decimal, part.not_multiple))
     if part.enum is not None:

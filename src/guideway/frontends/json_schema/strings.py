@@ -58,16 +58,19 @@ MAX_CLASSES = 64
 """The maximum number of key classes of one object."""
 
 MAX_TESTS = 32
-"""The maximum number of patterns of one object that are not lists of names. Their intersections are computed."""
+"""The maximum number of tests of the keys of one object, except finite lists. Their intersections are computed."""
 
 MAX_STATES = 200_000
-"""The maximum number of states of tests of emptiness that share their states, such as those for the keys of an object."""
+"""The maximum number of automaton states of the emptiness tests that share a vocabulary.
+
+The tests for the key classes of one object share a vocabulary.
+"""
 
 MAX_NAMES = 4096
-"""The maximum number of keys in an `enum` that are treated as single names. A longer `enum` is one key class."""
+"""The maximum number of keys in an `enum` that are treated one by one. A longer `enum` is one key class."""
 
 MAX_TEXTS = 64
-"""The maximum number of keys of a pattern that lists keys and is treated as single names."""
+"""The maximum number of keys of a pattern with finitely many matches, if these keys are treated one by one."""
 
 SPECIFIED_FORMATS = frozenset(
     name
@@ -77,12 +80,16 @@ SPECIFIED_FORMATS = frozenset(
     )
     for name in line.split()
 )
-"""The formats of the specification, which are enforced. Any other name asserts nothing."""
+"""The formats of the specification. They are enforced, unless `Style.formats` is "annotate".
+
+Any other name asserts nothing, except the names of the format "verbatim".
+"""
 
 HARMLESS_FORMATS = frozenset({"password", "path"})
-"""Formats that Pydantic adds to arbitrary strings."""
+"""Formats that assert nothing and are not refused with `formats="strict"`, because Pydantic writes them."""
 
-# A condition on a string: an identifier and the language of the strings that meet it. Equal identifiers mean equal languages.
+# A condition on a string: an identifier, and the language of the decoded strings that meet the condition. Tests with
+# equal identifiers have equal languages.
 Test = tuple[Hashable, Regular]
 
 
@@ -108,19 +115,16 @@ class _NamedLanguage:
 
 
 def matches(test: Test, text: str) -> bool:
-    """Whether a key passes a test."""
+    """Return whether a key passes a test, that is, whether its language contains the key."""
     return _matches(_NamedLanguage(test), text)
 
 
 def passing(test: Test, texts: Iterable[str], holds: bool) -> dict[str, None]:
-    """Return the texts that pass a test or, if `holds` is false, those that fail it.
-
-    If the language is a finite list of texts, the texts are looked up in it.
-    """
+    """Return the texts that pass a test or, if `holds` is false, the texts that fail it, as the keys of a dict."""
     listed = finite_texts(test[1])
     if listed is None:
         return {text: None for text in texts if matches(test, text) is holds}
-    passed = {text for text in listed if text.isascii() or matches(test, text)}  # not a lone surrogate
+    passed = {text for text in listed if text.isascii() or matches(test, text)}  # lone surrogates match no test
     return {text: None for text in texts if (text in passed) is holds}
 
 
@@ -144,10 +148,17 @@ def _intersection(tests: Iterable[tuple[bool, _NamedLanguage]]) -> Regular:
 
 
 def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regular]]:
-    """The nonempty key classes: which tests their keys pass, and their language.
+    """Divide all strings into key classes by the tests that they pass.
+
+    Args:
+        tests: The tests.
+        place: The JSON Pointer of the schema, for errors.
+
+    Returns:
+        For each class that is not empty: for each test, whether the keys of the class pass it; and their language.
 
     Raises:
-        LimitExceededError: If there are too many classes, or if they need too many states.
+        LimitExceededError: There are too many tests or classes, or the emptiness tests need too many states.
     """
     if len(tests) > MAX_TESTS:
         raise LimitExceededError(
@@ -167,7 +178,7 @@ def classes(tests: list[Test], place: str) -> list[tuple[tuple[bool, ...], Regul
 @cached(1024)
 def _classes(tests: tuple[_NamedLanguage, ...]) -> list[tuple[tuple[bool, ...], Regular]]:
     found: list[tuple[tuple[bool, _NamedLanguage], ...]] = [()]
-    searched = single_bytes(MAX_STATES)  # a new instance, so that the cost does not depend on earlier calls
+    searched = single_bytes(MAX_STATES)  # a new vocabulary, so that its count of states does not include earlier calls
     disjoint: set[tuple[_NamedLanguage, _NamedLanguage]] = set()  # pairs of disjoint tests
     for number, test in enumerate(tests):
         disjoint.update(
@@ -176,7 +187,7 @@ def _classes(tests: tuple[_NamedLanguage, ...]) -> list[tuple[tuple[bool, ...], 
         split = []
         for one in found:
             if any(holds and (other, test) in disjoint for holds, other in one):
-                split.append((*one, (False, test)))  # the same keys
+                split.append((*one, (False, test)))  # no key of the class passes the test
                 continue
             met = (*(part for part in one if part[0] or (part[1], test) not in disjoint), (True, test))
             if is_empty(_leaf(_intersection(met)), searched):
@@ -207,13 +218,17 @@ def _are_disjoint(
 
 
 class EmptinessTest:
-    """Tests whether languages are empty. Tests share their states as long as these are few."""
+    """Tests whether languages are empty. The tests share automaton states, until there are more than `MAX_STATES`."""
 
     def __init__(self) -> None:
         self._searched: KernelVocabulary | None = None
 
     def __call__(self, language: Regular) -> bool:
-        """Whether a language is empty. Raises `LimitExceededError` if this needs too many states."""
+        """Return whether a language is empty.
+
+        Raises:
+            LimitExceededError: This test alone needs more than `MAX_STATES` states.
+        """
         if self._searched is not None:
             try:
                 return is_empty(_leaf(language), self._searched)
@@ -227,7 +242,11 @@ _DEEPEST = 16
 
 
 def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] | None:
-    """All texts of a language that is syntactically a short list, else None. A list of literals may be longer."""
+    """Return all texts of a language whose expression is a short list of texts. None for other languages.
+
+    At most `MAX_TEXTS` texts are returned; if the whole expression is `Literals`, at most `MAX_NAMES`. `deepest` is the
+    maximum nesting depth of the expression.
+    """
     if not deepest:
         return None
     if isinstance(language, Literals):
@@ -255,7 +274,14 @@ def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] 
 
 
 def text(part: StringAssertions | None, style: Style) -> Regular:
-    """The language of the decoded strings that a part allows. Raises the errors of `pattern_language`."""
+    """Return the language of the decoded strings that satisfy assertions; None: all strings.
+
+    `style.formats` decides which formats restrict strings.
+
+    Raises:
+        UnsupportedError: A pattern is not supported, or `formats="strict"` refuses a format.
+        InvalidConstraintError: A pattern or the options of a format are invalid.
+    """
     if part is None:
         return ANY_TEXT
     parts: list[Regular] = []
@@ -264,7 +290,7 @@ def text(part: StringAssertions | None, style: Style) -> Regular:
         if language is not None:
             parts.append(language if holds else Complement(language))
         elif not holds:
-            return Literals(())  # the negation of a format that asserts nothing
+            return Literals(())  # no string violates a format that asserts nothing
     if part.enum is not None:
         return both(Literals(tuple(part.enum)), *parts)
     parts = of_length(parts, part.minimum, part.maximum)
@@ -284,7 +310,7 @@ def _shared_format(name: str) -> Regular:
 
 
 def string(part: StringAssertions | None, style: Style) -> Regular:
-    """The JSON strings that a part allows."""
+    """Return the language of the JSON strings that satisfy assertions; None: all strings. Raises the errors of `text`."""
     if part is None:
         return _free_string(style.spelling)
     if part.enum is not None and not part.tests:
@@ -293,7 +319,10 @@ def string(part: StringAssertions | None, style: Style) -> Regular:
 
 
 def filter_enum(part: StringAssertions) -> StringAssertions | None:
-    """Remove the listed strings that violate the patterns. Returns None if no string remains."""
+    """Remove the listed strings that violate a pattern, and the patterns. Formats and invalid patterns remain.
+
+    `part.enum` must not be None. Returns None if no string remains.
+    """
     enum: dict[str, None] = part.enum or {}
     left = []
     for test in part.tests:
@@ -315,11 +344,16 @@ def _pattern(pattern: str) -> Regular:
 
 
 def pattern_language(pattern: str, place: str) -> Regular:
-    """The texts in which a pattern is found.
+    """Return the language of the texts that contain a match of a pattern.
+
+    Args:
+        pattern: A regular expression of ECMAScript.
+        place: The JSON Pointer of the pattern, which the errors name.
 
     Raises:
-        UnsupportedError: With the place.
-        InvalidConstraintError: With the place.
+        UnsupportedError: The pattern has a construct that is not supported.
+        InvalidConstraintError: The pattern is not a regular expression.
+        LimitExceededError: The pattern is too large.
     """
     try:
         return _pattern(pattern)
@@ -330,7 +364,11 @@ def pattern_language(pattern: str, place: str) -> Regular:
 
 
 def _format(name: str, place: str, style: Style) -> Regular | None:
-    """Return the language of a format, or None if the format is not asserted."""
+    """Return the language of a format, or None if the format asserts nothing.
+
+    Raises `UnsupportedError` for a format that `formats="strict"` refuses, and `InvalidConstraintError` for invalid
+    options of the format "verbatim". `place` is the JSON Pointer of the keyword.
+    """
     if is_asserted(name, style) and is_verbatim(name):
         options_of(name, place)
         return placeholder(name)
@@ -342,5 +380,5 @@ def _format(name: str, place: str, style: Style) -> Regular | None:
 
 
 def is_asserted(name: str, style: Style) -> bool:
-    """Whether the format restricts the allowed texts."""
+    """Return whether the format with this name restricts strings in this style."""
     return is_verbatim(name) or (style.formats != "annotate" and name in SPECIFIED_FORMATS and name in FORMATS)

@@ -56,12 +56,17 @@ class Style:
     """The resolved options of a profile.
 
     Attributes:
+        key_order: "schema": keys are written in the order in which the schema names them. "any": in any order.
+        whitespace: The white space between tokens. "any": any JSON white space.
+        escapes: "canonical": each character of a string has one spelling. "any": every legal spelling is allowed.
+        formats: Which values of the keyword `format` restrict strings.
         closed: An object whose schema has `properties` but not `additionalProperties` allows no other keys.
         plain_numbers: Numbers have no exponent, and `1.0` is not written for `1`. Otherwise every legal spelling is
             allowed.
         integer_digits: The maximum number of digits before the point in plain numbers, unless their bounds need more.
-            None: that of numbers.py.
-        fraction_digits: The same for digits after the point.
+            None: `INTEGER_DIGITS` of numbers.py for integers, `NUMBER_DIGITS` for other numbers.
+        fraction_digits: The maximum number of digits after the point in plain numbers, unless their bounds need more.
+            None: `NUMBER_DIGITS` of numbers.py.
     """
 
     key_order: KeyOrder
@@ -90,7 +95,7 @@ class Style:
 
     @property
     def fixed(self) -> bool:
-        """Whether a constant has exactly one text."""
+        """Whether this style allows exactly one text for each JSON value."""
         return (
             self.key_order == "schema"
             and self.whitespace in ("one-line", "compact")
@@ -99,22 +104,28 @@ class Style:
         )
 
     def marks(self, brackets: str, level: int = 0) -> Punctuation:
-        """The punctuation of an array or object that is nested in `level` others."""
+        """Return the punctuation of an array (`brackets` "[]") or object ("{}").
+
+        `level` is the number of arrays and objects that contain it. It determines the indentation.
+        """
         if self.whitespace == "indented" and level < MAX_INDENTED:
             line = "\n" + level * INDENT
             return Punctuation(brackets[0] + line + INDENT, "," + line + INDENT, ": ", line + brackets[1])
         return Punctuation(brackets[0], self.comma, self.colon, brackets[1], space=self.whitespace == "any")
 
     def strings(self, texts: Iterable[str]) -> Regular:
-        """One of the given strings, as JSON."""
+        """Return the language of the given strings, each written as a JSON string."""
         return _strings(tuple(texts), self.escapes)
 
     def new_key(self, key: str) -> Regular:
-        """The expression of a key, not cached: a key that no other schema has is not worth a cache entry."""
+        """Return the language of one key, written as a JSON string.
+
+        The expression is not cached, because most keys occur in a single schema.
+        """
         return _new_strings((key,), self.escapes)
 
     def quoted(self, language: Regular) -> Regular:
-        """The JSON strings whose decoded text is in the language."""
+        """Return the language of the JSON strings whose decoded text is in `language`."""
         return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
 
 
@@ -125,7 +136,7 @@ def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
 
 
 _strings = cached(16384, characters=8 << 20, size=lambda texts, _: sum(map(len, texts)))(_new_strings)
-"""Cached: the same texts give the same object in all schemas."""
+"""Cached `_new_strings`: equal texts give the same object in all schemas."""
 
 
 def make_style(
@@ -138,15 +149,16 @@ def make_style(
     integer_digits: int | None = None,
     fraction_digits: int | None = None,
 ) -> Style:
-    """The style of a profile and options.
+    """Return the style of a profile with options. An option that is None has the default of the profile.
 
-    Raises `InvalidConstraintError` with the allowed values of an invalid option.
+    Raises:
+        InvalidConstraintError: An option has an invalid value. The message lists the allowed values.
     """
     knobs = (profile, key_order, whitespace, escapes, numbers, formats, integer_digits, fraction_digits)
     plain = knobs[1:] == _DEFAULTS
     try:
         return (_PROFILES.get(profile) if plain else None) or _style(*knobs)
-    except TypeError:  # an unhashable value: the uncached function raises the usual error
+    except TypeError:  # the cache cannot hash a value: the uncached function reports the invalid value
         return _style.__wrapped__(*knobs)
 
 
