@@ -1,8 +1,8 @@
 """Assertions per type (`TypeAssertions`): their conjunction (`merge`) and their negation (`negations`).
 
 A `Conjunction` is a set of literals. A literal is a number that refers to a schema or to its negation: 2n refers to
-schema n, and 2n+1 to its negation. The literal 0 is `true`, and 1 is `false`. A value meets a conjunction if it meets all
-its literals. Assertions are not changed after construction.
+schema n, and 2n+1 to its negation. The literal 0 is `true` (any value), and 1 is `false` (no value). A value meets a
+conjunction if it meets all its literals. Assertions are not changed after construction.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ ALL = 127
 
 Conjunction = frozenset[int]
 ANYTHING: Conjunction = frozenset()
+"""The conjunction that every value meets."""
 NOTHING: Conjunction = frozenset({1})
+"""A conjunction that no value meets. Other conjunctions with the literal 1 are equivalent."""
 _NO_NAMES: frozenset[str] = frozenset()
 
 
@@ -64,8 +66,17 @@ _NO_NAMES: frozenset[str] = frozenset()
 class NumberAssertions:
     """Assertions about numbers: an interval, divisors, and listed values.
 
-    `digits_only` says whether the text has neither fraction nor exponent, because draft 4 defines integers by their
-    text. None allows both.
+    Attributes:
+        low: The lower bound; None: no bound.
+        high: The upper bound; None: no bound.
+        open_low: Whether `low` itself is not allowed.
+        open_high: Whether `high` itself is not allowed.
+        multiple: Divisors: the number must be a multiple of each of them.
+        not_multiple: The number must be a multiple of none of them.
+        enum: The allowed numbers; None: all.
+        excluded: Numbers that are not allowed.
+        digits_only: True: the text must have neither a fraction nor an exponent. False: it must have one. None: both
+            are allowed. Draft 4 defines integers by their text.
     """
 
     low: int | Decimal | None = None
@@ -112,8 +123,8 @@ class ArrayAssertions:
         rest: The condition on every later item.
         minimum: The minimum number of items.
         maximum: The maximum number of items; None: no limit.
-        contains: For each `contains`: the index of the first item that counts, the condition, and the minimum and maximum
-            number of items that meet it (None: no limit).
+        contains: For each `contains`: the index of the first item that counts, the condition, and the minimum and
+            maximum number of items that meet it (None: no limit).
         unique: Whether all items must differ.
         duplicates: Whether the array must contain duplicates (two equal items).
     """
@@ -129,11 +140,13 @@ class ArrayAssertions:
 
 @dataclass(slots=True, eq=False)
 class PropertyRules:
-    """Property rules of one schema: `properties`, `patternProperties` and the condition on all other keys.
+    """Property rules of one schema: `properties`, `patternProperties` and `additionalProperties`.
 
     Attributes:
-        patterns: The pattern, its JSON Pointer and the condition on the value.
-        has_properties: Whether the schema has `properties`, even if it is empty.
+        names: For each key of `properties`, the condition on its value.
+        patterns: For each member of `patternProperties`: the pattern, its JSON Pointer, and the condition on the value.
+        additional: The condition on the values of all other keys; None: the schema has no `additionalProperties`.
+        has_properties: Whether the schema has the keyword `properties`, even with an empty value.
     """
 
     names: dict[str, Conjunction] = field(default_factory=dict)
@@ -144,10 +157,11 @@ class PropertyRules:
 
 @dataclass(slots=True, eq=False)
 class Demand:
-    """An existential property: an object must have some key with a given value.
+    """A condition that at least one entry of an object must meet.
 
-    The key is none of `names`, matches all patterns of `inside` and none of `outside`, and meets `keys`. Its value
-    meets `value`. Alternatively, a key of `named` has a value that meets the condition listed with it.
+    An entry meets it if its key is not in `names`, matches all patterns of `inside` and none of `outside`, and meets
+    `keys`, and its value meets `value`. An entry whose key is in `named` meets it if its value meets the condition that
+    `named` gives for this key. A pattern of `inside` or `outside` comes with its JSON Pointer.
     """
 
     value: Conjunction
@@ -160,15 +174,17 @@ class Demand:
 
 @dataclass(slots=True, eq=False)
 class CountedDisjunction:
-    """A disjunction of several sets of conditions on the values of keys, called branches.
+    """A disjunction whose branches are sets of conditions on the values of keys.
 
-    Bit i of `marks` means that branch i fails. A branch holds if no entry and no missing key makes it fail.
+    Marks are bits: bit i means that branch i fails. A branch holds if no entry and no missing key makes it fail. The
+    marks are collected while the object is read, so the disjunction is not expanded.
 
     Attributes:
         branches: The number of branches.
         maximum: The maximum number of branches that hold. At least one must hold.
-        readings: For each key, disjoint conditions on its value, each with the marks of the branches that it makes fail.
-        missing: For keys whose absence makes branches fail, the marks of these branches.
+        readings: For each key, disjoint conditions on its value. Each has the marks of the branches that fail if the
+            value meets the condition.
+        missing: For each key whose absence makes branches fail, the marks of these branches.
     """
 
     branches: int
@@ -181,7 +197,15 @@ class CountedDisjunction:
 class ObjectAssertions:
     """Assertions about objects.
 
-    All property rules and all counted disjunctions must hold. Every key, as a string, must meet `keys`.
+    Attributes:
+        rule_sets: The property rules of several schemas, all of which must hold.
+        required: Keys that must be present.
+        forbidden: Keys that must be absent.
+        minimum: The minimum number of entries.
+        maximum: The maximum number of entries; None: no limit.
+        keys: The condition that every key must meet as a string (`propertyNames`).
+        demands: Conditions, each of which at least one entry must meet.
+        counted_disjunctions: Disjunctions, all of which must hold.
     """
 
     rule_sets: tuple[PropertyRules, ...] = ()
@@ -196,10 +220,16 @@ class ObjectAssertions:
 
 @dataclass(slots=True, eq=False)
 class TypeAssertions:
-    """The allowed types as bits, and the assertions about each type.
+    """The allowed types, and the assertions about the values of each type.
 
-    None means that there is no assertion. `composites` (constant arrays and objects) lists the only allowed arrays and
-    objects.
+    Attributes:
+        types: The allowed types as bits, such as `NULL | STRING`.
+        number: Assertions about numbers; None: all numbers are allowed. The next three are similar.
+        string: Assertions about strings.
+        array: Assertions about arrays.
+        object: Assertions about objects.
+        composites: The allowed arrays and objects, listed as constants by `constant_key`; None: they are not listed.
+            `array` and `object` must hold as well.
     """
 
     types: int = ALL
@@ -211,7 +241,7 @@ class TypeAssertions:
 
     @property
     def unconstrained(self) -> bool:
-        """Whether nothing is asserted except the types."""
+        """Whether the assertions allow all values of their types."""
         return not (self.object or self.string or self.number or self.array) and self.composites is None
 
 
@@ -219,12 +249,15 @@ UNCONSTRAINED = TypeAssertions()
 
 
 def conjunction_of(literal: int) -> Conjunction:
-    """The conjunction that consists of one literal."""
+    """Return the conjunction that is equivalent to one literal."""
     return frozenset((literal,)) if literal > 1 else NOTHING if literal else ANYTHING
 
 
 def join(left: Conjunction, right: Conjunction) -> Conjunction:
-    """Combine two conjunctions into one, or return `NOTHING` if a literal of one is negated in the other."""
+    """Return the conjunction of two conjunctions.
+
+    It is `NOTHING` if one contains the negation of a literal of the other.
+    """
     if not left or left is right:
         return right
     if not right:
@@ -290,7 +323,10 @@ def can_merge(left: TypeAssertions, right: TypeAssertions) -> bool:
 
 
 def implies(assertions: TypeAssertions, other: TypeAssertions) -> bool:
-    """Whether the first assertions imply the second by syntax alone. The second are few."""
+    """Return whether a simple comparison shows that every value that meets `assertions` also meets `other`.
+
+    False means that the comparison does not show it.
+    """
     if assertions.types & ~other.types or other.composites is not None:
         return False
     if (other.number and assertions.types & NUMBER) or (other.string and assertions.types & STRING):
@@ -319,7 +355,7 @@ def implies(assertions: TypeAssertions, other: TypeAssertions) -> bool:
 
 
 def _highest(left: int | None, right: int | None) -> int | None:
-    """The smaller of two upper limits."""
+    """Return the smaller of two upper limits; None: no limit."""
     return right if left is None else left if right is None else min(left, right)
 
 
@@ -359,7 +395,7 @@ def _numbers(left: NumberAssertions, right: NumberAssertions) -> NumberAssertion
 
 
 def is_empty_interval(part: NumberAssertions) -> bool:
-    """Whether no number lies between the bounds. Divisors are ignored."""
+    """Return whether no number lies between the bounds. Other assertions are ignored."""
     low, high = part.low, part.high
     if low is None or high is None:
         return False
@@ -367,7 +403,7 @@ def is_empty_interval(part: NumberAssertions) -> bool:
 
 
 def within(value: int | Decimal, part: NumberAssertions) -> bool:
-    """Whether a number is in the interval, is not excluded, and meets the divisors. `enum` and `digits_only` are ignored."""
+    """Return whether a number meets the assertions. `enum` and `digits_only` are ignored."""
     if part.low is not None and (value < part.low or (part.open_low and value == part.low)):
         return False
     if part.high is not None and (value > part.high or (part.open_high and value == part.high)):
@@ -438,7 +474,10 @@ def _arrays(left: ArrayAssertions, right: ArrayAssertions) -> ArrayAssertions | 
 
 
 def tidy_array(part: ArrayAssertions) -> ArrayAssertions | None:
-    """Tighten the maximum length by positions that allow no value. Return None if no length remains."""
+    """Reduce the maximum number of items if no value is allowed for some item.
+
+    Returns the changed assertions, or None if no number of items is allowed.
+    """
     maximum = part.maximum
     for i, items in enumerate(part.prefix):
         if items is NOTHING or 1 in items:
@@ -479,10 +518,10 @@ def _objects(left: ObjectAssertions, right: ObjectAssertions) -> ObjectAssertion
 
 
 def _can_merge_objects(left: ObjectAssertions, right: ObjectAssertions) -> bool:
-    """Return whether `_objects` returns assertions."""
+    """Return whether `_objects` returns assertions, not None."""
     if not left.forbidden.isdisjoint(right.required):
         return False
-    # Names that one side both forbids and requires count as well if the other side forbids names.
+    # As in `_objects`, the keys that `right` requires are compared with its own forbidden keys as well.
     if right.forbidden and not (
         right.forbidden.isdisjoint(left.required) and right.forbidden.isdisjoint(right.required)
     ):
@@ -494,18 +533,18 @@ def _can_merge_objects(left: ObjectAssertions, right: ObjectAssertions) -> bool:
 
 
 def constant_key(value: object) -> str:
-    """A key that equal arrays or objects share."""
+    """Return a string that is the same for all JSON values that are equal."""
     return identity(value)
 
 
 Option = tuple[TypeAssertions | None, tuple[int, ...]]
-"""Assertions and literals, all of which must hold."""
+"""One branch of a disjunction: assertions (None: no assertion) and literals, all of which must hold."""
 
 
 def assertions_of_constant(value: Any, literal_of: Callable[[Any], int]) -> TypeAssertions:
-    """The conditions on the items or entries of a constant array or object.
+    """Return assertions that allow only the given array or object: its items or entries, and no others.
 
-    `literal_of` returns the literal of a constant.
+    `literal_of` returns the literal of a schema that allows only the given value.
     """
     if isinstance(value, list):
         items = tuple(conjunction_of(literal_of(item)) for item in value)
@@ -515,11 +554,11 @@ def assertions_of_constant(value: Any, literal_of: Callable[[Any], int]) -> Type
 
 
 def negations(own: TypeAssertions, literal_of: Callable[[Any], int]) -> list[Option]:
-    """Return the negation of assertions as a disjunction.
+    """Return the negation of assertions as a disjunction: a list of branches.
 
     Args:
         own: The assertions of one schema.
-        literal_of: Returns the literal of a constant.
+        literal_of: Returns the literal of a schema.
     """
     options: list[Option] = []
     if own.types != ALL:
@@ -579,7 +618,7 @@ def _negated_strings(part: StringAssertions) -> list[StringAssertions]:
 
 
 def _negated_condition(one: Conjunction) -> Conjunction:
-    """The negation of a conjunction with at most one literal, as the assertions of one schema have them."""
+    """Return the negation of a conjunction with at most one literal. The assertions of one schema have no others."""
     return conjunction_of(next(iter(one)) ^ 1) if one else NOTHING
 
 

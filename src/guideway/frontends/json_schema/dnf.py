@@ -1,14 +1,16 @@
 """Expands conjunctions of possibly negated schemas to disjunctive normal form.
 
 The result is a list of alternatives (`TypeAssertions`), which may overlap. The search uses an explicit stack. A state
-consists of assertions, the literals to parse, and the disjunctions to branch on. A choice that contradicts the assertions
-is discarded immediately. Therefore discriminators and types are decided before disjunctions are multiplied.
+consists of assertions, literals that were not read yet, and disjunctions. A disjunction is a list of choices, of which
+at least one must hold. Applicators, negations and `unevaluated*` become disjunctions. A choice that contradicts the
+assertions of the state is discarded. Of all disjunctions, the one with the fewest remaining choices is branched on
+first, so types and discriminators are decided before other disjunctions are multiplied.
 
-An applicator is a disjunction of choices, as are negations and `unevaluated*`. A choice has three fields: assertions or
-None, literals that must also hold, and the evaluated keys and items if they are already known. A literal whose
-evaluations are tracked is written as its bitwise complement. The literals of a choice in this form are its conjuncts.
+A choice (`Choice`) is a tuple of three: assertions (None: no assertion), conjuncts, and the keys and items that it
+evaluates (None: not known). A conjunct is a literal that must hold, or the bitwise complement of such a literal. The
+complement means that the search must record which keys and items the schema evaluates (its evaluations are tracked).
 
-The work limits are counts, so a schema is accepted or refused equally on every machine.
+The limits are numbers of steps, so a schema is accepted or refused equally on every machine.
 """
 
 from __future__ import annotations
@@ -65,10 +67,10 @@ MAX_STEPS = 25_000
 """The maximum number of search steps for one node."""
 
 MAX_WORK = 200_000
-"""The maximum number of search steps for a document, plus a number for each of its schemas."""
+"""The maximum number of search steps for a document without schemas. Each schema adds 20 steps."""
 
 MAX_STEPS_AHEAD = 500
-"""The maximum number of search steps to find that the value of a required key is unsatisfiable."""
+"""The maximum number of search steps to find out that the value of a required key is unsatisfiable."""
 
 MAX_LOOKAHEAD = 4
 """The maximum nesting depth at which the value of a required key is checked for satisfiability."""
@@ -80,13 +82,17 @@ MAX_EVALUATING_BRANCHES = 10
 """The maximum number of `anyOf` branches that evaluate keys or items, if `unevaluated*` depends on them."""
 
 MAX_WIDE = 250
-"""The maximum number of object alternatives of a node if such nodes are nested: parser states multiply."""
+"""The maximum number of object alternatives of a node that contains another node with as many.
+
+The numbers of parser states of nested nodes multiply.
+"""
 
 MAX_STEPS_FIRST = 3_000
-"""The maximum number of search steps before objects are divided by cases."""
+"""The maximum number of search steps of one node in the first search. If it needs more, objects are divided by cases.
+"""
 
 MAX_WORK_FIRST = 20_000
-"""The maximum total work of the first search, before objects are divided by cases."""
+"""The maximum number of search steps of the first search, including those for nested nodes."""
 
 Conjuncts = tuple[int, ...]
 Choice = tuple[TypeAssertions | None, Conjuncts, Evaluated | None]
@@ -95,14 +101,20 @@ _NO_OBJECT = TypeAssertions(ALL & ~OBJECT)
 
 
 def tagged_conjuncts(literals: tuple[int, ...], tracked: bool) -> tuple[int, ...]:
-    """Replace positive literals by their complement if their evaluations are tracked."""
+    """Return literals as conjuncts. If `tracked`, literals of schemas are replaced by their bitwise complement.
+
+    Negated literals and 0 remain, because they evaluate nothing.
+    """
     if not tracked:
         return literals
     return tuple(one if one & 1 or not one else ~one for one in literals)
 
 
 def negated(analysis: SchemaAnalysis, literal_of: Callable[[Any], int]) -> list[Option]:
-    """Return the negation of a schema as a disjunction, without `unevaluated*`, `anyOf` and `oneOf`."""
+    """Return the branches of the negation of a schema, except those for `unevaluated*`, `anyOf` and `oneOf`.
+
+    `literal_of` returns the literal of a schema.
+    """
     options = negations(analysis.own, literal_of)
     options += ((None, (one ^ 1,)) for one in analysis.conjuncts)
     for applicator in analysis.applicators:
@@ -122,15 +134,15 @@ def _other_fork(applicator: Applicator) -> list[Option]:
             part = ObjectAssertions(required={applicator.name: None}, forbidden=frozenset((name,)))
             options += [(TypeAssertions(OBJECT, object=part), ())] if name != applicator.name else []
         return options
-    return []  # negations of `anyOf` and `oneOf` are made by `Expander`, which knows which branches overlap
+    return []  # `Expander` negates `anyOf` and `oneOf`, because it knows which branches overlap
 
 
 class Expander(SchemaGraph):
     """Expands conjunctions to alternatives. Results are cached per conjunction.
 
     Args:
-        documents: The schema and those it refers to.
-        most_work: The maximum number of search steps; None: depends on the document.
+        documents: The schema and the documents that it may refer to.
+        most_work: The maximum number of search steps; None: `MAX_WORK` plus 20 for each schema.
     """
 
     def __init__(self, documents: Documents, most_work: int | None = None) -> None:
@@ -145,18 +157,23 @@ class Expander(SchemaGraph):
         self._ahead = False
         self._work = 0
         self._most_work = most_work
-        self._first_limit = 0  # the work limit of the first, short search; 0: none
+        self._first_limit = 0  # the limit of `_work` during the first, short search; 0: another search runs
         self._at = ""
         self._choices: dict[tuple[Applicator, bool | None], list[Choice] | None] = {}
-        self._negations: dict[int, list[Choice]] = {}  # by literal, also in the next two
+        # the keys of the next three begin with the literal of a schema
+        self._negations: dict[int, list[Choice]] = {}
         self._unevaluated: dict[tuple[int, bool | None], list[Choice]] = {}
         self._stripped: dict[int, int] = {}
-        self._composite_assertions: dict[str, TypeAssertions] = {}  # by constant array or object
+        self._composite_assertions: dict[str, TypeAssertions] = {}  # by the `constant_key` of an array or object
 
     def alternatives(self, conjunction: Conjunction) -> list[TypeAssertions]:
-        """Return the disjunctive normal form of a conjunction: a value meets it if it meets an alternative.
+        """Return the disjunctive normal form of a conjunction: a value meets it if it meets one of the alternatives.
 
         An empty list means that no value meets the conjunction.
+
+        Raises:
+            InvalidConstraintError: A keyword has an invalid value, or a reference leads back to itself.
+            LimitExceededError: There are too many alternatives or search steps.
         """
         found = self._known.get(conjunction)
         if found is None:
@@ -166,7 +183,10 @@ class Expander(SchemaGraph):
         return found
 
     def _inner(self, conjunction: Conjunction) -> Conjunction:
-        """The conjunction of the only schema that schemas without assertions wrap, as `allOf` does with a `$ref`."""
+        """Return an equivalent conjunction without schemas that only refer to one other schema.
+
+        An example of such a schema is `{"allOf": [{"$ref": …}]}`. Other conjunctions are returned unchanged.
+        """
         seen: set[Conjunction] = set()
         found = conjunction
         while len(found) == 1:
@@ -186,7 +206,7 @@ class Expander(SchemaGraph):
         return found
 
     def _asserts_nothing(self, literal: int) -> bool:
-        """Whether a positive literal refers to a schema that has only annotations, no assertions."""
+        """Return whether the schema of an even literal has only annotations, no assertions."""
         if not literal:
             return True
         analysis = self._analysis_of(literal)
@@ -230,16 +250,23 @@ class Expander(SchemaGraph):
             self._steps += min(spent, MAX_STEPS_FIRST) if self._depth else 0
 
     def _shape(self, literal: int) -> Hashable | None:
-        """A cache key for equal schemas with applicators. None for other schemas."""
+        """Return a cache key that equal schemas share. None for schemas without applicators, which are not cached.
+
+        None also if the document has several resources: references in equal schemas may then differ.
+        """
         place = self.places[literal >> 1]
         if not self.analysis(place).applicators or not isinstance(place.schema, dict) or not place.schema:
             return None
-        if len(self.documents.owners) > 1:  # references of equal schemas may resolve differently
+        if len(self.documents.owners) > 1:
             return None
         return literal & 1, constant_key(place.schema), id(place.resource), place.scope
 
     def _search_or_divide(self, conjunction: Conjunction) -> list[TypeAssertions]:
-        """Run a short search. If its result is too large, divide objects by cases. If that fails, run a long search."""
+        """Expand a conjunction by one of three methods.
+
+        First, run a short search. If it exceeds its limits or has more than `MAX_WIDE` object alternatives, divide the
+        objects by cases. If that fails, run a long search.
+        """
         found: list[TypeAssertions] | None = None
         depth = self._depth
         problem: LimitExceededError | None = None
@@ -258,7 +285,7 @@ class Expander(SchemaGraph):
         except LimitExceededError as error:
             problem = error
             if work + MAX_WORK_FIRST <= self._work <= self._max_work():
-                # the search is repeated, so only a tenth of its work is charged
+                # the long search may repeat these steps, so only a tenth of them is counted
                 self._work = work + MAX_WORK_FIRST // 10
         self._depth = depth
         self._first_limit = 0
@@ -277,7 +304,10 @@ class Expander(SchemaGraph):
         return [assertions for assertions, _ in self.search(conjunction, None)]
 
     def _prefers_decision_diagram(self, conjunction: Conjunction) -> bool:
-        """Whether a schema is `oneOf` with many objects that have no required key in common."""
+        """Return whether a conjunction is a schema with one `oneOf` of at least `MIN_COUNTED` objects.
+
+        These objects have no required key in common, and no applicators. The division by cases is then tried first.
+        """
         literal = min(conjunction)
         if len(conjunction) > 1 or literal & 1:
             return False
@@ -314,7 +344,12 @@ class Expander(SchemaGraph):
         return not required
 
     def _by_decision_diagram(self, conjunction: Conjunction) -> list[TypeAssertions]:
-        """Expand the other types by search, and objects by cases."""
+        """Expand objects by cases (decision_diagram.py), and the other types by search.
+
+        Raises:
+            TooComplex: The objects cannot be divided by cases.
+            LimitExceededError: There are too many steps.
+        """
         parts, whole, others = divide_objects(self, conjunction)
         made = [TypeAssertions(whole)] if whole else []
         for types in others:
@@ -323,7 +358,10 @@ class Expander(SchemaGraph):
         return made + [TypeAssertions(OBJECT, object=part) for part in parts]
 
     def _check_cycles(self, start: int) -> None:
-        """Raise an error if references form a cycle that consumes no text."""
+        """Raise `InvalidConstraintError` if a schema applies to the same value as itself, by references in a cycle.
+
+        `start` is the number of the first schema.
+        """
         if start in self._sound:
             return
         path: list[tuple[int, list[int]]] = [(start, self._in_place(start))]
@@ -352,12 +390,19 @@ class Expander(SchemaGraph):
     def search(
         self, conjunction: Conjunction, tracked: bool | None, start: TypeAssertions = UNCONSTRAINED
     ) -> list[tuple[TypeAssertions, Evaluated]]:
-        """Search depth first.
+        """Expand a conjunction by a depth-first search.
 
         Args:
             conjunction: The conjunction to expand.
-            tracked: None, or whether to record exactly what is evaluated (True) or a lower bound of it (False).
+            tracked: None: do not record which keys and items are evaluated. True: record exactly these. False: record
+                at least those that are certainly evaluated.
             start: The assertions of the first state.
+
+        Returns:
+            The alternatives, each with the keys and items that it evaluates.
+
+        Raises:
+            LimitExceededError: There are too many alternatives, steps, or nested searches.
         """
         place = self.places[min(conjunction) >> 1].pointer
         self._depth += 1
@@ -390,7 +435,10 @@ class Expander(SchemaGraph):
         return found
 
     def spend_pairs(self, count: int) -> None:
-        """Count compared pairs. Only a short search is aborted, because the division by cases needs no pairs."""
+        """Count compared pairs of alternatives as steps. Raises `LimitExceededError`, but only during a short search.
+
+        A short search is followed by the division by cases, which compares no pairs.
+        """
         if self._limit < MAX_STEPS:
             self._steps += count
             if self._steps > self._limit:
@@ -400,7 +448,10 @@ class Expander(SchemaGraph):
                 )
 
     def _spend(self, work: int, place: str) -> None:
-        """Count the work on the whole document. The work on a single place is counted separately."""
+        """Count search steps of the whole document. Raises `LimitExceededError` if there are too many.
+
+        `_steps` counts the steps of one node.
+        """
         self._work += work
         limit = min(self._first_limit, self._max_work()) if self._first_limit else self._max_work()
         if self._work > limit:
@@ -419,7 +470,10 @@ class Expander(SchemaGraph):
         return MAX_WORK + 20 * len(self.places) if self._most_work is None else self._most_work
 
     def _settle(self, state: _State, exactly: bool | None) -> bool:
-        """Read the waiting literals. Returns False if they contradict each other."""
+        """Read all waiting conjuncts of a state into its assertions and disjunctions.
+
+        `exactly` is the argument `tracked` of `search`. Returns False if the conjuncts contradict each other.
+        """
         while state.waiting:
             conjunct = state.waiting.pop()
             if conjunct in state.done:
@@ -461,9 +515,9 @@ class Expander(SchemaGraph):
         return True
 
     def _branches(self, state: _State) -> list[_State]:
-        """The successor states for the disjunction with the fewest live choices.
+        """Return the successor states: one for each live choice of the disjunction with the fewest live choices.
 
-        Disjunctions that are already satisfied are removed.
+        Disjunctions that already hold are removed from `state`. A choice is live if it does not contradict the state.
         """
         best: list[Choice] | None = None
         at, again = -1, True
@@ -477,7 +531,7 @@ class Expander(SchemaGraph):
                 elif len(live) == 1 and self._is_plain(state, live[0]):
                     state.assertions = live[0][0] or state.assertions
                     del state.disjunctions[number]
-                    again = True  # the choices of other disjunctions were merged with the earlier assertions
+                    again = True  # the live choices found so far do not include the new assertions
                 elif best is None or len(live) <= len(best):
                     best, at = live, number
                     if len(live) == 0:
@@ -502,7 +556,7 @@ class Expander(SchemaGraph):
 
     @staticmethod
     def _is_plain(state: _State, choice: Choice) -> bool:
-        """Whether a choice only restricts scalars and arrays, so that the order of such choices does not matter."""
+        """Return whether a choice only adds assertions about scalars and arrays, none about objects."""
         assertions, conjuncts, evaluated = choice
         return (
             not conjuncts
@@ -512,9 +566,9 @@ class Expander(SchemaGraph):
         )
 
     def _live(self, state: _State, choices: list[Choice], maximum: int) -> list[Choice] | None:
-        """The live choices of a disjunction, each merged with the state's assertions. None if one of them already holds.
+        """Return the choices that do not contradict the state, each merged with the state's assertions.
 
-        If there are more than `maximum`, some are left out.
+        At most `maximum` + 1 choices are returned. Returns None if a choice already holds in the state.
         """
         live: list[Choice] = []
         self._spend(len(choices), self._at)
@@ -549,7 +603,7 @@ class Expander(SchemaGraph):
         return live
 
     def _agree(self, assertions: TypeAssertions, conjuncts: Conjuncts) -> bool:
-        """Whether the own assertions of each positive literal leave any type."""
+        """Return whether the assertions can be merged with those of the schema of each even literal."""
         for conjunct in conjuncts:
             literal = ~conjunct if conjunct < 0 else conjunct
             if literal & 1 or not literal:
@@ -562,7 +616,7 @@ class Expander(SchemaGraph):
         return True
 
     def _has_unsatisfiable_key(self, assertions: TypeAssertions, added: ObjectAssertions) -> bool:
-        """Whether a newly required key can have no value."""
+        """Return whether the conditions on a key that `added` requires are unsatisfiable."""
         part = assertions.object
         if part is None or assertions.types != OBJECT:
             return False
@@ -573,7 +627,7 @@ class Expander(SchemaGraph):
         return False
 
     def is_unsatisfiable(self, conjunction: Conjunction) -> bool:
-        """Whether no value can meet a conjunction. The search is bounded; False may mean that it was not decided."""
+        """Return whether no value meets a conjunction. The search is short. False also means that it gave no result."""
         if self._depth > MAX_LOOKAHEAD or conjunction in self._undecided:
             return False
         known = self._known.get(conjunction)
@@ -596,7 +650,10 @@ class Expander(SchemaGraph):
     # -- the choices of an applicator
 
     def choices(self, applicator: Applicator, exactly: bool | None) -> list[Choice] | None:
-        """The choices of an applicator. None if it asserts nothing."""
+        """Return the choices of an applicator. None if it asserts nothing.
+
+        `exactly` is the argument `tracked` of `search`.
+        """
         key = (applicator, exactly)
         if key not in self._choices:
             self._choices[key] = self._make_choices(applicator, exactly)
@@ -645,7 +702,7 @@ class Expander(SchemaGraph):
         return made if tracked else self._values_joined(made)
 
     def _values_joined(self, choices: list[Choice]) -> list[Choice]:
-        """Combine the choices that only list scalars into one choice."""
+        """Combine all choices that only list scalars (`enum`, `const`) into one choice. The other choices follow it."""
         numbers: set[int | Decimal] = set()
         strings: dict[str, None] = {}
         types = 0
@@ -688,9 +745,17 @@ class Expander(SchemaGraph):
     def _none_of(
         self, among: Sequence[int], literals: Sequence[int], tags: Tags, beside: TypeAssertions, conjuncts: Conjuncts
     ) -> list[Choice]:
-        """The choices for the conjuncts and the negation of some branches.
+        """Return the choices of this condition: `beside` and all conjuncts hold, and no branch of `among` holds.
 
-        If a discriminator separates these branches, then its value leaves at most one branch to negate.
+        If a discriminator separates branches, there is one choice for each of its values. In such a choice, at most one
+        of these branches must be negated.
+
+        Args:
+            among: Indices of the branches to negate.
+            literals: The literals of all branches.
+            tags: The possible discriminators.
+            beside: Assertions that must hold.
+            conjuncts: Conjuncts that must hold.
         """
         name, separated = discriminator(among, tags) if len(among) > 2 else ("", {})
         conjuncts = (*conjuncts, *(literals[j] ^ 1 for j in among if j not in separated))
@@ -706,9 +771,9 @@ class Expander(SchemaGraph):
         return [(one, here, None) for one, here in both if one is not None]
 
     def _expansion(self, literal: int, beside: TypeAssertions) -> list[TypeAssertions]:
-        """The expansion of a branch: its alternatives, merged with the rest of the schema.
+        """Return the alternatives of a branch, each merged with the assertions of the schema around it (`beside`).
 
-        A small number of constant arrays and objects is expanded to conditions on their items and entries.
+        If there are at most `MAX_EXPANDED` constant arrays and objects, they become conditions on items and entries.
         """
         made = []
         for assertions in self.alternatives(conjunction_of(literal)):
@@ -718,7 +783,10 @@ class Expander(SchemaGraph):
         return [assertions for assertions in both if assertions is not None]
 
     def _tagged(self, name: str, tags: set[str], sign: int) -> TypeAssertions:
-        """Objects with a key whose value is one of the strings (or, if `sign` is 1, none of them)."""
+        """Return assertions that allow objects with the key `name` whose value is one of the strings `tags`.
+
+        If `sign` is 1, the value must be none of them.
+        """
         value = self.value_literal(self.places[0], {"enum": sorted(tags)}) ^ sign
         return TypeAssertions(
             OBJECT, object=ObjectAssertions((PropertyRules({name: conjunction_of(value)}),), {name: None})
@@ -728,10 +796,13 @@ class Expander(SchemaGraph):
         return self.analysis(self.places[literal >> 1])
 
     def _any_evaluated(self, applicator: Applicator, exactly: bool) -> list[Choice]:
-        """The choices of a disjunction with tracked evaluations.
+        """Return the choices of `anyOf` if the evaluated keys and items must be recorded.
 
-        The set of branches that hold determines what is evaluated, so each subset of the evaluating branches is a
-        choice.
+        These depend on which branches hold. So each set of branches that evaluate keys or items is a choice.
+
+        Args:
+            applicator: The `anyOf`.
+            exactly: Whether the other branches of that kind must fail in the choice.
         """
         evaluating = [one for one in applicator.literals if self._evaluates(one)]
         others = [one for one in applicator.literals if one not in evaluating]
@@ -753,7 +824,10 @@ class Expander(SchemaGraph):
         return made
 
     def _evaluates(self, literal: int) -> bool:
-        """Whether a schema, or a schema that applies to the same value, evaluates any key or item."""
+        """Return whether a schema has a keyword that evaluates keys or items.
+
+        The schemas that it applies to the same value, such as the branches of `allOf`, are included.
+        """
         seen, todo = set(), [literal]
         while todo:
             one = todo.pop()
@@ -767,6 +841,7 @@ class Expander(SchemaGraph):
         return False
 
     def negation(self, place: SchemaNode) -> list[Choice]:
+        """Return the choices of the negation of a schema. An empty list means that every value meets the schema."""
         if place.literal not in self._negations:
             analysis = self.analysis(place)
             options = negated(analysis, lambda schema: self.value_literal(place, schema))
@@ -786,7 +861,7 @@ class Expander(SchemaGraph):
         return self._negations[place.literal]
 
     def _not_chosen(self, applicator: Applicator) -> list[Choice]:
-        """The negation of a disjunction: none of the branches, or for `oneOf` also two of them."""
+        """Return the choices of the negation of `anyOf` or `oneOf`: no branch holds, or for `oneOf` two branches hold."""
         literals = applicator.literals
         if len(literals) < 3 or 0 in literals:
             made: list[Choice] = [(None, tuple(one ^ 1 for one in literals), None)]
@@ -806,9 +881,10 @@ class Expander(SchemaGraph):
         return made
 
     def with_unevaluated(self, place: SchemaNode, analysis: SchemaAnalysis, exactly: bool | None) -> list[Choice]:
-        """The choices of a schema with `unevaluated*`.
+        """Return the choices of a schema with `unevaluated*`.
 
-        Each is an alternative of the other keywords, with the condition on its unevaluated parts.
+        Each choice is an alternative of the other keywords, with the conditions on the keys and items that this
+        alternative does not evaluate. `exactly` is the argument `tracked` of `search`.
         """
         key = (place.literal, exactly)
         if key not in self._unevaluated:
@@ -825,7 +901,10 @@ class Expander(SchemaGraph):
         return self._unevaluated[key]
 
     def _items(self, place: SchemaNode, items: Conjunction | None, seen: Evaluated) -> Conjunction | None:
-        """The condition on an item that violates `unevaluatedItems`: it also matches no tracked `contains`."""
+        """Return the condition on an item that violates `unevaluatedItems`; None: the schema does not have the keyword.
+
+        The item meets `items`, the negation of the keyword's value. It also meets no `contains` that evaluates items.
+        """
         if items is None:
             return None
         conjunction = items
@@ -834,7 +913,7 @@ class Expander(SchemaGraph):
         return conjunction
 
     def _without_unevaluated(self, place: SchemaNode) -> int:
-        """The literal of the schema without its `unevaluated*` keywords."""
+        """Return the literal of the schema without its `unevaluated*` keywords."""
         if place.literal not in self._stripped:
             made = SchemaNode(2 * len(self.places), place.schema, place.pointer, place.resource, place.scope)
             analysis = self.analysis(place)
@@ -850,7 +929,11 @@ class Expander(SchemaGraph):
     # -- constant arrays and objects
 
     def expand_composites(self, assertions: TypeAssertions) -> list[TypeAssertions]:
-        """Expand constant arrays and objects that have further assertions to conditions on their items and entries."""
+        """Return equivalent assertions in which constant arrays and objects have no further assertions.
+
+        Otherwise, these constants are replaced by conditions on their items and entries, one alternative for each
+        constant. Listed strings that violate a pattern are removed. An empty list means that no value is left.
+        """
         if assertions.string and assertions.string.enum and assertions.string.tests:
             assertions = replace(assertions, string=filter_enum(assertions.string))
             assertions.types &= ~0 if assertions.string else ~STRING
@@ -878,12 +961,12 @@ class Expander(SchemaGraph):
 
 
 def _asserts_conjuncts_only(analysis: SchemaAnalysis) -> bool:
-    """Whether a value meets a schema if it meets the conjuncts."""
+    """Return whether a schema asserts only its conjuncts."""
     return analysis.own is UNCONSTRAINED and not analysis.applicators and analysis.unevaluated is None
 
 
 def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
-    """The keys that a closed object may have, by one of its property rules. None if the object is not closed."""
+    """Return the only keys that some property rules allow. None if no property rules list all allowed keys."""
     if assertions.object is not None:
         for rules in assertions.object.rule_sets:
             if rules.additional is not None and 1 in rules.additional and not rules.patterns:
@@ -892,7 +975,7 @@ def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
 
 
 def _requires_other_key(assertions: TypeAssertions, listed: Set[str]) -> bool:
-    """Whether assertions require an object with a key that is not among those listed."""
+    """Return whether assertions allow only objects, and require a key that is not in `listed`."""
     return (
         assertions.types == OBJECT and assertions.object is not None and not assertions.object.required.keys() <= listed
     )
@@ -902,15 +985,12 @@ def _requires_other_key(assertions: TypeAssertions, listed: Set[str]) -> bool:
 class _State:
     """A search state.
 
-    `waiting` and `done` hold literals: n, or its bitwise complement ~n if the keys and items that n evaluates must be known
-    for `unevaluated*`.
-
     Attributes:
         assertions: The assertions so far.
-        evaluated: What was evaluated so far.
-        waiting: The literals that were not read yet.
-        disjunctions: The disjunctions to branch on, each as a list of choices.
-        done: The literals that were read, and 0, which always holds.
+        evaluated: The keys and items that were evaluated so far, as far as this is tracked.
+        waiting: The conjuncts that were not read yet.
+        disjunctions: The disjunctions that were not branched on yet, each as a list of choices.
+        done: The conjuncts that were read, and 0, which always holds.
     """
 
     assertions: TypeAssertions

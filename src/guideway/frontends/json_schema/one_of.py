@@ -1,4 +1,8 @@
-"""Determines which branches of `oneOf` overlap. If none do, "exactly one" is equivalent to "any"."""
+"""Determines which branches of `oneOf` overlap, that is, may accept the same value.
+
+If no branches overlap, `oneOf` is equivalent to `anyOf`. A key is a discriminator of branches if each of them lists the
+allowed values of the key as strings, and no two of these lists have a string in common.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +41,18 @@ def overlaps_of(
     place: str,
     spend: Callable[[int], None],
 ) -> list[list[int]]:
-    """For each branch, return the other branches that may accept the same value.
+    """For each branch, return the indices of the other branches that may accept the same value.
 
     Args:
-        literals: The branches.
+        literals: The literals of the branches.
         expansions: The alternatives of each branch.
-        analysis_of: Returns the analysis of a literal.
-        is_unsatisfiable: Whether no value can meet a conjunction.
-        place: The JSON Pointer for errors.
-        spend: Counts the pairs that are compared.
+        analysis_of: Returns the analysis of the schema of a literal.
+        is_unsatisfiable: Returns True if a conjunction is known to be unsatisfiable.
+        place: The JSON Pointer of the `oneOf`, for errors.
+        spend: Is called with the number of pairs that are compared, and may raise `LimitExceededError`.
+
+    Raises:
+        LimitExceededError: There are more than `MAX_PAIRED` branches, and no discriminator separates all of them.
     """
     overlaps: list[list[int]] = [[] for _ in literals]
     if _values_differ(expansions) or _tags_differ(expansions, analysis_of):
@@ -68,7 +75,7 @@ def overlaps_of(
 
 
 def _can_meet(left: TypeAssertions, right: TypeAssertions, is_unsatisfiable: IsUnsatisfiable) -> bool:
-    """Whether two alternatives may overlap, by a shallow check of types, listed values and required keys."""
+    """Return False if types, listed values or the values of a required key show that two alternatives do not overlap."""
     both = merge(left, right)
     if both is None:
         return False
@@ -82,7 +89,10 @@ def _can_meet(left: TypeAssertions, right: TypeAssertions, is_unsatisfiable: IsU
 
 
 def conditions_of_key(part: ObjectAssertions, name: str) -> Conjunction:
-    """The conditions on a key that do not depend on patterns."""
+    """Return the conditions of `properties` and `additionalProperties` on the value of a key.
+
+    An `additionalProperties` next to `patternProperties` is ignored if `properties` does not name the key.
+    """
     conjunction = ANYTHING
     for rules in part.rule_sets:
         inner = rules.names.get(name)
@@ -94,7 +104,7 @@ def conditions_of_key(part: ObjectAssertions, name: str) -> Conjunction:
 
 
 def _values_differ(expansions: list[list[TypeAssertions]]) -> bool:
-    """Whether all branches are lists of scalars, and the lists are disjoint."""
+    """Return whether all branches list scalars (`enum`, `const`), and no scalar is in two lists."""
     seen: set[object] = set()
     count = 0
     for assertions in (assertions for expansion in expansions for assertions in expansion):
@@ -114,7 +124,7 @@ def _values_differ(expansions: list[list[TypeAssertions]]) -> bool:
 
 
 def _tags_differ(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> bool:
-    """Whether some required key is a discriminator of all branches."""
+    """Return whether a key that all branches require is a discriminator of all of them."""
     parts = [
         [assertions.object for assertions in expansion if assertions.types == OBJECT and assertions.composites is None]
         for expansion in expansions
@@ -139,7 +149,7 @@ def _tags_differ(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf
 
 
 def _tag_values(part: ObjectAssertions, name: str, analysis_of: AnalysisOf) -> set[str] | None:
-    """The strings that the value of a key may be, if the schema lists them; else None."""
+    """Return the strings that the value of a key may be. None if the assertions do not list them."""
     for rules in part.rule_sets:
         for literal in rules.names.get(name, ()):
             if literal > 1 and not literal & 1:
@@ -150,10 +160,16 @@ def _tag_values(part: ObjectAssertions, name: str, analysis_of: AnalysisOf) -> s
 
 
 Tags = dict[str, dict[int, tuple[set[str], bool]]]
+"""For each key and the index of each branch: the strings that its value may be, and whether the key is required."""
 
 
 def tags_of(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> Tags:
-    """For each key, the branches that list its values as strings, with these values and whether the key is required."""
+    """Return the `Tags` of branches. A branch is left out for keys whose values it does not list as strings.
+
+    Args:
+        expansions: The alternatives of each branch.
+        analysis_of: Returns the analysis of the schema of a literal.
+    """
     made: Tags = {}
     for j, expansion in enumerate(expansions):
         parts = [
@@ -170,10 +186,11 @@ def tags_of(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> 
 
 
 def discriminator(overlaps: Sequence[int], tags: Tags) -> tuple[str, dict[int, tuple[set[str], bool]]]:
-    """The discriminator: the key that separates the most branches.
+    """Return the key that separates the most branches of `overlaps`.
 
     Returns:
-        The key, and for each separated branch its values and whether the key is required.
+        The key; and for each branch that it separates from the others, the listed values and whether the key is
+        required. ("", {}) if no key lists values.
     """
     best: tuple[str, dict[int, tuple[set[str], bool]]] = ("", {})
     for name in sorted(tags):

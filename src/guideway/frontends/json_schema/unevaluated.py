@@ -1,6 +1,6 @@
-"""Computes which keys and items a schema evaluates.
+"""Computes which keys and items a schema evaluates, in the sense of the JSON Schema specification.
 
-The rest is subject to `unevaluatedProperties` and `unevaluatedItems`.
+`unevaluatedProperties` and `unevaluatedItems` apply to all other keys and items.
 """
 
 from __future__ import annotations
@@ -26,7 +26,16 @@ __all__ = ["NOTHING_EVALUATED", "Evaluated", "assert_unevaluated", "evaluated_by
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Evaluated keys by name and pattern (or all); evaluated items by count (or all) and by `contains` (literals)."""
+    """The keys and items that schemas evaluate.
+
+    Attributes:
+        names: Evaluated keys.
+        patterns: Patterns of evaluated keys, each with its JSON Pointer.
+        all_keys: Whether all keys are evaluated.
+        items: The number of items that are evaluated, from the first item on.
+        all_items: Whether all items are evaluated.
+        contains: Literals. An item that meets one of them is evaluated.
+    """
 
     names: frozenset[str] = frozenset()
     patterns: tuple[tuple[str, str], ...] = ()
@@ -52,12 +61,12 @@ NOTHING_EVALUATED = Evaluated()
 
 
 def evaluated_by(found: dict[str, object], old_items: bool, contains: int | None) -> Evaluated:
-    """What the keywords of one schema evaluate, without its in-place applicators.
+    """Return the keys and items that the keywords of one schema evaluate, without its in-place applicators.
 
     Args:
         found: The keywords of the schema.
-        old_items: Whether `items` may be a list.
-        contains: The literal of `contains` if it evaluates items.
+        old_items: Whether `items` may be a list, as in drafts before 2020-12.
+        contains: The literal of `contains`; None: the schema has no `contains`, or it evaluates no items in this draft.
     """
     names, patterns = found.get("properties"), found.get("patternProperties")
     prefix, items = found.get("prefixItems"), found.get("items")
@@ -76,7 +85,17 @@ def evaluated_by(found: dict[str, object], old_items: bool, contains: int | None
 def assert_unevaluated(
     assertions: TypeAssertions, seen: Evaluated, keys: Conjunction | None, items: Conjunction | None
 ) -> TypeAssertions | None:
-    """Assert that unevaluated entries meet `keys` and unevaluated items meet `items`. None means no assertion."""
+    """Add the assertions of `unevaluatedProperties` and `unevaluatedItems`.
+
+    Args:
+        assertions: The other assertions.
+        seen: The keys and items that are evaluated.
+        keys: The condition on the values of all other keys; None: no condition.
+        items: The condition on all other items; None: no condition.
+
+    Returns:
+        The assertions together; None: no value meets them.
+    """
     made = TypeAssertions()
     if keys is not None and not seen.all_keys:
         patterns = tuple((pattern, at, ANYTHING) for pattern, at in seen.patterns)
@@ -90,7 +109,14 @@ def assert_unevaluated(
 def violate_unevaluated(
     assertions: TypeAssertions, seen: Evaluated, keys: Conjunction | None, items: Conjunction | None
 ) -> list[TypeAssertions]:
-    """Assert that some unevaluated entry meets `keys`, or some unevaluated item meets `items`. None means no option."""
+    """Return alternatives in which an unevaluated entry meets `keys`, or an unevaluated item meets `items`.
+
+    Args:
+        assertions: The assertions that each alternative includes.
+        seen: The keys and items that are evaluated.
+        keys: The condition on the value of the entry; None: there is no alternative with such an entry.
+        items: The condition on the item; None: there is no alternative with such an item.
+    """
     made: list[TypeAssertions | None] = []
     if keys is not None and not seen.all_keys:
         demand = Demand(keys, seen.names, (), seen.patterns)
