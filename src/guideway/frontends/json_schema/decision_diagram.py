@@ -1,19 +1,20 @@
 """Divides the objects that a conjunction of schemas allows into alternatives, by the values of their keys.
 
-The conjunction becomes a Boolean formula. Its variables are the keys that some schema names. The values of a key are
-partitioned into the classes that the schemas distinguish. One more class means that the key is absent. Other assertions
-(about all other keys, or about the number of entries) are variables with two classes. The formula is split by the
-variable that leaves the smallest formulas. Therefore a discriminator, required or not, is decided before disjunctions
-are multiplied. Classes that leave the same formula are not separated. A negated conjunction that requires some entry is
-kept as a demand (an existential property).
+The conjunction becomes a Boolean formula (formulas.py). Its variables are the keys that the schemas name. The values of
+a key are partitioned into the classes that the schemas distinguish. One more class means that the key is absent. Other
+assertions (about all other keys, or about the number of entries) are variables with two classes. The formula is split
+by the variable that leaves the smallest formulas. Therefore a discriminator, required or not, is decided before
+disjunctions are multiplied. Classes that leave the same formula are not separated. A negated cube that requires an
+entry is not split: it becomes a `Demand`.
 
-A disjunction of many conjunctions of conditions on keys is not expanded if few of the conjunctions (branches) share keys:
-it becomes a counted disjunction. While the object is parsed, each entry marks the branches that it makes fail, and an
-absent key marks those that require it. The object may end if the number of marks is within limits. So the state is the
-set of branches that can still hold, and it is computed during the parse. "Exactly one" of many cubes over the same keys
-(closed objects) is divided into these cubes; the negations of the others depend only on the keys that the one cube allows.
+A disjunction of many cubes of keys (branches) is not expanded if few branches share keys: it becomes a
+`CountedDisjunction`. While the object is parsed, each entry marks the branches that it makes fail, and each absent key
+marks the branches that require it. The object may end if the number of marks is within limits. So the set of branches
+that can still hold is computed during the parse. "Exactly one" of many cubes over the same keys (closed objects) is
+divided into one alternative for each cube. In such an alternative, the negations of the other cubes depend only on the
+keys that the cube allows.
 
-This is Shannon expansion into a multi-valued decision diagram. Each of its paths is one alternative (Bryant,
+This is Shannon expansion into a multi-valued decision diagram. Each path of the diagram is one alternative (Bryant,
 "Graph-based algorithms for Boolean function manipulation", 1986).
 """
 
@@ -82,31 +83,37 @@ MAX_FORMULA = 2_000
 """The maximum number of schemas in a division by cases."""
 
 MAX_TRIED = 4
-"""The maximum number of assertions about the value of one key that are combined with each other."""
+"""The maximum number of literals about the value of one key that are combined into classes.
+
+If there are more, each literal becomes a variable, unless all of them are patterns.
+"""
 
 MIN_COUNTED = 8
-"""The minimum number of branches of a disjunction that is counted while an object is read, instead of divided."""
+"""The minimum number of branches of a `CountedDisjunction`."""
 
 MAX_COUNTED = 64
-"""The maximum number of branches of such a disjunction."""
+"""The maximum number of branches of a `CountedDisjunction`."""
 
 MAX_SHARED = 6
-"""The maximum number of such branches that share keys, directly or through other branches."""
+"""The maximum number of branches of a `CountedDisjunction` that share keys, directly or through other branches."""
 
 _MAX_DEPTH = 40
 _CANDIDATES = 6
 _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 
 
-# A conjunction; the variables by which to split it, with the classes that it distinguishes; by variable and its allowed
-# classes, the classes that leave different conjunctions, and these.
+# Known splits of a conjunction: its formulas; for each variable by which it may be split, the class sets that occur in
+# it; and, by variable and its allowed classes, the class sets that leave different formulas, each with these formulas.
 _Prepared = tuple[
     tuple[Formula, ...], dict[int, set[int]], dict[tuple[int, int], list[tuple[int, tuple[Formula, ...]]]]
 ]
 
 
 class _Key:
-    """A key: the literals that some schema asserts of its value, and the classes that these literals distinguish."""
+    """A key: the literals that schemas assert of its value, and the classes of values that these literals distinguish.
+
+    Bit i + 1 of a class set means class i. Bit 0 means that the key is absent.
+    """
 
     __slots__ = ("classes", "conjunctions", "full", "literals", "masks", "name", "signed")
 
@@ -116,19 +123,25 @@ class _Key:
         self.classes: list[Conjunction] = []
         self.masks: dict[int, int] = {}  # by literal, the bits of the classes in which it holds
         self.full = 0
-        self.signed: list[tuple[int, int]] = []  # (classes, literal) of all literals and negations, few classes first
-        self.conjunctions: dict[int, Conjunction] = {}  # by classes
+        # (class set, literal) for all literals and their negations, sorted by the number of classes
+        self.signed: list[tuple[int, int]] = []
+        self.conjunctions: dict[int, Conjunction] = {}  # by class set, the condition that the value is in it
 
 
 def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[ObjectAssertions], int, list[int]]:
     """Divide the objects that meet a conjunction into alternatives.
 
+    Args:
+        expander: The expander of the document.
+        conjunction: The conjunction.
+
     Returns:
-        The alternatives; the bits of the other types of which every value meets the conjunction; and the other types for
-        which the result depends on the value.
+        The alternatives of objects; the bits of the other types all of whose values meet the conjunction; and a list of
+        the other types for which this depends on the value.
 
     Raises:
-        TooComplex: If the formula is too large or not expressible.
+        TooComplex: The schemas cannot be written as a formula, or the formula is too large.
+        LimitExceededError: The expansion of a schema inside the object exceeds a limit.
     """
     return _DecisionDiagram(expander).run(conjunction)
 
@@ -149,10 +162,9 @@ class _DecisionDiagram(Formulas):
         self._disjoint: dict[tuple[int, int], bool] = {}
         self._emptiness = EmptinessTest()
         self._absent: Cube = {}
-        self._divided: dict[tuple[int, ...], _Key] = {}  # by literals, a key with them
-        self._countable: dict[
-            int, tuple[Formula, bool]
-        ] = {}  # by identity of disjunctions, whether they can be counted disjunctions
+        self._divided: dict[tuple[int, ...], _Key] = {}  # by the literals about a key, the first key with these
+        # by the identity of a disjunction: the disjunction, and whether it can be a `CountedDisjunction`
+        self._countable: dict[int, tuple[Formula, bool]] = {}
         self._split_by: dict[tuple[Any, ...], _Prepared] = {}  # by the structure of a conjunction
 
     def run(self, conjunction: Conjunction) -> tuple[list[ObjectAssertions], int, list[int]]:
@@ -171,7 +183,7 @@ class _DecisionDiagram(Formulas):
         return self._split(whole), whole_types, other_types
 
     def _of_type(self, types: int, order: list[int], conjunction: Conjunction) -> bool | None:
-        """Whether all values of a type meet a conjunction (True) or none does (False). None: it depends on the value."""
+        """Return True if all values of a type meet a conjunction, False if none does. None: it may depend on the value."""
         formulas = self._formulas
         formulas.clear()
         for place in order:
@@ -196,7 +208,10 @@ class _DecisionDiagram(Formulas):
         return self._expander.analysis(self._expander.places[literal >> 1])
 
     def _collect(self, conjunction: Conjunction) -> list[int]:
-        """The schemas that apply to the object itself, inner ones first. Also records the keys that they name."""
+        """Return the even literals of the schemas that apply to the object itself, and record the keys that they name.
+
+        A schema follows the schemas that it applies, such as the branches of its `anyOf`.
+        """
         order: list[int] = []
         depth = {one & ~1: 0 for one in conjunction if one > 1}
         todo = [(one, False) for one in depth]
@@ -224,7 +239,7 @@ class _DecisionDiagram(Formulas):
         return order
 
     def _note_names(self, analysis: SchemaAnalysis) -> None:
-        """Record the keys of a schema in the order that objects of the generation profile use."""
+        """Record the keys that a schema names, in its order, and the literals that it asserts of their values."""
         part = analysis.own.object
         if part is not None:
             if part.demands:
@@ -261,7 +276,7 @@ class _DecisionDiagram(Formulas):
                     key.literals[self._canonical(one)] = None
 
     def _canonical(self, literal: int) -> int:
-        """The first even literal whose schema has the same content."""
+        """Return one even literal for all schemas that have the same keywords, resource and dynamic scope."""
         base = literal & ~1
         found = self._same_of.get(base)
         if found is None:
@@ -320,7 +335,7 @@ class _DecisionDiagram(Formulas):
         return True if part is None else self._object(part)
 
     def _object(self, part: ObjectAssertions) -> Formula:
-        """The formula of the object keywords of one schema."""
+        """Return the formula of the object keywords of one schema."""
         cubes: list[Formula] = []
         for rules in part.rule_sets:
             made = self._property_rules(rules)
@@ -387,7 +402,7 @@ class _DecisionDiagram(Formulas):
         return AllOf(cube) if cube else True
 
     def _all_absent(self) -> Cube:
-        """The cube in which all keys are absent."""
+        """Return a new cube in which all keys are absent."""
         if not self._absent:
             self._absent = {self._var(name): ABSENT for name in self._keys}
         return dict(self._absent)
@@ -396,7 +411,7 @@ class _DecisionDiagram(Formulas):
         return frozenset(self._canonical(one) | (one & 1) if one > 1 else one for one in conjunction)
 
     def _bound(self, cube: Cube, name: str, conjunction: Conjunction) -> None:
-        """Restrict a cube: the key is absent, or its value meets a conjunction."""
+        """Add a condition to a cube: the key is absent, or its value meets the conjunction."""
         if not conjunction:
             return
         var = self._var(name)
@@ -411,7 +426,10 @@ class _DecisionDiagram(Formulas):
             cube[var] = bits
 
     def _limit_value(self, cube: Cube, var: int, literal: int, holds: bool) -> None:
-        """Restrict a cube: the key is absent, or its value meets a literal (or, if not `holds`, violates it)."""
+        """Add a condition to a cube: the key is absent, or its value meets the literal. Without `holds`: violates it.
+
+        Raises `TooComplex` without `holds` if the literal is not one by which the classes of the key are formed.
+        """
         key = self._vars[var]
         mask = key.masks.get(literal) if key is not None else None
         full = self._full[var]
@@ -428,7 +446,13 @@ class _DecisionDiagram(Formulas):
         cube[known] = 2
 
     def _atom(self, key: Any, holds: ObjectAssertions, fails: ObjectAssertions) -> int:
-        """A variable with two classes. Bit 0: the assertion fails. Bit 1: it holds."""
+        """Return the variable of an assertion. Its classes are "fails" (bit 0) and "holds" (bit 1).
+
+        Args:
+            key: Identifies the assertion: equal keys have the same variable.
+            holds: Allows the objects for which the assertion holds.
+            fails: Allows the objects for which it fails.
+        """
         var = self._atoms.get(key)
         if var is None:
             var = self._atoms[key] = len(self._vars)
@@ -453,9 +477,10 @@ class _DecisionDiagram(Formulas):
         return var
 
     def _divide(self, key: _Key) -> None:
-        """Partition the values of a key.
+        """Partition the values of a key into classes, by the literals about the key.
 
-        Listed scalars are grouped by the literals that hold, other literals by trial.
+        If several literals list scalars, scalars with the same literals form a class. Each other literal divides each
+        class into the values that meet it and those that do not; classes that are known to be empty are left out.
         """
         for rules in self._open:
             if key.name not in rules.names:
@@ -484,7 +509,7 @@ class _DecisionDiagram(Formulas):
             key.masks[one] = sum(2 << i for i, (_, holders) in enumerate(classes) if one in holders)
 
     def _finite(self, literal: int) -> list[Any] | None:
-        """The scalars that a literal lists, each with its type. None if the literal is not a list of scalars."""
+        """Return the scalars that a schema lists, each as (type bit, value). None if it asserts anything else."""
         analysis = self._analysis(literal)
         own = analysis.own
         if (
@@ -507,7 +532,11 @@ class _DecisionDiagram(Formulas):
         return values
 
     def _counted(self, finite: dict[int, list[Any]]) -> list[tuple[Conjunction, frozenset[int]]]:
-        """The classes of listed scalars, grouped by the literals that list them, and the class of all other values."""
+        """Return the classes of listed scalars, and the class of all other values.
+
+        `finite` has the scalars that each literal lists. Each class is returned as its condition and the literals that
+        its values meet.
+        """
         holders: dict[Any, set[int]] = {}
         for one, values in finite.items():
             for value in values:
@@ -539,7 +568,7 @@ class _DecisionDiagram(Formulas):
         return made
 
     def _patterns(self, literal: int) -> bool:
-        """Whether a literal asserts only that the value is a string that matches patterns."""
+        """Return whether the schema of an even literal asserts only that the value is a string that matches patterns."""
         analysis = self._analysis(literal)
         own = analysis.own
         if (
@@ -555,7 +584,7 @@ class _DecisionDiagram(Formulas):
         return plain and bool(part.tests) and all(kind == "pattern" for _, kind, _, _ in part.tests)
 
     def _has_disjoint_patterns(self, conjunction: Conjunction) -> bool:
-        """Whether two patterns of a conjunction are disjoint."""
+        """Return whether a conjunction contains patterns that no string matches together."""
         patterns = [one for one in sorted(conjunction) if not one & 1 and self._patterns(one)]
         return any(self._are_disjoint(one, other) for i, one in enumerate(patterns) for other in patterns[:i])
 
@@ -574,7 +603,7 @@ class _DecisionDiagram(Formulas):
         return self._analysis(literal).own.string or StringAssertions()
 
     def _conjunction(self, var: int, bits: int) -> Conjunction:
-        """The condition that a value is in one of these classes."""
+        """Return the condition that the value of a key is in one of the classes `bits`. "Absent" is ignored."""
         key = self._vars[var]
         if key is None:
             raise TooComplex
@@ -639,15 +668,15 @@ class _DecisionDiagram(Formulas):
         return found
 
     def _is_simple(self, rest: tuple[Formula, ...]) -> bool:
-        """Whether every remaining formula can be written as a demand."""
+        """Return whether each formula can be written as a `Demand`, and there are at most `MAX_DEMANDS`."""
         return len(rest) <= MAX_DEMANDS and all(isinstance(one, Not) and self._is_demand(one) for one in rest)
 
     def _counted_disjunction(self, one: AllOf) -> tuple[AllOf, CountedDisjunction] | None:
-        """Write a disjunction of many conditions on the values of keys as a counted disjunction.
+        """Write the only disjunction of a formula as a `CountedDisjunction`.
 
         Returns:
-            The rest of the formula, and the counted disjunction. None if the formula has another form, or if more than
-            `MAX_SHARED` branches share keys, directly or through other branches.
+            The formula without the disjunction, and the `CountedDisjunction`. None if `_is_countable` returns False, or
+            if a key must be present and no value is allowed for it.
         """
         if not self._is_countable(one):
             return None
@@ -667,7 +696,7 @@ class _DecisionDiagram(Formulas):
         return AllOf(cube), made
 
     def _is_countable(self, one: AllOf | ExactlyOne | AnyOf) -> bool:
-        """Whether a formula can be written as a counted disjunction."""
+        """Return whether a formula is one disjunction, next to a cube, that can be a `CountedDisjunction`."""
         rest: tuple[Formula, ...] = one.rest if isinstance(one, AllOf) else (one,)
         part = rest[0] if len(rest) == 1 else None
         if not isinstance(part, (AnyOf, ExactlyOne)) or not MIN_COUNTED <= len(part.parts) <= MAX_COUNTED:
@@ -678,7 +707,7 @@ class _DecisionDiagram(Formulas):
         return known[1]
 
     def _is_divisible(self, part: ExactlyOne | AnyOf) -> bool:
-        """Whether all parts are cubes of keys, and few parts share keys."""
+        """Return whether all parts are cubes of keys, and at most `MAX_SHARED` of them share keys."""
         branches = [each for each in part.parts if isinstance(each, AllOf) and not each.rest]
         if (isinstance(part, ExactlyOne) and not part.holds) or len(branches) < len(part.parts):
             return False
@@ -702,12 +731,23 @@ class _DecisionDiagram(Formulas):
     def _add_readings(
         self, counted_disjunction: CountedDisjunction, cube: Cube, branches: list[AllOf], var: int, owners: list[int]
     ) -> bool:
-        """Add a key to a counted disjunction. Returns False if the key allows no value and must not be absent."""
+        """Add the readings of a key to a counted disjunction, and exclude from `cube` what makes all branches fail.
+
+        Args:
+            counted_disjunction: It is modified.
+            cube: The conditions that hold with every branch. It is modified.
+            branches: The branches.
+            var: The variable of the key.
+            owners: The indices of the branches that have a condition on the key.
+
+        Returns:
+            False if the key must be present and no value is allowed for it, or if the variable is not a key.
+        """
         key = self._vars[var]
         if key is None:
             return False
         allowed = cube.get(var, self._full[var])
-        cells: dict[int, int] = {}  # by marks, the classes
+        cells: dict[int, int] = {}  # by the marks of the branches that fail, the classes that make them fail
         for bit in (1 << n for n in range(allowed.bit_length())):
             if allowed & bit:
                 marks = sum(1 << i for i in owners if not branches[i].cube[var] & bit)
@@ -728,7 +768,7 @@ class _DecisionDiagram(Formulas):
         return bool(cube.get(var, 1))
 
     def _cases(self, one: AllOf) -> list[Formula]:
-        """Split the formula by a variable, or by the branches of its first disjunction."""
+        """Split a formula into a disjunction of simpler formulas: by a variable, or by the options of one part."""
         best: list[Formula] | None = self._by_cubes(one)
         if best is not None and sum(map(self._weight, best)) <= 2 * len(best):
             return best
@@ -743,21 +783,18 @@ class _DecisionDiagram(Formulas):
             found = self._by_variable(one, var, split, least)
             if found is not None:
                 best, least = found
-        # an estimate of what a split by branches gives
+        # the product is an estimate of the number of alternatives after a split by branches
         if best is not None and least <= product(map(self._weight, one.rest)):
             return best
         branches = self._by_branches(one)
         return branches if best is None or sum(map(self._weight, branches)) <= least else best
 
     def _parts_weight(self, one: Formula) -> float:
-        """An estimate of the number of alternatives that the division of a formula makes."""
+        """Return an estimate of the number of alternatives of a formula: 1 if it can be a `CountedDisjunction`."""
         return 1.0 if isinstance(one, (AllOf, ExactlyOne, AnyOf)) and self._is_countable(one) else self._weight(one)
 
     def _prepared(self, rest: tuple[Formula, ...]) -> _Prepared:
-        """The variables by which to split a conjunction, with the classes that it distinguishes, and known splits.
-
-        Equal conjunctions occur with different cubes.
-        """
+        """Return the known splits of a conjunction. They are cached, because it occurs with different cubes."""
         shape = tuple(map(structural_key, rest))
         known = self._split_by.get(shape)
         if known is None:
@@ -772,10 +809,17 @@ class _DecisionDiagram(Formulas):
     def _by_variable(
         self, one: AllOf, var: int, split: list[tuple[int, tuple[Formula, ...]]], most: float
     ) -> tuple[list[Formula], float] | None:
-        """Split by the classes of a variable.
+        """Split a formula by the classes of a variable.
+
+        Args:
+            one: The formula.
+            var: The variable.
+            split: The result of `_by_cells`.
+            most: The limit of the weights.
 
         Returns:
-            The parts and the sum of their weights. None if that sum is at least `most`.
+            One formula for each class set that allows an object, and the sum of their weights. None if that sum is at
+            least `most`.
         """
         made: list[Formula] = []
         weight = 0.0
@@ -792,7 +836,14 @@ class _DecisionDiagram(Formulas):
     def _by_cells(
         self, rest: tuple[Formula, ...], var: int, allowed: int, masks: set[int]
     ) -> list[tuple[int, tuple[Formula, ...]]]:
-        """The classes of a variable that leave different formulas, each with what it leaves of the formulas."""
+        """Return the class sets of a variable that leave different formulas, each with these formulas.
+
+        Args:
+            rest: The formulas to split.
+            var: The variable.
+            allowed: The classes that are allowed for the variable.
+            masks: The class sets of the variable that occur in the formulas.
+        """
         cells = [allowed]
         for mask in masks:  # do not separate classes that no part of the formula distinguishes
             cells = [cell for whole in cells for cell in (whole & mask, whole & ~mask) if cell]
@@ -815,9 +866,10 @@ class _DecisionDiagram(Formulas):
         return [(cell, tuple(left[key])) for key, cell in same.items()]
 
     def _by_cubes(self, one: AllOf) -> list[Formula] | None:
-        """Split "exactly one" by its parts, if these are cubes of the same variables. None if they are not.
+        """Split a formula that is "exactly one" of many cubes over the same variables. None for other formulas.
 
-        The negation of another part, where one part holds, depends on few variables: those that need not be absent.
+        Each result is one cube together with the negations of the other cubes. These negations depend only on the
+        variables that the one cube does not require to be absent.
         """
         part = one.rest[0]
         if len(one.rest) > 1 or not isinstance(part, ExactlyOne) or not part.holds or len(part.parts) < MIN_COUNTED:
@@ -839,14 +891,17 @@ class _DecisionDiagram(Formulas):
                 if j == i or any(held[var] == ABSENT for var in needed[j]):
                     continue
                 left = {var: other[var] & bits for var, bits in open_vars if bits & ~other[var]}
-                if all(left.values()):  # else the other part cannot hold
+                if all(left.values()):  # otherwise the other cube contradicts this one
                     others[frozenset(left.items())] = Not(left) if left else False
             if False not in others.values():
                 made.append(AllOf(held, tuple(others.values())))
         return made
 
     def _by_branches(self, one: AllOf) -> list[Formula]:
-        """Split by the options of the part that has the fewest."""
+        """Split a formula by the options of the part in `rest` that has the fewest.
+
+        A part that can be a `Demand` is split only if all parts can be.
+        """
         at = min(range(len(one.rest)), key=lambda i: self._weight(one.rest[i]))
         for i, part in enumerate(one.rest):
             demand = isinstance(part, Not) and self._is_demand(part)
@@ -875,7 +930,7 @@ class _DecisionDiagram(Formulas):
     # -- alternatives
 
     def _emitted(self, one: AllOf, counted_disjunction: CountedDisjunction | None = None) -> ObjectAssertions | None:
-        """The objects of a cube with demands or a counted disjunction. None if the conjunction is contradictory."""
+        """Return the assertions of a cube with demands, or with a counted disjunction. None if no object meets them."""
         cube = one.cube
         part = ObjectAssertions(counted_disjunctions=() if counted_disjunction is None else (counted_disjunction,))
         counted = counted_disjunction.readings if counted_disjunction else {}
@@ -947,7 +1002,11 @@ class _DecisionDiagram(Formulas):
         return part
 
     def _in_order(self, mentioned: dict[str, None]) -> dict[str, None]:
-        """Order the keys: first by the schemas whose keys are all in `mentioned`, then by the order of first occurrence."""
+        """Return the keys in the order in which objects of the generation profile are written.
+
+        The keys of the schemas whose keys are all in `mentioned` come first, in the order of these schemas. The other
+        keys follow in the order in which they were recorded.
+        """
         lists = [names for names in self._orders if all(name in mentioned for name in names)]
         return dict.fromkeys(
             (*(name for names in lists for name in names), *sorted(mentioned, key=self._keys.__getitem__))
@@ -978,7 +1037,7 @@ class _DecisionDiagram(Formulas):
 
 
 def _holders(branches: list[AllOf]) -> dict[int, list[int]]:
-    """For each variable, the branches that have a condition on it."""
+    """Return, for each variable, the indices of the branches that have a condition on it."""
     made: dict[int, list[int]] = {}
     for i, branch in enumerate(branches):
         for var in branch.cube:
@@ -987,7 +1046,7 @@ def _holders(branches: list[AllOf]) -> dict[int, list[int]]:
 
 
 def _root(components: list[int], i: int) -> int:
-    """The representative of an element of a union-find forest."""
+    """Return the representative of the set of `i` in a union-find forest."""
     while components[i] != i:
         components[i] = components[components[i]]
         i = components[i]

@@ -1,6 +1,8 @@
 """Boolean formulas over multi-valued variables: conjunction, disjunction, "exactly one", and negation.
 
-A cube is a conjunction. It maps each of its variables to the classes that are allowed, as bits.
+The values of a variable are classes, written as bits. For a key of an object, the classes are sets of values, and one
+class means that the key is absent. A cube is a conjunction of conditions on single variables: it maps each of its
+variables to the classes that are allowed.
 """
 
 from __future__ import annotations
@@ -26,20 +28,23 @@ __all__ = [
 ]
 
 MAX_SPLITS = 100_000
-"""The maximum work of one division by cases."""
+"""The maximum number of steps of one division by cases."""
 
 ABSENT = 1
 """The bit of the class "the key is absent"."""
 
-Cube = dict[int, int]  # variable -> allowed classes; a conjunction
+Cube = dict[int, int]  # variable -> bits of the allowed classes; all these conditions must hold
 
 
 class TooComplex(Exception):
-    """The formula is too large, or contains an assertion that it cannot express."""
+    """The schemas cannot be written as a formula, or the formula is too large."""
 
 
 class AllOf:
-    """A conjunction of a cube and of other formulas (`rest`)."""
+    """A conjunction of a cube and of the formulas in `rest`.
+
+    `weight` and `weight_negated` cache the results of `Formulas._weight`, here and in the other classes; -1: not known.
+    """
 
     __slots__ = ("cube", "rest", "weight", "weight_negated")
 
@@ -50,7 +55,7 @@ class AllOf:
 
 
 class Not:
-    """The negation of a cube: some of its assertions fail."""
+    """The negation of a cube: at least one of its conditions fails."""
 
     __slots__ = ("cube", "weight", "weight_negated")
 
@@ -70,7 +75,7 @@ class AnyOf:
 
 
 class ExactlyOne:
-    """Exactly one of the parts holds; or, if not `holds`, none or several do."""
+    """Exactly one of the parts holds. If `holds` is false: none or at least two of the parts hold."""
 
     __slots__ = ("holds", "parts", "weight", "weight_negated")
 
@@ -86,15 +91,16 @@ Formula = bool | AllOf | Not | AnyOf | ExactlyOne
 class Formulas:
     """Operations on the formulas of one set of variables.
 
-    Some variables imply others: a value that fails an assertion is present.
+    A variable is a key (its classes are sets of values, and "absent"), or an assertion (its classes are "fails", bit 0,
+    and "holds", bit 1). Some assertions are about the value of a key: if such an assertion fails, the key is present.
     """
 
     def __init__(self) -> None:
         self._full: list[int] = []  # by variable, the bits of all its classes
         self._is_key: list[bool] = []
-        # other variables -> the objects where it holds, and where it fails
+        # variable of an assertion -> (the objects for which it holds, the objects for which it fails)
         self._parts: dict[int, tuple[ObjectAssertions, ObjectAssertions]] = {}
-        # variable of an assertion about a value -> (variable of its key, literal)
+        # variable of an assertion about the value of a key -> (variable of the key, literal that the value must meet)
         self._value_of: dict[int, tuple[int, int]] = {}
         self._values_at: dict[int, list[int]] = {}  # variable of a key -> variables of assertions about its value
         self._work = 0
@@ -105,7 +111,7 @@ class Formulas:
             raise TooComplex
 
     def _all(self, parts: Iterable[Formula]) -> Formula:
-        """The conjunction. Formulas in the rest are simplified by what the cube decides."""
+        """Return the conjunction of formulas. Its cube is used to simplify the other formulas."""
         self._spend(1)
         todo: list[Formula] = []
         for part in parts:
@@ -117,7 +123,14 @@ class Formulas:
         return self._extended({}, [], {}, todo)
 
     def _restricted(self, one: AllOf, var: int, bits: int, rest: Iterable[Formula]) -> Formula:
-        """The conjunction of a formula with a condition on a variable. `rest`: its rest, simplified by the condition."""
+        """Return the conjunction of a formula and a condition on a variable.
+
+        Args:
+            one: The formula.
+            var: The variable.
+            bits: The classes that are allowed for it.
+            rest: `one.rest`, already simplified by the condition.
+        """
         cube, news = {**one.cube, var: bits}, Cube()
         if not self._implied(var, bits, cube, news):
             return False
@@ -128,13 +141,13 @@ class Formulas:
         return self._extended(cube, kept, news, todo)
 
     def _extended(self, cube: Cube, rest: list[Formula], news: Cube, todo: list[Formula]) -> Formula:
-        """The conjunction of a cube and other formulas.
+        """Return the conjunction of a cube and other formulas.
 
         Args:
             cube: The cube. It is modified.
-            rest: Formulas that are simplified by the cube, except by `news`.
-            news: The part of the cube by which they are not simplified yet.
-            todo: Formulas that were not compared with the cube yet.
+            rest: Formulas that are already simplified by the cube, but not by `news`.
+            news: The conditions of the cube by which `rest` is not simplified yet.
+            todo: Formulas that are not simplified by the cube yet.
         """
         while todo or news:
             checkpoint()
@@ -179,9 +192,10 @@ class Formulas:
         return AllOf(cube, tuple(rest))
 
     def _implied(self, var: int, bits: int, cube: Cube, news: Cube) -> bool:
-        """Propagate implications. Returns False on a contradiction.
+        """Add to `cube` and `news` what a condition on a variable implies. Returns False on a contradiction.
 
-        A value that fails an assertion is present. An absent value fails no assertion.
+        If an assertion about the value of a key fails, the key is present. If a key is absent, no assertion about its
+        value fails.
         """
         owner = self._value_of.get(var)
         if owner is not None:
@@ -229,15 +243,15 @@ class Formulas:
         return AnyOf(tuple(made)) if made else False
 
     def _one(self, parts: Iterable[Formula], holds: bool) -> Formula:
-        """Exactly one of the parts holds; or, if not `holds`, not exactly one does."""
+        """Return the formula "exactly one of the parts holds", or its negation if `holds` is false."""
         self._spend(1)
         made: list[Formula] = []
         true = 0
         seen: dict[Any, int] = {}
-        never: list[Formula] = []  # parts that occur twice: neither may hold
+        never: list[Formula] = []  # parts that occur twice: if such a part holds, at least two parts hold
         parts = list(parts)
         sizes = [(len(one.cube), sum(one.cube.values())) for one in parts if isinstance(one, AllOf) and not one.rest]
-        differ = len(set(sizes)) == len(sizes)  # sizes that all differ show that no two cubes are equal
+        differ = len(set(sizes)) == len(sizes)  # True: no two cubes are equal
         for part in parts:
             if part is False:
                 continue
@@ -284,7 +298,7 @@ class Formulas:
         return self._any(missed)
 
     def _assumed(self, one: Formula, given: Cube) -> Formula:
-        """Simplify a formula under the assumption that the given cube holds."""
+        """Return the formula, simplified under the assumption that the cube `given` holds."""
         if isinstance(one, bool):
             return one
         if isinstance(one, (AllOf, Not)):
@@ -317,7 +331,7 @@ class Formulas:
         return self._any(parts) if isinstance(one, AnyOf) else self._one(parts, one.holds)
 
     def _is_demand(self, one: Not) -> bool:
-        """Whether the negated cube is an existential property, which can be met in several ways."""
+        """Return whether a negated cube can be written as one `Demand`: at least one entry violates the cube."""
         others = 0
         for var, bits in one.cube.items():
             if not self._is_key[var]:
@@ -349,7 +363,10 @@ class Formulas:
                 self._count_vars(part, counts, masks)
 
     def _weight(self, one: Formula, negated: bool = False) -> float:
-        """An estimate of the number of alternatives of a formula, or of its negation. It is kept in the formula."""
+        """Return an estimate of the number of alternatives of a formula, or of its negation.
+
+        The estimate is stored in the formula.
+        """
         if isinstance(one, bool):
             return float(one is not negated)
         known = one.weight_negated if negated else one.weight
@@ -382,7 +399,7 @@ class Formulas:
 
 
 def structural_key(one: Formula) -> Any:
-    """A key that equal formulas share. The key of a formula without a structural key is the identity of the object."""
+    """Return a key that is the same for equal cubes and for equal negated cubes. For other formulas: the object's id."""
     if isinstance(one, AllOf) and not one.rest:
         return frozenset(one.cube.items())
     if isinstance(one, Not):
@@ -391,6 +408,7 @@ def structural_key(one: Formula) -> Any:
 
 
 def product(weights: Iterable[float]) -> float:
+    """Return the product of the weights, at most 1e200."""
     made = 1.0
     for weight in weights:
         made = min(1e200, made * weight)

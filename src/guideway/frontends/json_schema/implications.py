@@ -1,7 +1,7 @@
 """Implications between schemas that follow from a comparison of their keywords.
 
-The values that meet a conjunction are compared with a schema: types, required keys, listed keys and their conditions.
-True is exact. False means that the comparison does not show the implication.
+The assertions of a conjunction are compared with those of a schema: types, required keys, conditions on the values of
+keys and items. The answer True is exact. False means that the comparison does not show the implication.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Implications"]
 
 _MAX_DEPTH = 8
 MAX_COMPARED = 200_000
-"""The maximum number of keys that are compared to find implications between schemas. Further ones are not found."""
+"""The maximum number of keys that one `Implications` compares. After that, the answer to new questions is False."""
 
 
 class Implications:
@@ -46,7 +46,7 @@ class Implications:
         self._compared = 0
 
     def excludes(self, conjunction: Conjunction, literal: int) -> bool:
-        """Whether no value that meets the conjunction meets the schema of an even literal."""
+        """Return True if it is shown that no value meets both the conjunction and the even literal."""
         key = conjunction, literal
         found = self._excluded.get(key)
         if found is None:
@@ -59,7 +59,7 @@ class Implications:
         return found
 
     def implies(self, conjunction: Conjunction, literal: int) -> bool:
-        """Whether each value that meets the conjunction meets the schema of an even literal."""
+        """Return True if it is shown that each value that meets the conjunction meets the literal."""
         if not literal or literal in conjunction or 1 in conjunction:
             return True
         if literal & 1:
@@ -69,7 +69,7 @@ class Implications:
         if found is None:
             if self._depth >= _MAX_DEPTH:
                 return False
-            self._known[key] = False  # a conjunction that leads back to itself is not compared
+            self._known[key] = False  # the answer while it is computed, so that recursive schemas end
             self._depth += 1
             try:
                 found = self._known[key] = self._compare(conjunction, literal)
@@ -100,7 +100,7 @@ class Implications:
         return True
 
     def _assertions_of(self, conjunction: Conjunction) -> TypeAssertions | None:
-        """Assertions that each value of a conjunction of even literals meets. None if there is no such value."""
+        """Return assertions that each value of a conjunction of even literals meets. None: there is no such value."""
         if conjunction not in self._assertions:
             made: TypeAssertions | None = UNCONSTRAINED
             for one in conjunction:
@@ -111,7 +111,7 @@ class Implications:
         return self._assertions[conjunction]
 
     def _canonical(self, literal: int) -> int:
-        """The first literal whose schema has the same keywords in the same resource."""
+        """Return one literal for all schemas that have the same keywords, resource and dynamic scope."""
         found = self._same_of.get(literal)
         if found is None:
             place = self._graph.places[literal >> 1]
@@ -176,7 +176,10 @@ class Implications:
 
 
 def _conditions_of(part: ObjectAssertions, name: str | None) -> Conjunction:
-    """The conditions on a key, or on all keys that no property rules name, which do not depend on patterns."""
+    """Return the conditions on the value of a key; None: of each key that no property rules name.
+
+    Conditions that depend on `patternProperties` are left out.
+    """
     conjunction = ANYTHING
     for rules in part.rule_sets:
         inner = None if name is None else rules.names.get(name)
