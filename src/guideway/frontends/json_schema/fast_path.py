@@ -1,9 +1,9 @@
 """The fast path: lowers simple schemas directly to grammar nodes.
 
-It handles the entries of objects, the items of arrays, the bounds of scalars, listed values, and branches whose types
-differ. All other schemas, and possibly invalid ones, are lowered by the general path (parse.py, dnf.py,
-lower.py). The general path is not constructed if no schema needs it. Both paths make the same nodes for the schemas
-that the fast path handles.
+It handles the entries of objects, the items of arrays, the bounds of scalars, listed values, and `anyOf` and `oneOf`
+with branches of different types. The general path (parse.py, dnf.py, lower.py) lowers all other schemas, and those that
+may be invalid. It is not constructed if no schema needs it. Both paths make the same nodes for the schemas that the
+fast path handles. A function of the fast path that returns None leaves the schema to the general path.
 """
 
 from __future__ import annotations
@@ -72,25 +72,25 @@ _LENGTHS, _BOUNDS = _STRING - {"type"}, _NUMBER - {"type"}
 _KNOWN = _ARRAY | _OBJECT | _STRING | _NUMBER
 _OF_TYPE = {"object": _OBJECT, "array": _ARRAY, "string": _STRING, "number": _NUMBER, "integer": _NUMBER}
 _OTHERS = {name: _KNOWN - keywords for name, keywords in _OF_TYPE.items()}
-"""The keywords that this module reads, without those that apply to a type: they have no effect on its values."""
+"""By type: the keywords that this module reads and that do not apply to the type."""
 _ALL_KINDS = list(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
 _keywords_of = KEYWORD_NAMES.intersection
-_NEVER = -1  # instead of a node number: there is no value
+_NEVER = -1  # in place of a node number: the schema allows no value
 
 MOST_TYPES = 7
-"""The number of types that assertions distinguish."""
+"""The number of types that assertions distinguish: null, true, false, number, string, array and object."""
 
 
 def open_entries(
     found: Iterable[tuple[Value, Regular]], names: Collection[str], quoted: Callable[[Regular], Regular]
 ) -> tuple[Property, ...]:
-    """The entries of an object whose keys are not named. Key classes with equal values become one entry.
+    """Return the open properties of an object. Key classes with equal values become one property.
 
     Args:
-        found: The value and the language of each key class. A class without values is left out.
-        names: The keys that are named, in their order.
-        quoted: Returns the JSON strings of a language.
+        found: The value and the language of each key class. A class with the value -1 is left out: it allows no value.
+        names: The keys that have a property each, in their order. They are removed from the languages.
+        quoted: Returns the language of the JSON strings whose decoded text is in a language.
     """
     by_value: dict[Value, list[Regular]] = {}
     for value, language in found:
@@ -122,32 +122,40 @@ def _refuse_nodes(place: Origin) -> NoReturn:
 
 
 class GeneralPath(Protocol):
-    """The general path, which makes the nodes that the fast path does not make."""
+    """The general path (`Lowering`), as the fast path uses it."""
 
     def define(self, number: int, conjunction: Any, level: int) -> None:
-        """Define a node from the worklist `todo`."""
+        """Define a reserved node with the arguments that the general path put into the worklist `FastPath.todo`."""
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """Define the node with this number as the node of a schema."""
+        """Define the reserved node with this number as the node of a schema of the document."""
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """The number of the target's node if a schema is only a reference.
+        """Return the node that a schema refers to if its only keyword is `$ref`.
 
         Returns:
-            The number; -1 if the target has no value; None if the schema has other keywords.
+            The number of the node of the target; -1: the target allows no value; None: the schema has other keywords.
         """
 
     def finish(self) -> None:
-        """Refuse schemas that cannot be enforced."""
+        """Raise `UnsupportedError` if schemas cannot be enforced, or `LimitExceededError` for nested alternatives."""
 
 
 class FastPath:
-    """Lowers one document in a style without indentation. The subschemas of the document have no identifiers.
+    """Lowers one document in a style without indentation. No subschema of the document may have an identifier (`$id`).
+
+    Args:
+        document: The document.
+        style: How JSON is written.
+        dialect: The dialect of the document.
+        general_path: Constructs the general path for this instance.
 
     Attributes:
+        grammar: The grammar, to which both paths add nodes.
         numbers: Node numbers by the identity of schemas, which the document keeps alive.
-        plain: Node numbers by analyses that are independent of their location.
-        todo: The worklist: the node number, the schema or conjunction, and the keywords of the schema or the level.
+        plain: Node numbers by plain analysis (`SchemaAnalysis.plain`).
+        todo: The worklist of both paths. An entry is a node number with a schema and its keywords, or with the other
+            two arguments of `GeneralPath.define`.
         unusual: The schemas to check for misspelt keywords (keyword_warnings.py).
     """
 
@@ -159,7 +167,7 @@ class FastPath:
         self.numbers: dict[int, int] = {}
         self.plain: dict[SchemaAnalysis, int] = {}
         self.todo: list[tuple[int, Any, Any]] = []
-        self._keys: dict[str, Regular] = {}  # equal keys share one expression
+        self._keys: dict[str, Regular] = {}  # the expression of each key, which all its properties share
         self._any = _NEVER
         self._dialect = dialect
         self._plain_names = dialect.plain
@@ -169,7 +177,7 @@ class FastPath:
         self._common = shared_nodes_of(style)
 
     def run(self) -> Grammar:
-        """Build the grammar. Raises `UnsupportedError` with every refused location."""
+        """Build the grammar of the document. Raises the errors of `Lowering.run`."""
         grammar, todo = self.grammar, self.todo
         root = self.number_of(self._document, "")
         if root == _NEVER:
@@ -201,7 +209,7 @@ class FastPath:
         return self._general_path
 
     def any_number(self) -> int:
-        """The number of the node of any value."""
+        """Return the number of the node of any JSON value."""
         if self._any == _NEVER:
             self._any = self._add_anything(None)
         return self._any
@@ -215,7 +223,7 @@ class FastPath:
         return number
 
     def number_of(self, schema: dict[str, Any], place: Origin) -> int:
-        """The number of a schema's node, or -1 if there is no value."""
+        """Return the number of the node of a schema, or -1 if the schema allows no value."""
         found = self.numbers.get(id(schema))
         if found is not None:
             return found
@@ -226,7 +234,10 @@ class FastPath:
         return self.own_number(schema, place)
 
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
-        """The number of the node of a schema that is not only a reference and has no node yet."""
+        """Return the number of a new node for a schema that has other keywords than `$ref`, and no node yet.
+
+        Schemas that assert only one type share a node. Other nodes are added to the worklist.
+        """
         names, grammar = _keywords_of(schema), self.grammar
         if not self._plain_names.issuperset(schema):
             self.unusual.append((schema, place, self._dialect))
@@ -255,10 +266,10 @@ class FastPath:
         return known
 
     def _reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """The number of the target's node if a schema is only a reference.
+        """Return the node that a schema refers to if its only keyword is `$ref`.
 
         Returns:
-            The number; -1 if the target has no value; None if the schema has other keywords.
+            The number of the node of the target; -1: the target allows no value; None: the schema has other keywords.
         """
         found = self._target(schema)
         if len(schema) > 1:
@@ -268,7 +279,10 @@ class FastPath:
         return self.general_path.reference(schema, place)
 
     def _target(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """The target of a schema that is only a simple reference. None for other schemas."""
+        """Return the target of a schema whose only keyword is a `$ref` into the same document. None for other schemas.
+
+        None also if the reference has escapes, goes through a list, or leads to another reference or to no dict.
+        """
         reference = schema["$ref"]
         alone = len(schema) == 1 or self._dialect.ref_alone or KEYWORD_NAMES.isdisjoint(schema.keys() - _REF)
         if not alone or type(reference) is not str or not reference.startswith("#/") or not _NO_ESCAPES(reference):
@@ -279,7 +293,7 @@ class FastPath:
         return found if type(found) is dict and "$ref" not in found else None
 
     def _node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """The node of a schema with these keywords. None if it needs the general path."""
+        """Return the node of a schema with the keywords `names`. None if it needs the general path."""
         kind = schema.get("type")
         keywords = _OF_TYPE.get(kind) if type(kind) is str else None
         if keywords is None or not names <= keywords:
@@ -293,7 +307,7 @@ class FastPath:
         return self._number(schema, kind == "integer")
 
     def _other_node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """The node of a schema whose keywords are not only those of its type."""
+        """Return the node of a schema without a single type, or with keywords that do not apply to its type."""
         names = names - self._dialect.unknown
         kind = schema.get("type", _ALL_KINDS)
         if names <= _KNOWN:
@@ -308,7 +322,7 @@ class FastPath:
         return None
 
     def _several(self, place: Origin, schema: dict[str, Any], kinds: list[Any], names: frozenset[str]) -> Node | None:
-        """The node of a schema with these types. Keywords that do not apply to them have no effect."""
+        """Return the node of a schema with the types `kinds`. Keywords that apply to none of them have no effect."""
         if not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
             return None
         for name in names.difference(*[_OF_TYPE.get(kind, _TYPE) for kind in kinds], _TYPE):
@@ -337,12 +351,15 @@ class FastPath:
         return nodes[0] if len(nodes) == 1 else Alternative(tuple([self.grammar.add(node, place) for node in nodes]))
 
     def _either(self, place: Origin, schema: dict[str, Any], name: str) -> Node | None:
-        """The node of `anyOf`, or of `oneOf` with branches of distinct types. Each branch has one type."""
+        """Return the node of `anyOf` or `oneOf` (`name`) with branches of one type each.
+
+        The types must differ, except that several branches of `anyOf` may be arrays or objects.
+        """
         branches = schema[name]
         if type(branches) is not list or not 0 < len(branches) <= _MAX_BRANCHES:
             return None
         if not all(type(one) is dict and not _TYPED.isdisjoint(one) for one in branches):
-            return None  # checked first, so that no node is made for the other branches in vain
+            return None  # checked before any branch is lowered, so that no node is made in vain
         found: dict[str, list[Node]] = {}
         unrestricted: set[str] = set()
         seen: set[int] = set()
@@ -372,7 +389,7 @@ class FastPath:
 
     def _branch(self, place: Origin, schema: dict[str, Any], kind: str, names: frozenset[str]) -> Node | None:
         if kind in ("null", "boolean"):
-            return _NULL if len(names) == 1 else None  # as `joined` writes it
+            return _NULL if len(names) == 1 else None  # any node: the caller uses only the kind, and `joined` writes it
         return self._node(place, schema, names)
 
     def _object(self, place: Origin, schema: dict[str, Any]) -> Object | None:
@@ -441,11 +458,12 @@ class FastPath:
     def _patterns(
         self, place: Origin, schema: dict[str, Any], names: tuple[str, ...]
     ) -> tuple[int, list[tuple[bool, Regular]]] | None:
-        """Lower `patternProperties` if it has one pattern. No name in `names` matches the pattern.
+        """Lower a `patternProperties` with one pattern that matches none of the keys `names`.
 
         Returns:
-            The number of its value's node, and the key classes: whether their keys match, and their language. None if
-            there are several patterns, or if the pattern lists keys.
+            The number of the node of the pattern's value (-1: it allows no value), and the key classes. Each class is
+            given by whether its keys match the pattern, and by its language. None for other schemas, and if the pattern
+            has finitely many matches.
         """
         patterns = schema["patternProperties"]
         if type(patterns) is not dict or len(patterns) != 1:
@@ -545,7 +563,7 @@ class FastPath:
 
 
 def _has_no_error(name: str, value: Any) -> bool:
-    """Whether a keyword that has no effect is valid. False also for values that may refer to other schemas."""
+    """Return whether a keyword without effect has a valid value. False also for values that may contain a reference."""
     if type(value) is dict and (name in SCHEMA_MAPS or not _REFERENCES.isdisjoint(value)):
         return False
     return KEYWORDS[name].fits(value) and not (type(value) is int and value > MAX_COUNT)

@@ -1,8 +1,8 @@
-"""Keywords of a schema that probably do not do what its author expects.
+"""Finds keywords of a schema that probably do not do what its author expects.
 
-These are misspelt keywords, names of formats that are not known, keywords of other drafts, and keywords next to a `$ref`
-that disables them. While a schema is lowered, only the names of its keywords are compared with `Dialect.plain`; a schema
-with any other name is checked here afterwards.
+These are misspelt keywords, unknown names of formats, keywords of other drafts, and keywords next to a `$ref` that
+disables them. While a schema is lowered, its keywords are only compared with `Dialect.plain`. The schemas with any
+other keyword are recorded, and are checked here afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UnknownKeywords = Literal["warn", "error", "ignore"]
 MAX_SHOWN = 8
 """The maximum number of findings that a message lists."""
 
-_MOST_CHARACTERS = 60  # of a name in a message
+_MOST_CHARACTERS = 60  # the maximum length of a name in a message; longer names are cut
 
 ANNOTATION_FORMATS = frozenset(
     name
@@ -45,7 +45,7 @@ ANNOTATION_NAMES = frozenset(
         *("comment", "comments", "note", "notes", "form", "$default"),
     }
 )
-"""Annotations of OpenAPI, editors and form generators that are no keywords of JSON Schema."""
+"""Names that OpenAPI, editors and form generators use as annotations. They are not keywords of JSON Schema."""
 
 _FORMAT_NAMES = {
     "datetime": "date-time",
@@ -61,11 +61,16 @@ _FORMAT_NAMES = {
     "regexp": "regex",
 }
 _SIMILAR = 0.8
-"""The least similarity of a suggestion, as `difflib` counts it."""
+"""The minimum similarity of a suggestion, as `difflib` counts it."""
 
 
 class KeywordFinding(NamedTuple):
-    """A keyword that probably does not do what its author expects."""
+    """A keyword that probably does not do what its author expects.
+
+    Attributes:
+        place: The JSON Pointer of the keyword.
+        problem: The description, as part of a message.
+    """
 
     place: str
     problem: str
@@ -73,10 +78,14 @@ class KeywordFinding(NamedTuple):
 
 @cached(4096, characters=1 << 20, size=len)
 def similar_keyword(name: str) -> str | None:
-    """The keyword that an unknown name resembles. None for other names, and for names that are annotations on purpose."""
+    """Return the keyword that an unknown name resembles; None: it resembles none.
+
+    None also for names that are annotations: those in `ANNOTATION_NAMES`, and those that begin with "x-", "_" or "@".
+    """
     if name in ANNOTATION_NAMES or name.startswith(("x-", "_", "@")):
         return None
-    known = {one.lower(): one for one in sorted((NOTES | KEYWORDS.keys()) - {"$schema"})}  # "schema" is not a slip
+    # "$schema" is left out, because the name "schema" is probably not a misspelling of it
+    known = {one.lower(): one for one in sorted((NOTES | KEYWORDS.keys()) - {"$schema"})}
     near = get_close_matches(name.lower(), known, 1, _SIMILAR)
     return known[near[0]] if near else None
 
@@ -84,12 +93,13 @@ def similar_keyword(name: str) -> str | None:
 def findings(
     unusual: Iterable[tuple[dict[str, Any], Origin, Dialect]], style: Style, every_name: bool
 ) -> Iterator[KeywordFinding]:
-    """Check schemas.
+    """Check schemas, and yield a finding for each keyword that probably does not do what its author expects.
 
     Args:
         unusual: The schemas, each with its origin and its dialect.
-        style: The style in which they are lowered.
-        every_name: Also report unknown names that resemble no keyword, except annotations and names that begin with "x-".
+        style: The style in which they are lowered. It decides which formats are enforced.
+        every_name: Whether to report also unknown names that resemble no keyword, except those in `ANNOTATION_NAMES`
+            and those that begin with "x-".
     """
     seen: set[int] = set()
     for schema, place, dialect in unusual:
@@ -140,7 +150,7 @@ def _short(name: str) -> str:
 
 
 def in_one_text(found: list[KeywordFinding]) -> str:
-    """The text of a warning or an error."""
+    """Return the text of a warning or an error for findings. At most `MAX_SHOWN` findings are listed."""
     lines = [f"at {shown(one.place)}: {one.problem}" for one in found[:MAX_SHOWN]]
     if len(found) > MAX_SHOWN:
         lines.append(f"and {len(found) - MAX_SHOWN:,} more")

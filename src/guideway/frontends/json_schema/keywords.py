@@ -33,7 +33,13 @@ TYPE_NAMES = ALL_TYPES | {"integer"}
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A table row: the expected shape of the value, and the types that the keyword applies to."""
+    """A keyword.
+
+    Attributes:
+        expected: The expected shape of the value, for error messages.
+        fits: Returns whether a value has this shape.
+        types: The types of instances that the keyword applies to.
+    """
 
     expected: str
     fits: Callable[[object], bool]
@@ -147,10 +153,10 @@ KEYWORDS: dict[str, Keyword] = {
     "exclusiveMaximum": Keyword(*_LIMIT, _NUMBER),
     "multipleOf": Keyword("a number above 0", _is_divisor, _NUMBER),
 }
-"""Every assertion keyword and applicator.
+"""All assertion keywords and applicators, by name.
 
-All others are annotations: keywords that are not in the specification (`nullable`, `discriminator`), `then` and `else`
-without `if`, and `minContains` without `contains`.
+All other names are annotations, such as `nullable` and `discriminator`, which are not in the specification. `then` and
+`else` without `if`, and `minContains` without `contains`, have no effect.
 """
 
 NOTES = frozenset(
@@ -170,26 +176,30 @@ SCHEMAS = frozenset(
         *("additionalItems", "unevaluatedItems", "contains", "contentSchema"),
     }
 )
+"""Keywords whose value is a schema."""
+
 SCHEMA_LISTS = frozenset({"anyOf", "allOf", "oneOf", "prefixItems", "items"})
+"""Keywords whose value is a list of schemas."""
+
 SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"})
-"""The positions of subschemas: as a value, in a list, or in an object."""
+"""Keywords whose value is an object of schemas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The differences between drafts."""
+    """A draft of JSON Schema, by its differences from the other drafts."""
 
     name: str
     unknown: frozenset[str] = frozenset()  # assertion keywords of other drafts, which are annotations in this one
     ref_alone: bool = False  # `$ref` disables its sibling keywords
     items_list: bool = False  # `items` may be a list, with `additionalItems`
     id_keyword: str = "$id"
-    anchors: bool = False  # `$anchor`; else an identifier with a fragment names a schema
-    dynamic_refs: bool = False  # `$dynamicRef`
+    anchors: bool = False  # True: `$anchor` names a schema; False: an identifier with a fragment does
+    dynamic_refs: bool = False  # the draft has `$dynamicRef`
     bool_limits: bool = False  # `exclusiveMinimum` is a boolean that modifies `minimum`
     digits_only: bool = False  # the text of an integer has neither fraction nor exponent
     contains_evaluates: bool = False  # items that match `contains` are evaluated for `unevaluatedItems`
-    plain: frozenset[str] = field(init=False, compare=False, repr=False)  # the names that no warning concerns
+    plain: frozenset[str] = field(init=False, compare=False, repr=False)  # the names that never cause a warning
 
     def __post_init__(self) -> None:
         plain = (NOTES | KEYWORDS.keys()) - self.unknown - {"format", *(("$ref",) if self.ref_alone else ())}
@@ -234,7 +244,7 @@ DIALECTS = {
     "json-schema.org/draft-04/schema": _DRAFT_4,
     "json-schema.org/schema": _DRAFT_2020,
 }
-"""By the URI in `$schema`, without scheme and fragment."""
+"""The dialects by the URI in `$schema`, without scheme and fragment."""
 
 DEFAULT_DIALECT = _DRAFT_2020
 
@@ -251,7 +261,12 @@ _VOCABULARIES = {
 
 
 def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Dialect:
-    """The dialect of a metaschema whose `$vocabulary` lists only `words`. Keywords of other vocabularies are unknown."""
+    """Return a dialect without the keywords of the vocabularies that the `$vocabulary` of a metaschema does not list.
+
+    Args:
+        dialect: The dialect of the draft.
+        words: The value of `$vocabulary`.
+    """
     given = {uri.rpartition("/")[2] for uri in words}
     if dialect.name == "2019-09":
         given.add("unevaluated")
@@ -260,10 +275,10 @@ def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Diale
 
 
 def dialect_named(name: str) -> Dialect:
-    """The dialect with a short name (`"draft-07"`, `"2020-12"`) or a URI.
+    """Return the dialect with a short name (`"draft-07"`, `"2020-12"`) or a URI.
 
     Raises:
-        InvalidConstraintError: If there is none; the message lists the names.
+        InvalidConstraintError: There is no such dialect. The message lists the names.
     """
     for uri, dialect in DIALECTS.items():
         if name in (dialect.name, uri) or name.partition("://")[2].rstrip("#") == uri:
@@ -275,11 +290,24 @@ def dialect_named(name: str) -> Dialect:
 _ITEMS_LIST = Keyword("a schema or a list of schemas", lambda value: value == [] or _is_schemas(value), _ARRAY)
 _BOOL_LIMIT = Keyword(*_BOOL, _NUMBER)
 BOOLS_ONCE = frozenset({"exclusiveMinimum", "exclusiveMaximum"})
-"""Keywords that were booleans in early drafts."""
+"""Keywords whose value was a boolean in draft 4."""
 
 
 def check_keyword(name: str, value: object, place: str, dialect: Dialect) -> Keyword | None:
-    """Check the value of a keyword. Returns its row, or None for an annotation."""
+    """Check the value of a keyword.
+
+    Args:
+        name: The keyword.
+        value: Its value.
+        place: The JSON Pointer of the schema.
+        dialect: The dialect of the schema.
+
+    Returns:
+        The row of the keyword; None: the name asserts nothing in this dialect.
+
+    Raises:
+        InvalidConstraintError: The value has the wrong shape.
+    """
     row = KEYWORDS.get(name)
     if row is None or name in dialect.unknown:
         return None
@@ -320,13 +348,16 @@ _ADVICE = {
     "json_schema": "; got {0}, which is a response format of an API: pass the schema in it",
 }
 _SIMILAR = 0.75
-"""The least similarity of a suggestion, as `difflib` counts it: "interger" has 0.93, and "enum" to "number" 0.6."""
+"""The minimum similarity of a suggestion, as `difflib` counts it.
+
+"interger" and "integer": 0.93; "enum" and "number": 0.6.
+"""
 
 _TYPE_OF = {other: name for name, others in _OTHER_NAMES.items() for other in (name, *others)}
 
 
 def _hint(name: str, value: object) -> str:
-    """Return what the author of a schema may have meant."""
+    """Return what the author of a schema may have meant by an invalid value, for the error message. "" if not known."""
     if name == "items" and isinstance(value, list):
         return (
             '; a list of schemas is called prefixItems, or give dialect="draft-07" (or "$schema") for a schema of a '

@@ -1,6 +1,7 @@
-"""Lowers conjunctions to grammar nodes, one node per conjunction, with an explicit worklist.
+"""Lowers conjunctions to grammar nodes, one node per conjunction, with an explicit worklist instead of recursion.
 
-Schemas are not traversed recursively. An object has entries by name, and the key classes of all other keys.
+An object becomes an `Object` node: one property for each key that a schema names, and one open property for each key
+class of all other keys.
 """
 
 from __future__ import annotations
@@ -68,28 +69,42 @@ from guideway.jsontext.pointer import pointer, shown
 __all__ = ["MAX_NODES", "MAX_READINGS", "Lowering", "ObjectLowering", "Readings", "check_readings", "value_of"]
 
 MAX_READINGS = 256
-"""The maximum number of ways to read one entry or item, if demands and counters distinguish them."""
+"""The maximum number of readings of one entry or item."""
 
 MAX_COMPOSITES = 2000
-"""The maximum number of constant arrays and objects that are alternatives of one node, because all are open at once."""
+"""The maximum number of constant arrays and objects that are alternatives of one node.
+
+The matcher has one parser state for each of them.
+"""
 
 _WORDS = ((NULL, "null"), (TRUE, "true"), (FALSE, "false"))
 
-Readings = list[
-    tuple[int, Conjunction]
-]  # the marks of demands or counters, and the condition on a value that is read so
-Applied = tuple[tuple[int, Conjunction], ...]  # the marks of demands on a key, each with the value that meets it
-Holds = Callable[[Test], bool]  # whether a key, or a key class, passes a test
+Readings = list[tuple[int, Conjunction]]
+"""The ways to read a value. A reading has the marks that it sets, and the condition that the value then meets."""
+
+Applied = tuple[tuple[int, Conjunction], ...]
+"""The demands that an entry with a given key can meet: the mark of each, and the condition on the value."""
+
+Holds = Callable[[Test], bool]
+"""Returns whether a key, or every key of a class, passes a test."""
+
 Tests = dict[tuple[str, object], Test]
+"""Tests of keys, by ("pattern", the pattern) or ("keys", a condition on keys)."""
+
 DemandTests = list[
     tuple[int, Conjunction, frozenset[str], dict[str, Conjunction], list[tuple[tuple[str, object], bool]]]
 ]
+"""For each demand: mark, value, excluded names, named values, and the tests of the key with their required results."""
+
 _SERIALS = count()
 _NO_RULES = PropertyRules()
 
 
 def check_readings(found: int, place: str) -> None:
-    """Raise `LimitExceededError` if one value matches alternatives in more than `MAX_READINGS` ways."""
+    """Raise `LimitExceededError` if the number `found` of readings of one value is more than `MAX_READINGS`.
+
+    `place` is the JSON Pointer that the error names.
+    """
     if found > MAX_READINGS:
         raise LimitExceededError(
             f"at {shown(place)}: one value matches alternatives in more than {MAX_READINGS} ways; use fewer branches that overlap",
@@ -98,7 +113,10 @@ def check_readings(found: int, place: str) -> None:
 
 
 def value_of(readings: Readings, node_of: Callable[[Conjunction], int]) -> Value:
-    """The value that can be read in these ways."""
+    """Return the grammar value with these readings.
+
+    `node_of` returns the number of the node of a conjunction.
+    """
     if not readings:
         return node_of(NOTHING)
     if len(readings) == 1 and not readings[0][0]:
@@ -107,7 +125,13 @@ def value_of(readings: Readings, node_of: Callable[[Conjunction], int]) -> Value
 
 
 class ObjectLowering:
-    """Lowers the objects of one document. `node_of` returns the number of the node of a conjunction."""
+    """Lowers the objects of one document.
+
+    Args:
+        expander: The expander of the document.
+        style: How JSON is written.
+        node_of: Returns the number of the node of a conjunction.
+    """
 
     def __init__(self, expander: Expander, style: Style, node_of: Callable[[Conjunction], int]) -> None:
         self._expander = expander
@@ -116,17 +140,28 @@ class ObjectLowering:
         self._node_of = node_of
         self._met: dict[tuple[Hashable, str], bool] = {}  # by test and key
         self._properties: dict[tuple[str, int | tuple[int], bool, int], Property] = {}
-        self._values: dict[tuple[int, Applied], dict[Conjunction, Value]] = {}  # by the level and the demands
-        # by property rules: the rules, and the conditions on the keys that they name
+        # by (punctuation, demands), and then by the condition on the value
+        self._values: dict[tuple[int, Applied], dict[Conjunction, Value]] = {}
+        # by the identities of property rules: the rules, and the conditions on the keys that they name
         self._known_conditions: dict[Hashable, tuple[tuple[PropertyRules, ...], dict[str, Conjunction]]] = {}
-        # by the assertions of an object, an object with these and its node
+        # by the content of assertions: the assertions, which keeps the identities in the key valid, and their node
         self._nodes: dict[Hashable, tuple[ObjectAssertions, Object | None]] = {}
-        self._open_entries: dict[Hashable, tuple[Property, ...]] = {}  # by the named keys and the classes of others
-        self._marks = 0  # identifies the punctuation of the current level
-        self._serial = next(_SERIALS)  # identifies the tests of this object in caches, which outlive it
+        self._open_entries: dict[Hashable, tuple[Property, ...]] = {}  # by the named keys and the other key classes
+        self._marks = 0  # the identity of the punctuation of the current nesting level
+        self._serial = next(_SERIALS)  # distinguishes the tests of this instance in the caches of strings.py
 
     def node(self, part: ObjectAssertions, place: str, marks: Punctuation) -> Object | None:
-        """The node of an object. None if there is no such object."""
+        """Return the node of the objects that meet assertions. None if no object meets them.
+
+        Args:
+            part: The assertions.
+            place: The JSON Pointer that errors name.
+            marks: The punctuation of objects at the current nesting level.
+
+        Raises:
+            UnsupportedError: A pattern is not supported.
+            LimitExceededError: The object has too many key classes, readings or counted disjunctions.
+        """
         if len(part.rule_sets) < 2 and not (part.demands or part.keys or part.forbidden or part.counted_disjunctions):
             rules = part.rule_sets[0] if part.rule_sets else _NO_RULES
             if not rules.patterns:
@@ -184,7 +219,7 @@ class ObjectLowering:
         return Object(marks, tuple(entries), others, ordered, *limits, (1 << count) - 1, *failing)
 
     def _passes(self, name: str, test: Test) -> bool:
-        """Whether a key passes a test."""
+        """Return whether a key passes a test. Results are cached."""
         key = test[0], name
         found = self._met.get(key)
         if found is None:
@@ -192,8 +227,9 @@ class ObjectLowering:
         return found
 
     def _property(self, name: str, value: Value, required: bool, missing: int) -> Property:
-        """The entry of a key. Entries with equal fields are one object."""
-        key = name, (id(value),) if isinstance(value, tuple) else value, required, missing  # the entry keeps the value
+        """Return the property of a key. Equal arguments give the same object."""
+        # the cached property keeps the value alive, so its identity stays valid
+        key = name, (id(value),) if isinstance(value, tuple) else value, required, missing
         found = self._properties.get(key)
         if found is None:
             found = self._properties[key] = Property(self._style.strings((name,)), value, required, missing)
@@ -201,7 +237,11 @@ class ObjectLowering:
 
     @staticmethod
     def _only_counted_disjunction(part: ObjectAssertions, place: str) -> CountedDisjunction | None:
-        """The counted disjunction of an object. Objects count the marks of one counted disjunction, or of demands."""
+        """Return the counted disjunction of an object; None: it has none.
+
+        Raises `LimitExceededError` if the object has several, or also has demands: its node has marks for one purpose
+        only.
+        """
         if not part.counted_disjunctions:
             return None
         if part.demands or len(part.counted_disjunctions) > 1:
@@ -211,7 +251,11 @@ class ObjectLowering:
         return part.counted_disjunctions[0]
 
     def _plain(self, part: ObjectAssertions, rules: PropertyRules, marks: Punctuation) -> Object | None:
-        """The common case: the `properties`, `required` and `additionalProperties` of one schema."""
+        """Return the node of an object in the common case. None if no object meets the assertions.
+
+        The common case is that one schema asserts nothing but keywords such as `properties` and `required`, without
+        `patternProperties`. `rules` are its property rules.
+        """
         required, key_of, node_of = part.required, self._style.strings, self._node_of
         others = ANYTHING if rules.additional is None else rules.additional
         conjunctions = {**rules.names, **{name: others for name in required if name not in rules.names}}
@@ -229,7 +273,7 @@ class ObjectLowering:
         return Object(marks, tuple(entries), rest, ordered, part.minimum, part.maximum)
 
     def _tests(self, part: ObjectAssertions) -> Tests:
-        """The tests of keys: patterns, and conditions on keys as strings."""
+        """Return the tests of keys that the assertions need: patterns, and conditions on keys (`propertyNames`)."""
         tests: Tests = {}
         found = [(pattern, at) for rules in part.rule_sets for pattern, at, _ in rules.patterns]
         for demand in part.demands:
@@ -249,7 +293,10 @@ class ObjectLowering:
         return ((self._serial, conjunction), language)
 
     def _names(self, part: ObjectAssertions, tests: Tests) -> dict[str, None]:
-        """The keys that are handled individually."""
+        """Return the keys that have a property each: the keys that assertions name, and those of finite tests.
+
+        The languages of finite tests in `tests` are replaced by `Literals`.
+        """
         names: dict[str, None] = {}
         for rules in part.rule_sets:
             names.update(dict.fromkeys(rules.names))
@@ -269,7 +316,14 @@ class ObjectLowering:
         return names
 
     def _by_pattern(self, rules: PropertyRules, inner: Conjunction | None, holds: Holds, tests: Tests) -> Conjunction:
-        """The condition of the property rules of one schema on a key (or a key class) that passes some tests."""
+        """Return the condition of property rules on the value of a key, or of the keys of a class.
+
+        Args:
+            rules: The property rules of one schema.
+            inner: The condition in `rules.names` for the key; None: the key is not in `rules.names`.
+            holds: Returns whether the key passes a test.
+            tests: The tests of the object.
+        """
         conjunction, hit = inner or ANYTHING, inner is not None
         for pattern, _, one in rules.patterns:
             if holds(tests["pattern", pattern]):
@@ -277,7 +331,7 @@ class ObjectLowering:
         return conjunction if hit else rules.additional or ANYTHING
 
     def _conditions(self, part: ObjectAssertions, names: dict[str, None], tests: Tests) -> dict[str, Conjunction]:
-        """The conditions of all groups on the keys that are handled individually."""
+        """Return, for each key of `names`, the condition of all property rules on its value. Forbidden keys: `NOTHING`."""
         key = tuple(map(id, part.rule_sets))
         known = self._known_conditions.get(key)
         if known is None:
@@ -321,7 +375,17 @@ class ObjectLowering:
         demand_tests: DemandTests,
         place: str,
     ) -> Value:
-        """The ways to read the value of a key (or of the keys of a class), by the demands and branches that it meets."""
+        """Return the grammar value of a key or of a key class, with a reading for each set of marks that it can set.
+
+        Args:
+            part: The assertions of the object.
+            conjunction: The condition on the value.
+            name: The key; None: a key class.
+            holds: Returns whether the key passes a test.
+            tests: The tests of the object.
+            demand_tests: The demands of the object.
+            place: The JSON Pointer that errors name.
+        """
         applied = []
         for mark, value, names, named, conditions in demand_tests:
             named_value = named.get(name) if named and name is not None else None
@@ -342,7 +406,7 @@ class ObjectLowering:
         return self._read_by(conjunction, tuple(applied), place)
 
     def _read_by(self, conjunction: Conjunction, applied: Applied, place: str) -> Value:
-        """The ways to read a value, by the demands that apply to its key."""
+        """Return the grammar value for a condition on a value and the demands that its key can meet. It is cached."""
         known = self._read_by_all(applied)
         found = known.get(conjunction)
         if found is None:
@@ -354,17 +418,17 @@ class ObjectLowering:
         return found
 
     def _read_by_all(self, applied: Applied) -> dict[Conjunction, Value]:
-        """The known ways to read values to which some demands apply, by the condition on the value."""
+        """Return the cache of `_read_by` for these demands: grammar values by the condition on the value."""
         return self._values.setdefault((self._marks, applied), {})
 
     def _readings(self, conjunction: Conjunction, applied: Applied, place: str) -> Readings:
-        """The readings of a value: which of the demands on its key it meets, and its conditions then.
+        """Return the readings of a value: one for each set of demands that it can meet.
 
-        A reading with fewer marks is left out if all its values also meet the demands of another reading.
+        Readings may overlap. A reading is left out if all its values also meet more demands by another reading.
         """
         readings: Readings = [(0, conjunction)]
         for n, (mark, value) in enumerate(applied):
-            made: dict[int, Conjunction] = {}  # by the marks of all demands that the values of a reading meet
+            made: dict[int, Conjunction] = {}  # by the marks of all demands that every value of the reading meets
             for marks, one in readings:
                 met = join(one, value)
                 for found, each in ((marks | mark, met), (marks, one)):
@@ -379,7 +443,7 @@ class ObjectLowering:
         return readings
 
     def _marks_of(self, conjunction: Conjunction, marks: int, applied: Applied) -> int:
-        """The marks of more demands that all values of a conjunction meet."""
+        """Return the marks, except those in `marks`, of demands that all values of a conjunction are known to meet."""
         found = 0
         for mark, value in applied:
             if not mark & marks and len(value) == 1:
@@ -389,7 +453,7 @@ class ObjectLowering:
         return found
 
     def _never(self, conjunction: Conjunction, value: Conjunction) -> bool:
-        """Whether no value of a conjunction meets the value of a demand, a negated schema."""
+        """Return True if it is shown that no value of a conjunction meets `value`, the negation of a schema."""
         if len(value) != 1:
             return False
         (literal,) = value
@@ -397,7 +461,7 @@ class ObjectLowering:
 
     @staticmethod
     def _demand_tests(part: ObjectAssertions) -> DemandTests:
-        """The demands of an object: mark, value, excluded names, named values, and the conditions on keys."""
+        """Return the demands of an object as `DemandTests`. The mark of demand i is bit i."""
         made: DemandTests = []
         for bit, demand in enumerate(part.demands):
             conditions: list[tuple[tuple[str, object], bool]] = [(("pattern", one), True) for one, _ in demand.inside]
@@ -410,7 +474,7 @@ class ObjectLowering:
     def _open(
         self, part: ObjectAssertions, names: dict[str, None], tests: Tests, demand_tests: DemandTests, place: str
     ) -> tuple[Property, ...]:
-        """The key classes of all other keys."""
+        """Return one property for each class of the keys that are not in `names`, without those that are not allowed."""
         closed = (
             self._style.closed
             and any(rules.has_properties for rules in part.rule_sets)
@@ -418,7 +482,7 @@ class ObjectLowering:
         )
         if not tests and (closed or any(rules.additional and 1 in rules.additional for rules in part.rule_sets)):
             return ()
-        # The keys of a finite list are among the names.
+        # `names` contains the keys of all finite tests.
         infinite = [key for key, (_, language) in tests.items() if finite_texts(language) is None]
         if part.keys and ("keys", part.keys) not in infinite:
             return ()
@@ -452,9 +516,16 @@ class ObjectLowering:
 
 
 class Lowering:
-    """Lowers one document.
+    """Lowers one document to a grammar.
 
-    If `fast_path` is given, lowers only the schemas that the fast path does not handle, into the same grammar.
+    Args:
+        expander: The expander of the document.
+        style: How JSON is written.
+        fast_path: The fast path of the document, which lowers simple schemas. This instance then lowers only the other
+            schemas, into the same grammar. None: it lowers all schemas.
+
+    Attributes:
+        refusals: For each JSON Pointer of a schema that cannot be enforced, the reason.
     """
 
     def __init__(self, expander: Expander, style: Style, fast_path: FastPath | None = None) -> None:
@@ -465,11 +536,10 @@ class Lowering:
         self._deepest = MAX_INDENTED if style.whitespace == "indented" else 0
         levels = range(self._deepest + 1)
         self._numbers: list[dict[Conjunction, int]] = [{} for _ in levels]
-        # of conjunctions with one literal, and of the empty conjunction (0)
+        # node numbers by literal, for conjunctions with one literal, and for the empty conjunction (literal 0)
         self._singles: list[dict[int, int]] = [{} for _ in levels]
-        self._plain: list[dict[SchemaAnalysis, int]] = [
-            {} for _ in levels
-        ]  # of analyses that are independent of their location
+        # node numbers by plain analysis; equal schemas share these analyses
+        self._plain: list[dict[SchemaAnalysis, int]] = [{} for _ in levels]
         self._values: list[dict[str, int]] = [{} for _ in levels]
         self._todo: list[tuple[int, Any, Any]] = [] if fast_path is None else fast_path.todo
         self._level = 0  # the nesting level of the current node, for indented output
@@ -479,7 +549,13 @@ class Lowering:
         self.refusals = expander.refusals
 
     def run(self) -> Grammar:
-        """Build the grammar. Raises `UnsupportedError` with every refused location."""
+        """Build the grammar of the whole document.
+
+        Raises:
+            UnsupportedError: Schemas cannot be enforced. The message lists all of them.
+            InvalidConstraintError: A keyword has an invalid value, or a reference leads nowhere.
+            LimitExceededError: The schema is too large, or expands to too many alternatives.
+        """
         root = self._single_at(self._expander.root(), 0)
         while self._todo:
             checkpoint()
@@ -492,7 +568,10 @@ class Lowering:
         return self._grammar
 
     def define(self, number: int, conjunction: Conjunction | _Constant, level: int) -> None:
-        """Define a node from the worklist."""
+        """Define a reserved node from the worklist: of a conjunction, or of a constant.
+
+        `level` is the number of arrays and objects that contain the node, as far as it determines the indentation.
+        """
         self._level = level
         if isinstance(conjunction, _Constant):
             self._define_value(number, conjunction.value, level)
@@ -505,14 +584,14 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def define_schema(self, number: int, schema: dict[str, Any]) -> None:
-        """Define the node with this number as the node of a schema of the document."""
+        """Define the reserved node with this number as the node of a schema of the document."""
         self.define(number, conjunction_of(self._literal(schema, self._grammar.places[number])), 0)
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """The number of the target's node if a schema is only a reference.
+        """Return the node that a schema refers to if its only keyword is `$ref`.
 
         Returns:
-            The number; -1 if the target has no value; None if the schema has other keywords.
+            The number of the node of the target; -1: the target allows no value; None: the schema has other keywords.
         """
         literal = self._literal(schema, place)
         if literal == 1:
@@ -524,12 +603,17 @@ class Lowering:
         return expander.literal(schema, pointer_of(place) or "", expander.documents.main, ())
 
     def finish(self) -> None:
-        """Refuse schemas that cannot be enforced, or that have too many nested alternatives."""
+        """Raise the errors that need the complete grammar.
+
+        Raises:
+            UnsupportedError: Schemas cannot be enforced. The message lists all of them.
+            LimitExceededError: Nodes with more than `MAX_WIDE` object alternatives are nested.
+        """
         self._raise_refusals()
         self._check_breadth()
 
     def _check_breadth(self) -> None:
-        """Refuse nested alternatives that would open thousands of parser states at once."""
+        """Raise `LimitExceededError` if a node with more than `MAX_WIDE` object alternatives contains another one."""
         nodes = self._grammar.nodes
         wide = {i for i, node in enumerate(nodes) if isinstance(node, Alternative) and len(node.parts) > MAX_WIDE}
         wide = {i for i in wide if sum(isinstance(nodes[part], Object) for part in nodes[i].parts) > MAX_WIDE}  # type: ignore[union-attr]  # alternatives, as above
@@ -548,7 +632,10 @@ class Lowering:
                 todo += new
 
     def _node(self, conjunction: Conjunction) -> int:
-        """The number of the node of a conjunction for a value inside the current node. It is defined later."""
+        """Return the number of the node of a conjunction, for a value inside the current array or object.
+
+        A new node is only reserved, and added to the worklist.
+        """
         level = self._level + 1 if self._level < self._deepest else self._deepest
         if len(conjunction) < 2:
             return self._single_at(next(iter(conjunction), 0), level)
@@ -588,14 +675,17 @@ class Lowering:
         return found
 
     def _define_anything(self, number: int, level: int) -> None:
-        """Define the node of any JSON value at a level."""
+        """Define the node of any JSON value at a nesting level."""
         inside = number if level == self._deepest else self._single_at(0, level + 1)
         scalar, array, object_ = anything(self._grammar, self._style, inside, level)
         nodes = [scalar, *self._frames(array, level), *self._frames(object_, level)]
         self._grammar.define(number, Alternative(tuple(map(self._grammar.add, nodes))))
 
     def _frames(self, frame: Array | Object | None, level: int) -> list[Node]:
-        """The array or object. In indented output, an empty one is a separate node on one line."""
+        """Return the nodes of an array or object, given as its node. An empty list for None.
+
+        In indented output, the empty array or object is a separate node, because it is written on one line.
+        """
         if frame is None:
             return []
         marks = frame.punctuation
@@ -610,7 +700,7 @@ class Lowering:
         return bool(frame.demands) or any(entry.required for entry in frame.properties)
 
     def _define(self, number: int, conjunction: Conjunction, place: str) -> None:
-        """Define one node as the disjunction of all alternatives."""
+        """Define a reserved node as the alternation of all alternatives of a conjunction."""
         alternatives = self._expander.alternatives(conjunction)
         if len(alternatives) == 1 and (made := self._single(alternatives[0], place)) is not None:
             self._grammar.define(number, made)
@@ -627,7 +717,8 @@ class Lowering:
         for assertions in alternatives:
             if assertions.composites:
                 parts += self._composites(assertions.composites, texts, place)
-        nodes = list({id(node): node for node in nodes}.values())  # equal objects are one
+        # without duplicates: `ObjectLowering` returns the same node for equal objects
+        nodes = list({id(node): node for node in nodes}.values())
         if texts:
             nodes.insert(0, Leaf(either(texts)))
         if len(nodes) == 1 and not parts:
@@ -639,7 +730,7 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def _single(self, assertions: TypeAssertions, place: str) -> Node | None:
-        """The node of assertions with a single type, which is the common case. None for other assertions."""
+        """Return the node of assertions with a single type, the common case. None if they need the general method."""
         types = assertions.types
         if types == STRING:
             return Leaf(self._string(assertions.string, place))
@@ -716,12 +807,15 @@ class Lowering:
         return Array(marks, prefix, rest, minimum, maximum, unique, counts)
 
     def _at(self, keyword: str, place: str) -> str:
-        """The JSON Pointer of a keyword of the schema at `place`, or `place` if the schema does not have the keyword."""
+        """Return the JSON Pointer of a keyword of the schema at `place`, or `place` if the schema lacks the keyword."""
         here = (one.schema for one in self._expander.places if one.pointer == place)
         return pointer(place, keyword) if any(isinstance(one, dict) and keyword in one for one in here) else place
 
     def _all_differ(self, part: ArrayAssertions, maximum: int | None) -> bool:
-        """Whether the items have pairwise disjoint types, so that no two of them can be equal."""
+        """Return whether no two items have a type in common, so that no two items can be equal.
+
+        `maximum` is the maximum number of items; None: no limit.
+        """
         if maximum is None or maximum > MOST_TYPES:
             return False
         seen = 0
@@ -737,7 +831,16 @@ class Lowering:
     def _item(
         self, conjunction: Conjunction, counted: list[tuple[int, Conjunction, int, int | None]], at: int, place: str
     ) -> Value:
-        """The ways to read an item. Ways are mutually exclusive with respect to counters that have a maximum."""
+        """Return the grammar value of an item, with a reading for each set of counters that it can increment.
+
+        If a counter has a maximum, readings that increment it are disjoint from those that do not.
+
+        Args:
+            conjunction: The condition on the item.
+            counted: The counters, as in `ArrayAssertions.contains`. Counter j has the mark of bit j.
+            at: The index of the item.
+            place: The JSON Pointer that errors name.
+        """
         readings: list[tuple[int, Conjunction]] = [(0, conjunction)]
         for j, (start, what, _, limit) in enumerate(counted):
             if at < start:
@@ -755,7 +858,7 @@ class Lowering:
         return value_of(readings, self._node)
 
     def _without(self, conjunction: Conjunction, what: Conjunction) -> list[Conjunction]:
-        """A disjoint partition of the values that meet `conjunction` but violate `what`."""
+        """Return disjoint conditions on the values that meet `conjunction` but violate `what`: one for each literal."""
         found, held = [], conjunction
         for literal in sorted(what):
             found.append(join(held, frozenset((literal ^ 1,))))
@@ -765,7 +868,11 @@ class Lowering:
     # -- constant arrays and objects
 
     def _composites(self, composites: dict[str, object], texts: list[Regular], place: str) -> list[int]:
-        """Add constants as one text each if the style determines the text, else return their nodes."""
+        """Lower constant arrays and objects.
+
+        If the style allows one text for each constant, adds these texts to `texts` and returns no nodes. Otherwise
+        returns the numbers of their nodes.
+        """
         if not self._style.fixed:
             if len(composites) > MAX_COMPOSITES:
                 what = f"enum and const have more than {MAX_COMPOSITES:,} arrays and objects in total, each of which "
@@ -790,7 +897,7 @@ class Lowering:
         return values[key]
 
     def _define_value(self, number_: int, value: object, level: int) -> None:
-        """Define the node of a constant that can be written in several ways."""
+        """Define the reserved node of a constant that can be written in several ways."""
         node: Node
         marks, inside = self._punctuation[level], min(level + 1, self._deepest)
         if isinstance(value, list):
@@ -815,7 +922,7 @@ class Lowering:
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
 
     def _raise_refusals(self) -> None:
-        """Raise one error for all refusals."""
+        """Raise one `UnsupportedError` that lists all refusals, if there are any."""
         if not self.refusals:
             return
         lines = [f"at {shown(place)}: {what}" for place, what in self.refusals.items()]
@@ -826,7 +933,7 @@ class Lowering:
 
 
 class _Constant(NamedTuple):
-    """A constant in the worklist."""
+    """A constant of `enum` or `const` in the worklist."""
 
     value: object
 
@@ -837,7 +944,11 @@ _Part = TypeVar("_Part")
 def _applied_to_all(
     part: ObjectAssertions, names: dict[str, None], demand_tests: DemandTests
 ) -> tuple[Set[str], Applied]:
-    """The keys with other conditions than most, and the demands that apply to all other keys."""
+    """Divide the keys `names` by whether they can meet the same demands as most keys.
+
+    Returns:
+        The keys for which this differs, and the demands that each of the other keys can meet.
+    """
     excepted: set[str] = set()
     applied = []
     for mark, value, excluded, named, conditions in demand_tests:
@@ -853,6 +964,6 @@ def _applied_to_all(
 
 
 def _widest(parts: Iterable[_Part | None]) -> list[_Part | None]:
-    """The distinct parts of a disjunction. If one of them is None, which asserts nothing, the result is [None]."""
+    """Return the distinct assertions of a disjunction. If one of them is None (no assertion), return [None]."""
     found = dict.fromkeys(parts)
     return [None] if None in found else list(found)

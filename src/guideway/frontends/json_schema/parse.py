@@ -1,7 +1,7 @@
 """Parses schemas: the keywords of each schema become assertions and applicators (`SchemaAnalysis`).
 
-`SchemaGraph` numbers the schemas that were reached, with resolved references. An in-place applicator such as `anyOf` is a
-disjunction of other schemas. An analysis is not changed after construction.
+`SchemaGraph` numbers the schemas that were reached, with resolved references. An in-place applicator such as `anyOf`
+applies other schemas to the same value. An analysis is not changed after construction.
 """
 
 from __future__ import annotations
@@ -64,8 +64,14 @@ Scope = tuple[Resource, ...]
 class SchemaNode:
     """A schema at a location.
 
-    `scope` is the dynamic scope: the resources that were entered on the path. It is empty if there are no dynamic
-    references.
+    Attributes:
+        literal: The even number of the schema.
+        schema: The schema: a dict or a bool.
+        pointer: Its JSON Pointer.
+        resource: The resource that contains it.
+        scope: The dynamic scope: the resources that references entered on the path from the root to this schema. Empty
+            if the documents have no dynamic references.
+        analysis: The analysis; None: the schema was not parsed yet.
     """
 
     __slots__ = ("analysis", "literal", "pointer", "resource", "schema", "scope")
@@ -81,11 +87,17 @@ class SchemaNode:
 
 @dataclass(slots=True, eq=False)
 class Applicator:
-    """An in-place applicator that offers a choice between schemas.
+    """An in-place applicator that is a disjunction.
 
-    The kinds "anyOf" and "oneOf" have the branches as literals. The kind "if" has the literals of `if`, `then` and `else`.
-    The kind "dependent" means that the key `name` requires the keys `required_keys` and a literal. `beside` has the
-    assertions of the other keywords.
+    Attributes:
+        kind: "anyOf", "oneOf", "if" or "dependent". The last means: if an object has the key `name`, it must also have
+            `required_keys` and meet `literals`.
+        place: The JSON Pointer of the keyword.
+        literals: "anyOf" and "oneOf": the branches. "if": the schemas of `if`, `then` and `else`. "dependent": the
+            schema that the object must meet, if there is one.
+        name: The key of the kind "dependent".
+        required_keys: The keys of the kind "dependent" that `name` requires.
+        beside: The assertions of the schema that contains the applicator.
     """
 
     kind: str
@@ -104,10 +116,11 @@ class SchemaAnalysis:
         own: The assertions of the schema's keywords, without its in-place applicators.
         conjuncts: Literals that must also hold.
         applicators: Disjunctions, all of which must hold.
-        unevaluated: The conditions on unevaluated properties and items; None means no assertion.
-        evaluating: The keywords that evaluate keys or items, as the arguments of `evaluated_by`.
+        unevaluated: The literals of `unevaluatedProperties` and `unevaluatedItems`, None for a keyword that the schema
+            does not have; None: it has neither.
+        evaluating: The arguments of `evaluated_by`; None: no keyword evaluates keys or items.
         in_place: The literals that apply to the same value: those of `conjuncts` and `applicators`.
-        plain: Whether the schema asserts a single type or nothing, so that all such schemas share the analysis.
+        plain: Whether the schema asserts only one type, or nothing. All such schemas share one analysis for each type.
     """
 
     own: TypeAssertions = UNCONSTRAINED
@@ -120,18 +133,19 @@ class SchemaAnalysis:
 
     @property
     def evaluates(self) -> Evaluated:
-        """What the own keywords evaluate."""
+        """The keys and items that the keywords of this schema evaluate, without its in-place applicators."""
         return evaluated_by(*self.evaluating) if self.evaluating else NOTHING_EVALUATED
 
 
 MAX_COUNT = 2**31 - 1
-"""The maximum count of characters or items that is distinguished. No text is longer."""
+"""The maximum value of keywords such as `maxLength`. Larger maxima are reduced to it, and larger minima are refused."""
 
 TYPE_BITS = {"null": 1, "boolean": 6, "number": 8, "integer": 8, "string": 16, "array": 32, "object": 64}
 
 _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pattern that lists its texts
 MAX_PLAIN = 4
-"""The maximum number of members of a schema that is checked for being a single type."""
+"""The maximum number of members of a schema for which `SchemaGraph.plain_analysis` checks whether it asserts one type.
+"""
 
 MAX_VALUE_DEPTH = 400
 """The maximum nesting depth of the values of `enum` and `const`."""
@@ -140,14 +154,14 @@ Child = Callable[[SchemaNode, object, tuple["str | int", ...]], int]
 
 
 class _SchemaParser:
-    """What was read of one schema so far, while its keywords are parsed one by one.
+    """The result so far while the keywords of one schema are parsed one by one.
 
     Attributes:
-        place: The schema and its place in the document.
-        child: Returns the literal (a number) of a subschema.
+        place: The schema at its location.
+        child: Returns the literal of a subschema.
         assertions: The assertions of the keywords, by type of value.
-        conjuncts: Literals of schemas that must hold too, such as the branches of `allOf`.
-        applicators: The choices between schemas, such as `anyOf`.
+        conjuncts: Literals of schemas that must also hold, such as those of `allOf`.
+        applicators: The disjunctions, such as `anyOf`.
     """
 
     __slots__ = ("applicators", "assertions", "child", "conjuncts", "place")
@@ -188,11 +202,13 @@ def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str
 
     Args:
         place: The schema at its location.
-        child: Returns the literal of a subschema.
-        ref: Returns the literal of a reference.
+        child: Returns the literal of a subschema. Its arguments are `place`, the subschema, and the reference tokens
+            from `place` to it.
+        ref: Returns the literal of the target of a reference. Its arguments are `place`, the keyword and its value.
 
     Raises:
-        InvalidConstraintError: If the value of a keyword has the wrong shape.
+        InvalidConstraintError: The value of a keyword has the wrong shape.
+        LimitExceededError: A count is too large, or the values of `enum` or `const` are nested too deep.
     """
     schema = place.schema
     if not isinstance(schema, dict):
@@ -246,7 +262,13 @@ def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str
 
 
 def plain_analysis(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> SchemaAnalysis | None:
-    """The shared analysis of a schema with these keywords that asserts at most one type. None for other schemas."""
+    """Return the shared analysis of a schema that asserts only one type, or nothing. None for other schemas.
+
+    Args:
+        schema: The schema.
+        names: The names in `schema` that are in `KEYWORD_NAMES`.
+        dialect: The dialect of the schema.
+    """
     if not names:
         return _FREE
     if len(names) == 1 and "type" in names and "type" not in dialect.unknown:
@@ -256,7 +278,7 @@ def plain_analysis(schema: dict[str, Any], names: Set[str], dialect: Dialect) ->
 
 
 def _unevaluated(place: SchemaNode, child: Child, found: dict[str, Any]) -> tuple[int | None, int | None] | None:
-    """The literals of `unevaluatedProperties` and `unevaluatedItems`."""
+    """Return `SchemaAnalysis.unevaluated` for a schema with the keywords `found`."""
     if "unevaluatedProperties" not in found and "unevaluatedItems" not in found:
         return None
     names = ("unevaluatedProperties", "unevaluatedItems")
@@ -265,13 +287,13 @@ def _unevaluated(place: SchemaNode, child: Child, found: dict[str, Any]) -> tupl
 
 
 def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found: dict[str, Any]) -> TypeAssertions:
-    """Read `enum` and `const`.
+    """Return assertions with those of the keyword `name`, `enum` or `const`, added.
 
-    If the values include arrays or objects and there are other assertions, the keyword becomes a separate schema that must
-    also hold.
+    If the values include arrays or objects and there are other assertions, the keyword becomes a separate schema, whose
+    literal is added to the conjuncts. The assertions are then returned unchanged.
     """
     values = found[name] if name == "enum" else [found[name]]
-    if nests_deeper(values, MAX_VALUE_DEPTH):  # the keys of all nested values have a quadratic length
+    if nests_deeper(values, MAX_VALUE_DEPTH):  # the cache keys of all nested values together have a quadratic length
         message = f"at {shown(r.place.pointer)}: the values of {name} are nested deeper than {MAX_VALUE_DEPTH} levels"
         raise LimitExceededError(message, r.place.pointer)
     made = assertions_of_constants(values)
@@ -282,7 +304,10 @@ def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found:
 
 
 def _settled(assertions: TypeAssertions) -> TypeAssertions:
-    """Remove the assertions about excluded types from new assertions, and types whose part is unsatisfiable."""
+    """Remove types whose assertions no value meets, and the assertions about types that are not allowed.
+
+    `assertions` is modified and returned.
+    """
     types = assertions.types
     number, string, array, object_ = assertions.number, assertions.string, assertions.array, assertions.object
     if number and is_empty_interval(number):
@@ -302,7 +327,7 @@ def _settled(assertions: TypeAssertions) -> TypeAssertions:
     return assertions
 
 
-# -- keywords: each adds its assertions
+# -- keywords: each function adds the assertions of one keyword. `found` has all keywords of the schema
 
 
 def _type(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
@@ -318,7 +343,7 @@ def _type(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
 
 
 def assertions_of_constants(values: list[Any]) -> TypeAssertions:
-    """The assertions that allow exactly these values."""
+    """Return assertions that allow exactly these values."""
     types = 0
     numbers: set[int | Decimal] = set()
     strings: dict[str, None] = {}
@@ -401,7 +426,7 @@ def _counter(part: str, slot: str, name: str) -> Callable[[_SchemaParser, Any, d
 
 
 def listed_texts(pattern: str) -> dict[str, None] | None:
-    """The texts that a pattern lists. None if it is not a list."""
+    """Return the texts that a pattern such as `^(a|b)$` lists, as the keys of a dict. None for other patterns."""
     found = _LIST.fullmatch(pattern)
     return dict.fromkeys((found[1] or found[2]).split("|")) if found else None
 
@@ -446,7 +471,7 @@ def _unique(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
 
 
 def _properties(r: _SchemaParser, value: Any, found: dict[str, Any]) -> None:
-    """Read `properties`, `patternProperties` and `additionalProperties` together, at the first of them."""
+    """Read `properties`, `patternProperties` and `additionalProperties`. The first call reads all three of them."""
     part = r.object
     if part.rule_sets:
         return
@@ -569,29 +594,41 @@ PLAIN_ANALYSES = (_FREE, *_PLAIN.values(), _PLAIN_DIGITS["integer"])
 class SchemaGraph:
     """Assigns literals to schemas.
 
-    An even literal refers to a schema at a place, and the next odd literal to its negation. The literal 0 is `true`,
-    and 1 is `false`.
+    Attributes:
+        documents: The main document and the documents that it may refer to.
+        places: The schemas at their locations. The literal of `places[n]` is 2n, and that of its negation is 2n+1. The
+            first is the schema `true`.
+        refusals: For each JSON Pointer of a schema that cannot be enforced, the reason.
+        resolved_references: The JSON Pointer of each schema whose only keyword is a reference, and the keyword.
     """
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
         self.places: list[SchemaNode] = [SchemaNode(0, True, "", documents.main, ())]
-        # by identity of schemas, which the places keep alive
+        # literals by (identity of the schema, dynamic scope); the places keep the schemas alive
         self._literals: dict[tuple[int, tuple[Resource, ...]], int] = {}
-        self._targets: dict[tuple[int, tuple[Resource, ...]], int] = {}  # of schemas that are only references
+        # the same for schemas whose only keyword is `$ref`: the literal of the target
+        self._targets: dict[tuple[int, tuple[Resource, ...]], int] = {}
         self._values: dict[str, int] = {}
         self.refusals: dict[str, str] = {}
         self.resolved_references: list[tuple[str, str]] = []
 
     def root(self) -> int:
-        """The literal of the document."""
+        """Return the literal of the root schema of the main document."""
         main = self.documents.main
         return self.literal(main.root, main.place, main, (main,) if self.documents.dynamic else ())
 
     def literal(self, schema: object, where: str, resource: Resource, scope: tuple[Resource, ...]) -> int:
-        """The literal of a schema. A schema that is only a reference has the literal of its target.
+        """Return the literal of a schema. If its only keyword is `$ref`, this is the literal of the target.
 
-        The literals of references are kept, so that each reference of a chain is resolved once.
+        Args:
+            schema: The schema, a dict or a bool.
+            where: Its JSON Pointer.
+            resource: The resource that contains it.
+            scope: Its dynamic scope.
+
+        Raises:
+            InvalidConstraintError: The reference leads nowhere, or back to itself.
         """
         chain: dict[tuple[int, tuple[Resource, ...]], None] = {}
         found = None
@@ -631,7 +668,7 @@ class SchemaGraph:
         return found
 
     def is_own(self, place: SchemaNode) -> bool:
-        """Whether every occurrence of this schema in the main document has the literal of this place."""
+        """Return whether a schema is in the main document, and has the literal of this place wherever it occurs there."""
         return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
 
     def _only_ref(self, schema: dict[str, Any], resource: Resource) -> bool:
@@ -668,7 +705,7 @@ class SchemaGraph:
         return (*scope, home)
 
     def child(self, place: SchemaNode, schema: object, names: tuple[str | int, ...]) -> int:
-        """The literal of a subschema."""
+        """Return the literal of a subschema of a schema. `names` are the reference tokens from `place` to it."""
         if schema is True:
             return 0
         if schema is False:
@@ -695,19 +732,25 @@ class SchemaGraph:
         return self.literal(found, where, home, scope)
 
     def _refuse(self, problem: UnsupportedError, place: str) -> int:
-        """Record a schema that cannot be resolved. It is treated as `false`, and the document is refused in the end."""
+        """Record a reference that cannot be resolved, and return the literal 1 (`false`) for its target.
+
+        `Lowering.finish` refuses the document.
+        """
         self.refusals.setdefault(place if problem.place is None else problem.place, str(problem))
         return 1
 
     def value_literal(self, place: SchemaNode, schema: dict[str, Any]) -> int:
-        """The literal of a generated schema of constants."""
+        """Return the literal of a schema such as `{"enum": […]}` that is not part of the document.
+
+        Equal schemas have the same literal. `place` is the location that errors name.
+        """
         key = constant_key(schema)
         if key not in self._values:
             self._values[key] = self.literal(schema, place.pointer, place.resource, place.scope)
         return self._values[key]
 
     def any_of(self, place: SchemaNode, literals: tuple[int, ...]) -> Conjunction:
-        """A conjunction that is equivalent to the disjunction of the literals."""
+        """Return a conjunction that is equivalent to the disjunction of literals. `place`: the location for errors."""
         if 0 in literals:
             return ANYTHING
         made = SchemaNode(2 * len(self.places), {}, place.pointer, place.resource, place.scope)
@@ -716,7 +759,7 @@ class SchemaGraph:
         return frozenset((made.literal,))
 
     def all_of(self, place: SchemaNode, conjunction: Conjunction) -> int:
-        """One literal that is equivalent to a conjunction."""
+        """Return one literal that is equivalent to a conjunction. `place`: the location for errors."""
         if len(conjunction) < 2:
             return next(iter(conjunction), 0)
         literals = tuple(sorted(conjunction))
@@ -726,7 +769,7 @@ class SchemaGraph:
         return made.literal
 
     def analysis(self, place: SchemaNode) -> SchemaAnalysis:
-        """The analysis of the schema at a place."""
+        """Return the analysis of the schema at a place. It is stored there. Raises the errors of `parse_schema`."""
         if place.analysis is None:
             schema, dialect = place.schema, place.resource.dialect
             if type(schema) is dict and not dialect.plain.issuperset(schema):
@@ -735,7 +778,10 @@ class SchemaGraph:
         return place.analysis
 
     def plain_analysis(self, place: SchemaNode) -> SchemaAnalysis | None:
-        """The analysis of a schema that asserts at most one type. None for other schemas."""
+        """Return the analysis of a schema that asserts only one type, or nothing. None for other schemas.
+
+        None also for a schema with more than `MAX_PLAIN` members that was not parsed yet.
+        """
         if place.analysis is None and len(place.schema) > MAX_PLAIN:
             return None
         analysis = self.analysis(place)

@@ -1,7 +1,8 @@
 """Documents and their resources: resolves `$ref`, anchors and `$dynamicRef`.
 
-A resource is a document, or a schema with an identifier. Its URI is the base of the references in it. Nothing is
-downloaded: documents are supplied by the caller, and the package contains the metaschemas.
+A resource is a document, or a schema with an identifier (`$id`). Its URI is the base of the references in it. Nothing
+is
+downloaded: the caller supplies the documents, and the package contains the metaschemas.
 """
 
 from __future__ import annotations
@@ -30,11 +31,16 @@ __all__ = ["Documents", "Resource", "simple_dialect"]
 
 
 class Resource:
-    """A schema with a URI.
+    """A document, or a schema with an identifier.
 
     Attributes:
-        anchors: The schemas that it names.
-        dynamic: The schemas that it names for `$dynamicRef`.
+        uri: The absolute URI, without a fragment; "" for a main document without an identifier.
+        root: The schema.
+        place: Its JSON Pointer.
+        dialect: Its dialect.
+        anchors: For each anchor in the resource, the schema that has it, and its JSON Pointer.
+        dynamic: The same for each `$dynamicAnchor`.
+        recursive: Whether `$recursiveAnchor` is true in the root.
     """
 
     __slots__ = ("anchors", "dialect", "dynamic", "place", "recursive", "root", "scanned", "uri")
@@ -51,7 +57,25 @@ class Resource:
 
 
 class Documents:
-    """The main document, the documents that it may refer to, and the resources in them."""
+    """The main document, the documents that it may refer to, and the resources in them.
+
+    Args:
+        document: The main document.
+        dialect: The dialect of documents without `$schema`; None: `DEFAULT_DIALECT`.
+        supplied: Other documents by URI.
+        nested_ids: Whether to search the main document for identifiers and anchors of subschemas.
+
+    Attributes:
+        resources: The resources by URI, as far as their documents were read.
+        owners: The resources by the identity of their root schemas, which they keep alive.
+        unusual: The schemas that keyword_warnings.py checks.
+        dynamic: Whether a document has `$dynamicAnchor`, or `$recursiveAnchor` with the value true.
+        main: The resource of the main document.
+
+    Raises:
+        InvalidConstraintError: An identifier is not a URI reference, or `$schema` is not a string.
+        UnsupportedError: `$schema` names an unknown dialect.
+    """
 
     def __init__(
         self, document: object, dialect: Dialect | None, supplied: Mapping[str, object], nested_ids: bool
@@ -59,9 +83,9 @@ class Documents:
         self.supplied = {uri.rstrip("#"): value for uri, value in supplied.items()}
         self._default = dialect or DEFAULT_DIALECT
         self.resources: dict[str, Resource] = {}
-        self.owners: dict[int, Resource] = {}  # by identity of the root schemas, which the resources keep alive
-        self.unusual: list[tuple[dict[str, Any], Origin, Dialect]] = []  # the schemas that keyword_warnings.py checks
-        self.dynamic = False  # whether any schema is named for a dynamic reference
+        self.owners: dict[int, Resource] = {}
+        self.unusual: list[tuple[dict[str, Any], Origin, Dialect]] = []
+        self.dynamic = False
         self.main = self._enter("", document, "", nested_ids)
 
     # -- resources
@@ -81,7 +105,7 @@ class Documents:
         return resource
 
     def _scan(self, resource: Resource, document: dict[str, object], place: str) -> None:
-        """Find identifiers and anchors at the positions where schemas are allowed."""
+        """Find the identifiers and anchors of a document, at the positions where the keywords allow schemas."""
         todo: list[tuple[object, str, Resource]] = [(document, place, resource)]
         while todo:
             schema, at, home = todo.pop()
@@ -148,7 +172,10 @@ class Documents:
     # -- references
 
     def resource(self, uri: str) -> Resource | None:
-        """The resource of a URI, from the documents supplied by the caller or the metaschemas."""
+        """Return the resource of a URI, from the documents that were read, the supplied ones, and the metaschemas.
+
+        None: there is no such document.
+        """
         found = self.resources.get(uri)
         if found is None:
             document = self.supplied.get(uri)
@@ -159,7 +186,20 @@ class Documents:
         return found
 
     def resolve(self, reference: str, home: Resource, place: str) -> tuple[object, str, Resource]:
-        """The schema that a reference refers to, its JSON Pointer, and its resource."""
+        """Resolve a reference.
+
+        Args:
+            reference: The value of `$ref`.
+            home: The resource that contains the reference.
+            place: The JSON Pointer of the keyword, for errors.
+
+        Returns:
+            The target (a dict or a bool), its JSON Pointer, and its resource.
+
+        Raises:
+            UnsupportedError: The reference is to a document that was not supplied.
+            InvalidConstraintError: The reference is invalid, or leads nowhere.
+        """
         uri, fragment = _joined(home.uri, reference, place) if not reference.startswith("#") else (None, reference[1:])
         resource = home if uri is None or uri == home.uri else self.resource(uri)
         if resource is None:
@@ -199,7 +239,16 @@ class Documents:
 
 
 def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
-    """The dialect of a document that needs no search for identifiers. None: the document needs the general analysis."""
+    """Return the dialect of a document if it can be found without the general path.
+
+    Args:
+        document: The document.
+        given: The dialect of documents without `$schema`; None: `DEFAULT_DIALECT`.
+
+    Returns:
+        The dialect. None if the document is no dict, has a `$recursiveAnchor`, an identifier that may not be a URI, or
+        an unknown `$schema`.
+    """
     if type(document) is not dict or "$recursiveAnchor" in document:
         return None
     for own in (document.get("$id"), document.get("id")):
@@ -212,7 +261,10 @@ def simple_dialect(document: object, given: Dialect | None) -> Dialect | None:
 
 
 def _joined(base: str, reference: str, place: str) -> tuple[str, str]:
-    """Resolve a reference against its base. Returns the URI and the fragment."""
+    """Resolve a URI reference against a base URI. Returns the absolute URI without the fragment, and the fragment.
+
+    Raises `InvalidConstraintError` if it is not a URI reference.
+    """
     try:
         uri, fragment = urldefrag(urljoin(base, reference))
     except ValueError as problem:  # invalid brackets in the host
@@ -231,7 +283,7 @@ def _id_of(schema: object, dialect: Dialect) -> str:
 
 @cached(1)
 def _metaschemas() -> dict[str, str]:
-    """Maps the URI of a metaschema to its file name."""
+    """Return the file names of the metaschemas by URI."""
     folder = files(__package__).joinpath("metaschemas")
     listing = read_json(folder.joinpath("index.json").read_text("utf-8"))
     return {str(uri): str(name) for uri, name in listing.items()} if isinstance(listing, dict) else {}

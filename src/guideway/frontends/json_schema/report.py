@@ -1,8 +1,9 @@
 """Reports about a schema: how each keyword is treated, example instances, and why a schema is unsatisfiable.
 
-The cause is a minimal set of keywords that cannot be met together. A deletion filter removes one keyword at a time, and
-keeps it removed if there is still no instance (Chinneck and Dravnieks, "Locating minimal infeasible constraint sets",
-1991).
+A schema is unsatisfiable because of a minimal set of keywords that no value meets together. A deletion filter finds
+this
+set: it removes one keyword at a time, and restores the keyword if the schema then has an instance (Chinneck and
+Dravnieks, "Locating minimal infeasible constraint sets", 1991).
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ MAX_TRIAL_UNITS = 50_000_000
 """The maximum work of the kernel for all trial deletions together."""
 
 MAX_PLACES = 500
-"""The maximum number of schemas in a document for which the search is tried."""
+"""The maximum number of schemas of a document in which conflicting keywords are searched."""
 
 MAX_BYTES = 160
-"""The length in bytes at which an example is completed."""
+"""The number of bytes within which a random example ends, unless the shortest text is longer."""
 
 _END = 256
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
@@ -71,8 +72,9 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
     """Report every reachable keyword.
 
     Returns:
-        Rows of the JSON Pointer of the schema, the name of the keyword, and its status. The status is "enforced",
-        "refused", "no effect" or "annotation", optionally with a note.
+        One row for each keyword: the JSON Pointer of the schema, the name of the keyword, and its status. The status is
+        "enforced", "refused", "no effect" (the keyword applies to none of the schema's types) or "annotation" (it
+        asserts nothing). After "annotation", a colon and a note may follow.
     """
     found: dict[tuple[str, str], str] = {}
     for place in expander.places[1:]:
@@ -101,7 +103,7 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
 
 @cached(4096, characters=1 << 20, size=lambda name, _: len(name))
 def _note(name: str, dialect: Dialect) -> str:
-    """The status of a name that asserts nothing, with a note if the name resembles a keyword."""
+    """Return the status of a name that asserts nothing. A note says if the name is unknown or of another draft."""
     if name in dialect.unknown:
         return f"annotation: no keyword of {dialect.name}"
     if name in NOTES or name in KEYWORDS:
@@ -118,9 +120,9 @@ def conflict(document: Any, place: str, is_empty: Callable[[], bool]) -> list[st
     """Return the JSON Pointers of a minimal set of conflicting keywords, or an empty list if none was found.
 
     Args:
-        document: Dicts and lists, which are modified during the search.
+        document: The document as dicts and lists. The search removes keywords from it.
         place: The JSON Pointer of the unsatisfiable schema.
-        is_empty: Whether the document in its current state has no instance.
+        is_empty: Returns whether the document in its current state has no instance.
     """
     schema = value_at(document, place)
     if not isinstance(schema, dict):
@@ -152,7 +154,7 @@ def _keywords(schema: dict[str, Any]) -> list[str]:
 
 
 def value_at(document: Any, place: str) -> Any:
-    """Return the value at a JSON Pointer, or None."""
+    """Return the value at a JSON Pointer, or None if there is none."""
     for part in place.split("/")[1:]:
         name = unescape(part)
         if isinstance(document, dict):
@@ -165,7 +167,7 @@ def value_at(document: Any, place: str) -> Any:
 
 
 def _inside(value: Any, where: str) -> Iterator[_Removable]:
-    """Yields the schemas in a value that was kept: a schema or a list of schemas."""
+    """Yield the schemas in the value of a keyword: a schema, or a list of schemas. `where` is its JSON Pointer."""
     if isinstance(value, dict):
         yield value, where, _keywords(value), False
     elif isinstance(value, list):
@@ -180,11 +182,11 @@ class Explanation:
     """The explanation of a schema.
 
     Attributes:
-        keyword_report: Rows (JSON Pointer, keyword, status); the status may be "refused".
-        refusals: A reason by JSON Pointer.
-        examples: Texts of instances; empty if the schema is refused.
-        conflict: Why the schema has no instance.
-        place: The JSON Pointer of the conflict.
+        keyword_report: The rows that the function `keyword_report` returns.
+        refusals: For each JSON Pointer of a keyword that cannot be enforced, the reason.
+        examples: Texts of instances; empty if the schema is refused or unsatisfiable.
+        conflict: The message of the `UnsatisfiableError`; None: the lowering raised no such error.
+        place: The JSON Pointer of that error; None: there is no error, or its location is not known.
     """
 
     keyword_report: list[tuple[str, str, str]]
@@ -195,7 +197,12 @@ class Explanation:
 
 
 def explain(documents: Documents, style: Style, examples: int = 3) -> Explanation:
-    """Explain a schema.
+    """Explain a schema. A schema that is refused or unsatisfiable raises no error: the result says why.
+
+    Args:
+        documents: The schema and the documents that it may refer to.
+        style: The style in which the schema is lowered.
+        examples: The maximum number of examples.
 
     Raises:
         InvalidConstraintError: As for `JsonSchema`.
@@ -212,7 +219,10 @@ def explain(documents: Documents, style: Style, examples: int = 3) -> Explanatio
 
 
 def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
-    """Draw distinct texts of a grammar: a shortest one first, then random ones. Raises the errors of `compile`."""
+    """Draw at most `count` distinct texts of a grammar: first a shortest text, then random texts.
+
+    Raises the errors of `compile`.
+    """
     automaton = byte_automaton(grammar)
     found = {automaton.matcher().completion().decode("utf-8", "replace"): None}
     rng = random.Random(seed)
@@ -224,7 +234,10 @@ def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
 
 
 def _walk(matcher: Any, rng: random.Random) -> str:
-    """Draw random bytes, with a preference for letters, while the text can still be completed within the limit."""
+    """Draw a random text: legal bytes, with a preference for `_PLAIN` and for ends, then a shortest completion.
+
+    The number of bytes is limited by `MAX_BYTES` and the length of the shortest text.
+    """
     import numpy as np
 
     text = bytearray()

@@ -19,11 +19,14 @@ def copied(schema: Any, change: Callable[[dict[str, Any]], object], unchanged: C
 
     Args:
         schema: The schema.
-        change: Gets a copy of each sub-schema, and may change it. Values of unknown keywords count as schemas.
-        unchanged: More keywords whose values remain as they are.
+        change: Is called with a copy of the schema and of each sub-schema, and may change it. The value of an unknown
+            keyword counts as a schema, or as a list of schemas.
+        unchanged: Keywords whose values are not searched for sub-schemas, in addition to `const`, `default`, `enum` and
+            `examples`.
     """
     made: list[Any] = [schema]
-    todo: list[tuple[Any, Any, bool]] = [(made, 0, False)]  # container, key, and whether the value is a map of names
+    # a container, a key in it, and whether the value there maps names to schemas
+    todo: list[tuple[Any, Any, bool]] = [(made, 0, False)]
     while todo:
         container, key, named = todo.pop()
         value = container[key]

@@ -1,4 +1,4 @@
-"""Expressions and grammar nodes that are built once per style (`style.py`: how JSON is written) and shared by its grammars."""
+"""Expressions and grammar nodes that are built once per `Style`, and shared by all grammars of the style."""
 
 from __future__ import annotations
 
@@ -41,23 +41,27 @@ __all__ = [
 
 SPACE = constant(repeat(chars("  ", "\t\t", "\n\n", "\r\r")))
 SPACE_LEAF = Leaf(SPACE)
-DIGITS = "digits"  # the integers of draft 4, as a kind of value
+DIGITS = "digits"  # a kind of value, like the names of types: the integers of draft 4
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
 
 
 @cached(64)
 def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
-    """The punctuation of arrays and of objects, by level."""
+    """Return the punctuation of arrays and of objects for each nesting level.
+
+    Styles without indentation have one level.
+    """
     levels = range(MAX_INDENTED + 1 if style.whitespace == "indented" else 1)
     return [(style.marks("[]", level), style.marks("{}", level)) for level in levels]
 
 
 @cached(256)
 def plain_scalar(types: int, part: NumberAssertions | None, style: Style) -> Leaf | Number | None:
-    """The node of a single scalar type without assertions, or of integers. None for other types.
+    """Return the node of a scalar type, given by its bits. None for other types.
 
-    The cache uses the identity of `part`, which is the part of a plain analysis and therefore shared by all schemas.
+    `part` must come from a plain analysis (`PLAIN_ANALYSES`): it says whether numbers must be integers. The cache
+    compares it by identity.
     """
     if types == STRING:
         return Leaf(string(None, style))
@@ -73,19 +77,35 @@ def plain_scalar(types: int, part: NumberAssertions | None, style: Style) -> Lea
 
 @cached(256)
 def any_scalar(style: Style) -> Leaf:
-    """Null, a boolean, a number or a string."""
+    """Return the leaf of all scalars: null, booleans, numbers and strings."""
     words = Literals(("null", "true", "false"))
     return Leaf(shared(either((words, any_number(style), string(None, style)))))
 
 
 @cached(256)
 def any_key(style: Style) -> Regular:
-    """An arbitrary object key."""
+    """Return the language of all object keys."""
     return shared(style.quoted(ANY_TEXT))
 
 
 class SharedNodes:
-    """The expressions and nodes of one style. `first` has the expressions that most grammars of the style contain."""
+    """The shared expressions and nodes of one style.
+
+    Attributes:
+        style: The style.
+        brackets: The punctuation of arrays.
+        braces: The punctuation of objects.
+        key: The language of all object keys.
+        spelling: How characters are written in strings.
+        new_key: Returns the language of one key.
+        ordered: Whether keys are written in the order of the schema.
+        spaced: Whether white space is allowed around tokens.
+        first: The expressions that most grammars of the style contain (`Grammar.first`).
+        string: `_string`, cached.
+        several: `_several`, cached.
+        anything: `_anything`, cached.
+        scalars: The node of each plain analysis; None: it is not a scalar type.
+    """
 
     def __init__(self, style: Style) -> None:
         self.style = style
@@ -103,18 +123,24 @@ class SharedNodes:
         }
 
     def quoted(self, language: Regular) -> Regular:
-        """Return the JSON strings whose decoded text is in the language. A copy of `Style.quoted`, which saves a call."""
+        """Return the language of the JSON strings whose decoded text is in `language`.
+
+        It does the same as `Style.quoted`, without a call of `Style.spelling`.
+        """
         return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
 
     def _new_key(self, name: str) -> Regular:
         return self.quoted(Literals((name,)))
 
     def _anything(self, number: int) -> tuple[Node, ...]:
-        """The nodes of an arbitrary value. The first of them has the given number."""
+        """Return the nodes of any JSON value. They must be added in this order; `number` is the number of the first."""
         return Alternative((number + 1, number + 2, number + 3)), *_any_value(self.style, number)
 
     def _string(self, minimum: int, maximum: int | None, tests: tuple[tuple[str, str], ...]) -> Leaf:
-        """The leaf of strings with these length limits that pass the tests."""
+        """Return the leaf of the strings with these length limits that pass tests.
+
+        A test is ("pattern", pattern) or ("format", name). Raises the errors of `strings.text`, with the place "".
+        """
         if not (minimum or tests) and maximum is None:
             return Leaf(string(None, self.style))
         part, left = StringAssertions(minimum, maximum), tests
@@ -130,7 +156,10 @@ class SharedNodes:
         )
 
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
-        """Null, booleans, numbers and strings, restricted to the given kinds of values."""
+        """Return the nodes of the scalars of these kinds. A kind is the name of a type, or `DIGITS`.
+
+        Others are ignored.
+        """
         scalars = []
         if "number" in kinds or "integer" in kinds or DIGITS in kinds:
             part = None if "number" in kinds else WHOLE_DIGITS if DIGITS in kinds else NumberAssertions(multiple=(1,))
@@ -142,22 +171,25 @@ class SharedNodes:
 
 
 def joined(kinds: Collection[str], scalars: list[Leaf | Number]) -> tuple[Leaf | Number, ...]:
-    """The literals of the kinds, and scalars. All texts are combined into one leaf."""
+    """Return nodes for null and booleans, if they are among `kinds`, and for `scalars`.
+
+    All of them except `Number` nodes are combined into one leaf, the first of the nodes.
+    """
     words = tuple(word for kind, _, word in VALUES if kind in kinds)
     texts: list[Regular] = [Literals(words)] if words else []
     texts += [one.text for one in scalars if type(one) is Leaf]
     return (*((Leaf(either(texts)),) if texts else ()), *[one for one in scalars if type(one) is Number])
 
 
-_SHARED_NODES: dict[
-    int, SharedNodes
-] = {}  # by identity of the style, which the entry keeps alive: hashing its content is slower
+# by the identity of the style, because hashing its content is slower; the entry keeps the style alive
+_SHARED_NODES: dict[int, SharedNodes] = {}
 
 
 register(f"{__name__}.common_of", _SHARED_NODES.clear, lambda: CacheInfo(len(_SHARED_NODES), _MAX_STYLES))
 
 
 def shared_nodes_of(style: Style) -> SharedNodes:
+    """Return the shared expressions and nodes of a style. They are cached."""
     found = _SHARED_NODES.get(id(style))
     if found is None or found.style is not style:
         if len(_SHARED_NODES) >= _MAX_STYLES:
@@ -167,7 +199,10 @@ def shared_nodes_of(style: Style) -> SharedNodes:
 
 
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
-    """The nodes of any JSON value. `inside` is the number of the node for the values in arrays and objects."""
+    """Return the nodes of any JSON value: a scalar, an array or an object. Also sets `grammar.first`.
+
+    `inside` is the number of the node for the values in arrays and objects, `level` the nesting level.
+    """
     grammar.first = shared_nodes_of(style).first
     return _any_value(style, inside, level)
 

@@ -2,9 +2,9 @@
 
 The time is linear in the text.
 
-The automaton does not check that items are unique, because it would need to store all items. Instead, arrays with
-duplicates are found in the text. The automaton then reads the text again, with a special opening bracket for these
-arrays. Arrays with unique items do not accept this bracket.
+The automaton does not check `uniqueItems`, because it would need to store all items. Instead, `Validator` finds the
+arrays with equal items in the text. If there are any, the automaton reads the text again, with a special character in
+place of the opening brackets of these arrays. Arrays whose items must be unique do not accept this character.
 """
 
 from __future__ import annotations
@@ -34,8 +34,12 @@ _SHOWN = 60
 class Validator:
     """Validates JSON texts against a grammar.
 
-    `exact` says whether the grammar derives every text of every value. The constructor raises the errors of `compile`,
-    except `UnsatisfiableError`: such a grammar allows nothing.
+    Args:
+        grammar: The grammar of a schema. If it is unsatisfiable, every text is refused.
+        exact: Whether the grammar derives every spelling of every allowed value. Only then is `uniqueItems` checked in
+            the text; otherwise the automaton checks it.
+
+    Raises the errors of `compile`, except `UnsatisfiableError`.
     """
 
     def __init__(self, grammar: Grammar, exact: bool) -> None:
@@ -48,7 +52,7 @@ class Validator:
         """Validate a text that is JSON.
 
         Raises:
-            InvalidTextError: Where the value is not allowed.
+            InvalidTextError: The schema does not allow the value. The error has the location of the violation.
         """
         at = self._refused_at(text)
         if at is not None:
@@ -66,9 +70,9 @@ class Validator:
             raise _invalid(text, start, f"the items {first} and {second} are equal, where all must differ")
 
     def _refused_at(self, text: str) -> int | None:
-        """The first character that is rejected, or the length of the text if it is incomplete.
+        """Return the index of the first character that is rejected; None: the text is valid.
 
-        None: the text is valid.
+        For an incomplete text, this is its length.
         """
         if self._automaton is None:
             return 0
@@ -77,7 +81,7 @@ class Validator:
         return None if taken > len(data) else len(data[:taken].decode("utf-8", "ignore"))
 
     def _problem(self, text: str, at: int) -> InvalidTextError:
-        """Describe the violation at a rejected character."""
+        """Return the error for a text whose character at the index `at` is rejected."""
         here = before = None
         for here in tokens(text):
             if here.end > at:
@@ -85,7 +89,7 @@ class Validator:
             before = here
         scalar = before is not None and before.end == at and before.text[0] in "-0123456789"
         if before is not None and (here is before or (scalar and self._refused_at(text[:at] + " ") == at)):
-            here = before  # a number that could continue
+            here = before  # the number before it is rejected: it could only continue with another digit
         if here is None:
             return _invalid(text, at, "it cannot end here")
         shown = here.text if len(here.text) <= _SHOWN else here.text[:_SHOWN] + "…"
@@ -102,7 +106,10 @@ class Validator:
         return _invalid(text, here.start, what)
 
     def _instead(self, text: str, at: int) -> str:
-        """A shortest completion of the text from this offset, as part of an error message."""
+        """Return the end of an error message: what could follow the text before the index `at`.
+
+        This is a shortest completion. "" if the schema is unsatisfiable.
+        """
         if self._automaton is None:
             return ""
         matcher = self._automaton.matcher()
@@ -119,9 +126,9 @@ def _invalid(text: str, at: int, what: str) -> InvalidTextError:
 
 
 def _marking_duplicates(grammar: Grammar) -> Grammar:
-    """The grammar without `unique`.
+    """Return a grammar without `unique`, in which `_REPEATING` marks the arrays with equal items.
 
-    Arrays without `unique` also accept the special bracket, which marks arrays with duplicates.
+    Each array of the grammar that is not `unique` also accepts `_REPEATING` as its opening bracket.
     """
     made = Grammar(list(grammar.nodes), list(grammar.places), grammar.root)
     for number, node in enumerate(grammar.nodes):
@@ -138,7 +145,7 @@ def _marking_duplicates(grammar: Grammar) -> Grammar:
 
 
 def _pointer_at(text: str, at: int) -> str:
-    """The JSON Pointer of the value that begins or ends at the token there. For a comma, that of its container."""
+    """Return the JSON Pointer of the token at the index `at`: of its value, or for a comma of the array or object."""
     for token, path in located(text):
         if token.end > at:
             return pointer("", *(path[:-1] if token.kind == "," else path))
@@ -146,15 +153,15 @@ def _pointer_at(text: str, at: int) -> str:
 
 
 def _arrays_with_duplicates(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The offsets of arrays with duplicates, and the indices of two equal items.
+    """Yield, for each array with equal items, its offset in the text and the indices of two equal items.
 
-    Every value gets a number that only equal values share. Scalars are identified by their value, containers by the
-    numbers of their parts.
+    Every value gets a number that only equal values share. The number of an array or object depends on the numbers of
+    its items or entries.
     """
     numbers: dict[Any, int] = {}
-    opened: list[tuple[int, list[Any]]] = []  # the offset of each open container, and its parts
+    opened: list[tuple[int, list[Any]]] = []  # for each open array or object: its offset, and its items or entries
     key: str | None = None
-    keys: list[str | None] = []  # the key of each open container
+    keys: list[str | None] = []  # for each open array or object: the key whose value it is, if any
     for token in tokens(text):
         piece, start = token.text, token.start
         if piece in ",:":
@@ -182,7 +189,7 @@ def _arrays_with_duplicates(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _first_duplicate(items: list[int]) -> tuple[int, int]:
-    """The index of the first occurrence of a repeated item, and the index of the repetition."""
+    """Return the indices of the first two items that are equal."""
     seen: dict[int, int] = {}
     for at, one in enumerate(items):
         if seen.setdefault(one, at) < at:
@@ -191,7 +198,7 @@ def _first_duplicate(items: list[int]) -> tuple[int, int]:
 
 
 def _scalar(piece: str) -> object:
-    """A key that equal scalars share. For numbers: the sign, the significant digits, and the exponent."""
+    """Return a value that is the same for the spellings of equal scalars, and differs for others."""
     if piece[0] == '"':
         return json.loads(piece)
     if piece[0] not in "-0123456789":

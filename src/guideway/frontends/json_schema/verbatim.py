@@ -1,7 +1,7 @@
 """The format "verbatim": strings that occur in a source text.
 
-The name is "verbatim", or "verbatim:" with options separated by commas, as `OPTIONS` lists them. A schema is lowered once,
-with a placeholder for the substrings; `bound` replaces it by the substrings of a text.
+The name of the format is "verbatim", or "verbatim:" and options of `OPTIONS` separated by commas. A schema is lowered
+once, with placeholders for the substrings. `bound` replaces the placeholders by the substrings of a source text.
 """
 
 from __future__ import annotations
@@ -46,18 +46,27 @@ OPTIONS = {
     "normalize-whitespace": "normalize_whitespace",
     "allow-empty": "allow_empty",
 }
-"""The options of the format, and the arguments of `source_of`. "any-boundary" switches one off, the others one on."""
+"""For each option of the format, the argument of `source_of` that it sets: "any-boundary" to False, the others to True.
+"""
 
 _NOT_FREE = ("const", "enum", "format", "pattern")
 
 
 def is_verbatim(name: object) -> bool:
-    """Return whether this is a name of the format."""
+    """Return whether a value of the keyword `format` is a name of this format."""
     return isinstance(name, str) and (name == NAME or name.startswith(f"{NAME}:"))
 
 
 def options_of(name: str, place: str = "") -> dict[str, bool]:
-    """Return the arguments of `source_of` for a name. Raises `InvalidConstraintError` for an unknown option."""
+    """Return the arguments of `source_of` for a name of the format.
+
+    Args:
+        name: The name, with or without options.
+        place: The JSON Pointer that the error names.
+
+    Raises:
+        InvalidConstraintError: The name has an unknown option.
+    """
     made = {"word_boundaries": True, "ignore_case": False, "normalize_whitespace": False, "allow_empty": False}
     for option in name.removeprefix(NAME).removeprefix(":").split(","):
         if option not in OPTIONS and (option or name != NAME):
@@ -71,12 +80,16 @@ def options_of(name: str, place: str = "") -> dict[str, bool]:
 
 @cached(32)
 def placeholder(name: str) -> Substrings:
-    """Return the language that `bound` replaces."""
+    """Return the placeholder for a name of the format: a language that `bound` replaces."""
     return Substrings("a", b"\1", b"\0\1", name=name)
 
 
 def marked(schema: Any, name: str) -> Any:
-    """Return a schema in which every free string has the format: one without `const`, `enum`, `format` and `pattern`."""
+    """Return a copy of a schema in which every free string has the format `name`.
+
+    A string is free if its schema has none of `const`, `enum`, `format` and `pattern`. Keys (`propertyNames`) are not
+    free.
+    """
 
     def mark(one: dict[str, Any]) -> None:
         kinds = one.get("type")
@@ -88,13 +101,13 @@ def marked(schema: Any, name: str) -> Any:
 
 
 def sources(grammar: Grammar, text: str) -> dict[str, Source]:
-    """Return the source for each name of the format in a grammar."""
+    """Return a `Source` of the text for each name of the format in a grammar, by name."""
     names = {one.name for language in _languages(grammar) for one in _placeholders(language)}
     return {name: source_of(text, **options_of(name)) for name in sorted(names)}
 
 
 def has_format(schema: object) -> bool:
-    """Return whether a schema has the format at any place."""
+    """Return whether the format occurs anywhere in a schema."""
     todo = [schema]
     while todo:
         one = todo.pop()
@@ -108,7 +121,12 @@ def has_format(schema: object) -> bool:
 
 
 def bound(grammar: Grammar, found: Mapping[str, Source] | None) -> Grammar:
-    """Return a grammar with the substrings of a text in place of the placeholders; None: with any text."""
+    """Return a copy of a grammar in which the placeholders are replaced.
+
+    Args:
+        grammar: The grammar.
+        found: The result of `sources`: a placeholder becomes the substrings of its source. None: it becomes any text.
+    """
     languages: dict[str, Regular] = {} if found is None else {name: one.language for name, one in found.items()}
     replaced: dict[int, Regular] = {}
 
@@ -160,7 +178,10 @@ def _placeholders(language: Regular) -> list[Substrings]:
 
 
 def _replaced(language: Regular, languages: Mapping[str, Regular]) -> Regular:
-    """Return a language with other placeholders, from the inner parts out: no recursion on the nesting."""
+    """Return a language in which each placeholder is replaced by the language with its name, or else by any text.
+
+    The inner parts are replaced first, without recursion.
+    """
     made: dict[int, Regular] = {}
     todo = [language]
     while todo:
