@@ -7,8 +7,8 @@ regular_expressions.py  regular expressions
 idna.py                 internationalised host names
 rules.py                helpers that write grammars of specifications as patterns
 
-A language is built on first use and cached. Docstrings state which texts of its specification a language omits. No
-language contains a text that the specification excludes, except for one length limit in `idn_hostname`.
+A language is built on first use and cached. The docstring of a function says which valid texts its language omits. No
+language contains an invalid text, with one exception: `idn_hostname` only approximates the length limit of a label.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FORMATS: dict[str, Callable[[], Regular]] = {
     "url": identifiers.url,
     "uuid": identifiers.uuid,
 }
-"""The function that builds each language."""
+"""For each name of a format, the function that builds its language."""
 
 
 @cached(64)

@@ -1,4 +1,4 @@
-"""Dates, times, date-times and durations of RFC 3339."""
+"""Dates, times, date-times and durations of RFC 3339, as regular languages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def date() -> Regular:
 
 
 def time() -> Regular:
-    """Return full-time. Second 60 is allowed only at 23:59 UTC, with offsets that are multiples of 15 minutes."""
+    """Return full-time (RFC 3339, section 5.6).
+
+    Second 60 is allowed only at 23:59 UTC. A numeric offset must then be a multiple of 15 minutes.
+    """
     usual = spelled(f"{_HOUR}:[0-5][0-9]:[0-5][0-9]{_FRACTION}{_OFFSET}")
     return either([usual, spelled(f"23:59:60{_FRACTION}[Zz]"), _leap_second()])
 
@@ -35,7 +38,10 @@ def date_time() -> Regular:
 
 
 def duration() -> Regular:
-    """Return duration (RFC 3339, appendix A): no fractions, no omitted units between others, weeks only alone."""
+    """Return duration (RFC 3339, appendix A).
+
+    Numbers have no fractions. No unit between two units may be left out. Weeks are not combined with other units.
+    """
     number = "[0-9]+"
     seconds = f"{number}S"
     minutes = f"{number}M({seconds})?"
@@ -48,7 +54,7 @@ def duration() -> Regular:
 
 
 def _leap_second() -> Regular:
-    """Return times with second 60 and a numeric offset that is a multiple of 15 minutes, as all offsets in use are."""
+    """Return the times with second 60 that are 23:59:60 UTC, with a numeric offset that is a multiple of 15 minutes."""
     cases: list[Regular] = []
     seconds = cat(":60", optional(cat(".", repeat(chars("09"), 1))))
     for hour in range(24):

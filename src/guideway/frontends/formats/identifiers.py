@@ -40,8 +40,8 @@ def _resource(ucs: Ranges, private: Ranges) -> tuple[Regular, Regular]:
     """Return two languages: URIs with a scheme, and relative references (RFC 3986, appendix A).
 
     Args:
-        ucs: The code points that IRIs allow in addition, `ucschar` of RFC 3987. Empty for URIs.
-        private: The code points that IRIs allow in addition in queries, `iprivate` of RFC 3987. Empty for URIs.
+        ucs: More code points that are allowed: `ucschar` of RFC 3987 for IRIs, none for URIs.
+        private: More code points that are allowed in queries: `iprivate` of RFC 3987 for IRIs, none for URIs.
     """
     encoded = spelled(_ENCODED)
 
@@ -85,7 +85,7 @@ def iri_reference() -> Regular:
 
 
 def url() -> Regular:
-    """Return http and https URIs with a host: a name, an IPv4 address or an IPv6 address in brackets."""
+    """Return http and https URIs without user information. The host is a name, an IPv4 address or `[IPv6 address]`."""
     label = cat(spelled("[A-Za-z0-9]"), spelled("([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"))
     host = either([cat(label, repeat(cat(".", label))), cat("[", ipv6(), "]")])
     segment = spelled(rf"[A-Za-z0-9\-._~!$&'()*+,;=:@/]|{_ENCODED}")
@@ -130,7 +130,7 @@ def semver() -> Regular:
 
 
 def phone() -> Regular:
-    """Return telephone numbers of E.164: `+` and at most 15 digits."""
+    """Return telephone numbers of E.164: `+` and 2 to 15 digits."""
     return spelled(r"\+[1-9][0-9]{1,14}")
 
 

@@ -23,7 +23,10 @@ from guideway.grammar.regular import (
 __all__ = ["MOST_BEYOND_ASCII", "idn_hostname"]
 
 MOST_BEYOND_ASCII = 52
-"""Maximum number of characters of a non-ASCII label: about the number in one script that fits an A-label of 63."""
+"""The maximum number of characters of a non-ASCII label.
+
+IDNA limits the encoded label (A-label) to 63 characters. About 52 characters of one script fit.
+"""
 
 _DOT = chars("..", "。。", "．．", "｡｡")
 _DIGITS, _ARABIC_DIGITS, _EXTENDED_DIGITS = (0x30, 0x39), (0x660, 0x669), (0x6F0, 0x6F9)
@@ -32,10 +35,12 @@ _DIGITS, _ARABIC_DIGITS, _EXTENDED_DIGITS = (0x30, 0x39), (0x660, 0x669), (0x6F0
 def idn_hostname() -> Regular:
     """Return internationalised host names of at most 253 characters.
 
-    Labels are ASCII (no A-labels), or have characters that IDNA allows; separators are the four dots of IDNA.
-    Contextual rules are enforced. Exceptions: joining types around U+200C are not checked, so it is allowed only after
-    a virama; and the length of A-labels is approximated by 52 characters, which can be too long with mixed scripts. If
-    a name has right-to-left labels, its other labels are ASCII.
+    Labels are ASCII labels except A-labels (`xn--`), or consist of characters that IDNA allows. They are separated by
+    one of the four dots of IDNA. The contextual rules of RFC 5892 and RFC 5893 are enforced, with three exceptions:
+
+    - U+200C is allowed only after a virama, because the joining types of its neighbours are not checked.
+    - The length limit of A-labels is approximated by `MOST_BEYOND_ASCII`. With mixed scripts, a label can be too long.
+    - If a name has right-to-left labels, its other labels must be ASCII.
     """
     plain = either([label(), _beyond(_left_to_right())])
     beside_right = both(label(), cat(chars("az", "AZ"), ANY_TEXT))
@@ -51,7 +56,7 @@ def _of(*names: str) -> Chars:
 
 
 def _ends(names: tuple[str, ...], *more: tuple[int, int]) -> Regular:
-    """Return texts whose last character, ignoring nonspacing marks, is in the given classes."""
+    """Return the texts whose last character, except nonspacing marks, is in the IDNA classes `names` or in `more`."""
     return cat(ANY_TEXT, chars(*_of(*names).ranges, *more), repeat(_of("NSM")))
 
 
@@ -60,7 +65,7 @@ def _script(name: str) -> Chars:
 
 
 def _beyond(body: Regular) -> Regular:
-    """Return the labels of `body` that satisfy the rules for all non-ASCII labels."""
+    """Return the texts of `body` that meet the rules for all non-ASCII labels: hyphens, the first character, length."""
     no_hyphen = Chars(invert(((0x2D, 0x2D),)))
     first = Chars(invert(merge((*_of("mark").ranges, (0x2D, 0x2D)))))
     not_reserved = either([cat(no_hyphen, ANY_CHAR), cat("-", no_hyphen)])  # characters three and four
@@ -73,12 +78,12 @@ def _beyond(body: Regular) -> Regular:
 
 
 def _joined() -> Regular:
-    """Return a virama followed by a joiner."""
+    """Return a virama followed by U+200C or U+200D."""
     return cat(_of("virama"), chars((0x200C, 0x200D)))
 
 
 def _left_to_right() -> Regular:
-    """Return sequences of characters in left-to-right labels, with contextual rules."""
+    """Return left-to-right labels that meet the contextual rules. Rules for all non-ASCII labels are in `_beyond`."""
     plain = chars(*_of("L", "other", "NSM").ranges, _EXTENDED_DIGITS)
     greek = _script("Greek")
     dotted = cat("l", repeat(literal("·l"), 1))
@@ -90,7 +95,7 @@ def _left_to_right() -> Regular:
 
 
 def _right_to_left(arabic_digits: bool) -> Regular:
-    """Return right-to-left labels, with one of the two kinds of digits."""
+    """Return right-to-left labels, with Arabic-Indic digits, or else with European and extended Arabic-Indic digits."""
     other = _of("other")
     if arabic_digits:
         plain = chars(*_of("R", "AN", "NSM").ranges, *_without(other, *range(0x30, 0x3A)).ranges, _ARABIC_DIGITS)
@@ -104,7 +109,7 @@ def _right_to_left(arabic_digits: bool) -> Regular:
 
 
 def _without(some: Chars, *codes: int) -> Chars:
-    """Return the characters except some."""
+    """Return the set of characters `some` without the code points `codes`."""
     ranges = list(some.ranges)
     for code in codes:
         ranges = [

@@ -45,9 +45,9 @@ def ip() -> Regular:
 
 
 def label() -> Regular:
-    """Return labels of letters, digits and hyphens, without a hyphen at either end.
+    """Return ASCII labels of host names: 1 to 63 letters, digits and hyphens, without a hyphen at either end.
 
-    A-labels (`xn--`) are omitted, because their validity is not a regular property.
+    A-labels (`xn--`) are omitted, because no regular language describes which of them are valid.
     """
     end, inner = _LETTER_OR_DIGIT, _LETTER_DIGIT_HYPHEN
 
@@ -61,13 +61,18 @@ def label() -> Regular:
 
 
 def hostname() -> Regular:
-    """Return host names of RFC 1123: labels of 1 to 63 characters, 253 in total, no final dot, no A-labels."""
+    """Return host names of RFC 1123 with at most 253 characters, without a final dot and without A-labels (`xn--`)."""
     name = label()
     return limited(cat(name, repeat(cat(".", name))), MOST_IN_NAME)
 
 
 def _mailbox(more: str, domain: Regular) -> Regular:
-    """Return mailboxes of RFC 5321, section 4.1.2. `more`: additional characters of RFC 6531."""
+    """Return mailboxes of RFC 5321, section 4.1.2.
+
+    Args:
+        more: More characters of the part before `@`, as a range in a class of a pattern.
+        domain: The language of the domain. An address in brackets is always allowed.
+    """
     atom = rf"[A-Za-z0-9!#$%&'*+\-/=?^_`{{|}}~{more}]+"
     quoted = rf'"([ !#-\[\]-~{more}]|\\[ -~])*"'
     local = limited(spelled(rf"{atom}(\.{atom})*|{quoted}"), _MOST_BEFORE_AT)
@@ -76,16 +81,20 @@ def _mailbox(more: str, domain: Regular) -> Regular:
 
 
 def email() -> Regular:
-    """Return mailboxes of RFC 5321: dot-atom or quoted string (64 characters), `@`, host name or address literal."""
+    """Return mailboxes of RFC 5321.
+
+    The part before `@` is a dot-atom or a quoted string of at most 64 characters. The domain is a host name, or an IP
+    address in brackets.
+    """
     return _mailbox("", hostname())
 
 
 def idn_email() -> Regular:
-    """Return mailboxes of RFC 6531: like `email`, with non-ASCII characters in both parts.
+    """Return mailboxes of RFC 6531: like `email`, with non-ASCII characters before and after `@`.
 
-    The length of the local part is counted in characters. The labels of the domain are not checked by IDNA.
+    The 64 characters before `@` are counted in characters, not bytes. The domain need not meet the rules of IDNA.
     """
-    # Without the characters that IDNA treats as dots.
+    # The non-ASCII characters, except those that IDNA treats as dots.
     beyond = chars((0x80, 0x3001), (0x3003, 0xFF0D), (0xFF0F, 0xFF60), (0xFF62, 0x10FFFF))
     end = chars("az", "AZ", "09", *beyond.ranges)
     inner = chars("--", *end.ranges)

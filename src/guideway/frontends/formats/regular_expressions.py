@@ -12,11 +12,11 @@ _RANGES = (("0", "9"), ("A", "Z"), ("a", "z"))
 
 
 def regex() -> Regular:
-    """Return a regular subset of the patterns with the flag u.
+    """Return a regular subset of the patterns that are valid with the flag u.
 
-    Groups nest at most 6 deep and have no names; there are no back-references. Properties (`\\p{...}`) are the general
-    categories and the most common scripts. In `{m,n}`, m is at most 9. Ranges in classes are within letters of one case
-    or digits.
+    Groups nest at most 6 deep and have no names. There are no back-references. The properties (`\\p{...}`) are the
+    general categories, some binary properties and the most common scripts. Counts have at most two digits; in `{m,n}`,
+    m is at most 9. A range in a class is within the digits, the lower-case letters or the upper-case letters.
     """
     escape = cat(
         "\\",
@@ -60,7 +60,7 @@ _PROPERTIES = (
 
 
 def _class(escape: Regular) -> Regular:
-    """Return `[...]`. A hyphen is first, last, or in a range of digits or of letters of one case."""
+    """Return classes `[...]`. A hyphen is first, last, escaped, or in a range of digits or of letters of one case."""
     ranges: list[Regular] = []
     for low, high in _RANGES:
         for code in range(ord(low), ord(high) + 1):

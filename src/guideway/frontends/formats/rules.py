@@ -1,4 +1,4 @@
-"""Helpers to write the grammars of formats as ECMA-262 patterns, one per rule of a specification."""
+"""Helpers to write the rules of a specification as ECMA-262 patterns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["limited", "spelled"]
 
 @cached(256)
 def spelled(pattern: str) -> Regular:
-    """Return the texts that a pattern matches completely."""
+    """Return the language of the texts that an ECMA-262 pattern matches completely."""
     return parse_pattern(pattern, "ecma")
 
 

@@ -8,7 +8,7 @@ unicode_properties.py  the characters of `\\p{...}`, from unicode.txt
 syntax.py              the syntax tree
 assertions.py          the meaning of `^`, `$` and `\\b`
 lowering.py            the tree -> a language; assertions as intersection and complement
-lookaround.py          the tree -> a DFA, where assertions occur inside repetitions
+lookaround.py          the tree -> a DFA, if lowering.py does not support the positions of its assertions
 nfa.py                 the NFA of a pattern with assertions, on `grammar/automata/`
 """
 

@@ -1,4 +1,7 @@
-"""The assertions `^`, `$`, `\\b` and `\\B`, per dialect and flags."""
+"""The assertions `^`, `$`, `\\b` and `\\B` as parts of the syntax tree, by dialect and flags.
+
+In all functions, `at` is the position in the pattern, for errors.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def _word(dialect: Dialect, ascii_only: bool, ignore_case: bool) -> Part:
 
 
 def _sides(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> tuple[Part, Part, Part, Part]:
-    """Return the assertions for: a word character before, none before, one after, none after."""
+    """Return four assertions: a word character precedes, none precedes, a word character follows, none follows."""
     part = _word(dialect, ascii_only, ignore_case)
     before, after = Lookaround(part, False, False, at), Lookaround(part, True, False, at)
     return before, Lookaround(part, False, True, at), after, Lookaround(part, True, True, at)
@@ -59,7 +62,7 @@ def boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> 
 
 
 def no_boundary(dialect: Dialect, ascii_only: bool, ignore_case: bool, at: int) -> Part:
-    """Return the assertion `\\B`. Whether it holds in the empty text depends on the Python version."""
+    """Return the assertion `\\B`. In Python's `re`, the version decides whether it holds in the empty text."""
     before, none_before, after, none_after = _sides(dialect, ascii_only, ignore_case, at)
     neither = series([none_before, none_after])
     if dialect == "python" and not _holds_in_nothing():

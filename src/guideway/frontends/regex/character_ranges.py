@@ -1,7 +1,7 @@
 """The characters of regex classes in Python's `re` and ECMA-262, as code point ranges.
 
-Python's classes are computed with the `re` module itself, so they match its Unicode version. Tables are computed on
-first use and cached.
+Python's classes are computed with the `re` module, so they have the Unicode version of the running Python. They are
+computed on first use and cached.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ ECMA_SPACE: Ranges = (
     (0xFEFF, 0xFEFF),
 )
 _SURROGATES: Ranges = ((0xD800, 0xDFFF),)
-_CASED_END = 0x20000  # upper bound of the characters with case; checked by a test
+_CASED_END = 0x20000  # all characters with upper or lower case are below this code point; a test checks this
 
 
 def merge(ranges: Iterable[tuple[int, int]]) -> Ranges:
-    """Return sorted, disjoint ranges of the same characters."""
+    """Return sorted and disjoint ranges with the same characters as `ranges`."""
     return chars(*ranges).ranges
 
 
 @cached(64, characters=1 << 16, size=len)
 def invert(ranges: Ranges) -> Ranges:
-    """Return the complement. It has no surrogates, since texts have none."""
+    """Return the characters that are not in `ranges`, without surrogates: texts have none."""
     left: list[tuple[int, int]] = []
     start = 0
     for low, high in merge((*ranges, *_SURROGATES)):
@@ -107,7 +107,13 @@ def fold_literal(char: str, ascii_only: bool) -> Ranges:
 
 @cached(256, characters=1 << 20, size=lambda source, plain, _: len(source) + len(plain))
 def fold_class(source: str, plain: Ranges, ascii_only: bool) -> Ranges:
-    """Return the characters of a class under `(?i)`. `plain`: the characters without that flag."""
+    """Return the characters that a class of Python's `re` matches under `(?i)`.
+
+    Args:
+        source: The class, in the notation of `re`.
+        plain: The characters that it matches without this flag.
+        ascii_only: Whether the flag `(?a)` is set.
+    """
     finder = re.compile(source, re.IGNORECASE | (re.ASCII if ascii_only else 0))
     without_case = _intersect(plain, invert(_cased_ranges()))
     return merge((*without_case, *((ord(c), ord(c)) for c in finder.findall(_cased()))))

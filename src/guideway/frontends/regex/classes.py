@@ -1,7 +1,7 @@
 """Parses escapes and `[classes]` of Python's `re` and ECMA-262.
 
-An atom of a class is a character, a range or a category. `Item.source` is the atom in Python's notation, which is used
-to compute `(?i)` (see character_ranges.py).
+An item of a class is a character, a range, or a category such as `\\d`. Its source in Python's notation is kept,
+because `re` computes what the class matches under `(?i)` (see character_ranges.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,13 @@ _ECMA_CATEGORIES = {"d": tables.ECMA_DIGIT, "w": tables.ECMA_WORD, "s": tables.E
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The characters of an escape or of an atom of a class. `code`: the character if it is a single one."""
+    """An escape, or an item of a class.
+
+    Attributes:
+        ranges: The characters that it matches.
+        source: The item in the notation of Python's `re`; "" for properties (`\\p{...}`), which `re` does not have.
+        code: The code point of a single character; None for ranges and categories.
+    """
 
     ranges: Ranges
     source: str
@@ -39,7 +45,7 @@ def _single(code: int) -> Item:
 
 
 def parse_escape(scanner: Scanner, ascii_only: bool, in_class: bool) -> Item:
-    """Parse the escape after a backslash, which has been read. Anchors are handled by the caller."""
+    """Parse an escape whose backslash was read. The caller handles `\\b`, `\\B`, `\\A` and `\\Z` outside classes."""
     start = scanner.at - 1
     char = scanner.take()
     if not char:
@@ -113,7 +119,10 @@ def _named(scanner: Scanner, start: int) -> int:
 
 
 def _octal(scanner: Scanner, first: str, start: int, in_class: bool) -> int:
-    """Parse `\\0` with up to two octal digits, or three octal digits; others are back-references."""
+    """Parse an octal escape: `\\0` and up to two octal digits, or three octal digits. In a class: one to three digits.
+
+    Raises an error for other digits, which are back-references outside classes. `first` is the digit that was read.
+    """
     if first == "0" or (in_class and first in _OCTAL):
         digits = first + scanner.take_while(_OCTAL, 2)
     else:
@@ -164,7 +173,7 @@ def _property(scanner: Scanner, char: str, start: int) -> Item:
 
 
 def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges:
-    """Parse the class after a `[`, which has been read."""
+    """Parse a class whose `[` was read, and return the characters that it matches."""
     if scanner.dialect == "ecma" and ignore_case:
         negated = scanner.next == "^"
         plain = parse_class(scanner, ascii_only, False)
@@ -190,9 +199,10 @@ def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges
 
 
 def _range(scanner: Scanner, ascii_only: bool, start: int) -> list[Item]:
-    """Parse one atom or a range `low-high`. A `-` directly before `]` is left for the next call, where it is an atom.
+    """Parse one character or category, or a range `low-high`. `start` is the position of the class, for errors.
 
-    In ECMA-262 a `-` next to a class such as `\\d` is literal: the result is the atom, the dash and the class.
+    A `-` directly before `]` is not read: the next call returns it as a character. In ECMA-262, a `-` next to a
+    category such as `\\d` is a character: the result then has three items.
     """
     at = scanner.at
     low = _class_atom(scanner, ascii_only)

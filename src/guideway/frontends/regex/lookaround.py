@@ -1,13 +1,14 @@
 """Translates patterns with assertions in any position to a DFA, exactly.
 
-The pattern is an NFA (`nfa.py`) whose epsilon transitions may have a condition. The requirement on the rest of the text
-is a boolean formula over claims; a claim is "the rest of the text is accepted from this NFA state". Reading a character
-replaces each claim by the claims after that character. So formulas in disjunctive normal form are the states of a
-DFA. A lookahead adds a claim as a conjunct. For each lookbehind, the DFA state also has the formulas under which a
-match of it ends at the NFA states reached so far; without lookahead inside, these are just true or false.
+The pattern becomes an NFA (`nfa.py`) whose epsilon transitions may have a condition. What the rest of the text must
+meet is a Boolean formula over claims. A claim is "the rest of the text is accepted from this NFA state". Reading a
+character replaces each claim by the claims after that character. So formulas in disjunctive normal form are the states
+of a DFA. A lookahead adds a claim as a conjunct. For each lookbehind, the DFA state also has the NFA states that the
+lookbehind has reached, each with the formula under which it is reached. Without a lookahead inside, this formula is
+true or false.
 
-This is the determinization of the pattern's alternating automaton (Chandra, Kozen and Stockmeyer, "Alternation", 1981)
-over the character classes that the pattern distinguishes. The number of states can be exponential, so it is limited.
+This is the determinization of an alternating automaton (Chandra, Kozen and Stockmeyer, "Alternation", 1981) over the
+character classes that the pattern distinguishes. The number of states can be exponential, so it is limited.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["MAX_STATES", "TooLarge", "to_dfa"]
 MAX_STATES = 4_000
 """Maximum number of states of the DFA."""
 
-_MAX_WORK = 400_000  # maximum number of operations on states, claims and clauses; takes about a second
+_MAX_WORK = 400_000  # maximum number of operations on states, claims and clauses; these take about a second
 _MAX_CLAUSES = 300  # maximum number of clauses of one formula
 
 # A claim is 2 * state, or 2 * state + 1 for its negation. A clause is a conjunction of claims, a formula is a
@@ -41,7 +42,10 @@ TooLarge = Callable[[str, int], object]
 
 
 def to_dfa(part: Part, too_large: TooLarge) -> Regular:
-    """Return the language that a part matches completely."""
+    """Return the language that a part matches completely, as a DFA.
+
+    If a limit is exceeded, calls `too_large` with a message and the position of the first assertion, which must raise.
+    """
     try:
         nfa = AssertionNfa()
         start, final = nfa.add_part(part)
@@ -52,7 +56,7 @@ def to_dfa(part: Part, too_large: TooLarge) -> Regular:
 
 
 def _first(part: Part) -> int:
-    """Return the position of the first assertion in the pattern."""
+    """Return the position in the pattern of the first lookaround or repetition with assertions; 0 if there is none."""
     waiting = [part]
     while waiting:
         match waiting.pop(0):
@@ -67,17 +71,23 @@ def _first(part: Part) -> int:
 
 @dataclass(slots=True)
 class _Here:
-    """A position in the text: whether it is the start, and the formulas of the lookbehinds that hold (by number)."""
+    """A position in the text.
+
+    Attributes:
+        first: Whether it is the start of the text.
+        held: For each lookbehind, by its number, the formula under which it holds here.
+        claims: A cache: for each NFA state, the formula of its claim at this position.
+    """
 
     first: bool
     held: dict[int, Formula] = field(default_factory=dict)
-    claims: dict[int, Formula] = field(default_factory=dict)  # cache: the formula of each state at this position
+    claims: dict[int, Formula] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class _DfaState:
-    claim: Formula
-    tracked: tuple[tuple[tuple[int, Formula], ...], ...]  # per lookbehind: states with their formulas
+    claim: Formula  # what the rest of the text must meet
+    tracked: tuple[tuple[tuple[int, Formula], ...], ...]  # for each lookbehind: (NFA state, formula) pairs
 
 
 class _Determinizer:
@@ -99,7 +109,7 @@ class _Determinizer:
         self._work = 0
 
     def graph(self) -> Regular:
-        """Return the DFA without dead states."""
+        """Return the minimal DFA, without states from which no text is accepted."""
         here, tracked = self._tracked(None, 0)
         first = _DfaState(self._claim(self._start, here), tracked)
         numbers, order = {first: 0}, [first]
@@ -122,19 +132,24 @@ class _Determinizer:
         return minimal_automaton(rows, [_holds_at_end(state.claim) for state in order])
 
     def _moved(self, state: _DfaState, held: int) -> _DfaState:
-        """Return the state after a character of a class; `held`: bit set of the character sets that contain it."""
+        """Return the DFA state after a character. `held` has the bits of the character sets that contain it."""
         self._spend(1)
         here, tracked = self._tracked(state, held)
         return _DfaState(self._after(state.claim, held, here), tracked)
 
     def _tracked(self, state: _DfaState | None, held: int) -> tuple[_Here, tuple[tuple[tuple[int, Formula], ...], ...]]:
-        """Return the position, and the states of the lookbehinds. `state` None: the start of the text."""
+        """Return the position after a character, and the states of the lookbehinds there.
+
+        Args:
+            state: The DFA state before the character; None: return the start of the text.
+            held: The bits of the character sets that contain the character.
+        """
         here = _Here(state is None)
         if not self._back:
             key: tuple[Formula, ...] = (TRUE,) if here.first else ()
             return self._heres.setdefault(key, here), ()
         tracked = []
-        for at, number in enumerate(self._back):  # nested lookbehinds first
+        for at, number in enumerate(self._back):  # a lookbehind inside another one comes before it
             assertion = self._nfa.assertions[number]
             seeds = {assertion.start: TRUE}
             before = state.tracked[at] if state else ()
@@ -151,12 +166,12 @@ class _Determinizer:
         return self._heres.setdefault(key, here), tuple(tracked)
 
     def _target(self, place: int, held: int) -> int | None:
-        """Return the transition from an NFA state."""
+        """Return the NFA state after a character with the bits `held`; None: the state has no transition for it."""
         take = self._nfa.takes[place]
         return take[1] if take and held >> self._sets[place] & 1 else None
 
     def _after(self, formula: Formula, held: int, here: _Here) -> Formula:
-        """Return the formula after a character that leads to the position `here`."""
+        """Return the formula after a character with the bits `held` was read. `here` is the position after it."""
         made = FALSE
         for clause in formula:
             part = TRUE
@@ -172,7 +187,7 @@ class _Determinizer:
         return made
 
     def _claim(self, place: int, here: _Here) -> Formula:
-        """Return the requirement on the rest of the text for acceptance from an NFA state."""
+        """Return the formula that the rest of the text must meet to be accepted from the NFA state `place`."""
         known = here.claims.get(place)
         if known is not None:
             return known
@@ -186,7 +201,7 @@ class _Determinizer:
         return made
 
     def _reached(self, seeds: dict[int, Formula], here: _Here) -> dict[int, Formula]:
-        """Return the epsilon closure: states with the formulas under which they are reached."""
+        """Return the epsilon closure of the NFA states `seeds`: all states reached, with the formulas of reaching them."""
         reached, waiting = dict(seeds), list(seeds)
         while waiting:
             place = waiting.pop()
@@ -245,7 +260,7 @@ class _Determinizer:
         return frozenset(kept)
 
     def _spend(self, steps: int) -> None:
-        """Count work. Raises `TooLargeError` if the limit is exceeded."""
+        """Count operations. Raises `TooLargeError` if there are more than `_MAX_WORK`."""
         checkpoint()
         self._work += steps
         if self._work > _MAX_WORK:

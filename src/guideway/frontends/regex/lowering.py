@@ -1,10 +1,10 @@
 """Translates the syntax tree of a pattern to the language of the texts that it matches.
 
-The tree is processed from its end: the language that may follow a part determines the language that may follow what
-precedes it. A lookahead is then an intersection, `(?!x)` an intersection with a complement; the kernel supports both.
-Because of `^`, each language is computed twice: for the start of the text, and for later positions. A lookbehind is
-supported after parts without assertions from the start of the text. In other positions, and for repeated assertions,
-the pattern is translated to a DFA (`lookaround.py`).
+The tree is processed from its end. For each part, the language of the rest of the text from this part on is computed
+from the language of the rest after it. A lookahead `(?=x)` is then an intersection, and `(?!x)` an intersection with a
+complement. Because of `^`, each language is computed twice: for the start of the text, and for later positions. A
+lookbehind is supported if only parts without assertions and other lookbehinds precede it. If it is in another position,
+or an assertion is repeated, the pattern is translated to a DFA (`lookaround.py`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ _SOMETHING = Repeat(ANY_CHAR, 1, None)
 
 
 def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
-    """Return the language that a part matches completely, or with `search` the texts that contain a match.
+    """Translate a syntax tree to a language.
 
-    `too_large` is called with a message and a position, and raises `LimitExceededError`.
+    Args:
+        part: The syntax tree, or a part of one.
+        search: Whether to return the texts that contain a match, instead of the texts that the part matches completely.
+        too_large: Is called with a message and a position in the pattern if a limit is exceeded. It must raise an
+            error.
     """
     branches = part.parts if isinstance(part, AlternationPart) else (part,)
     if search:
@@ -48,12 +52,12 @@ def lower(part: Part, *, search: bool, too_large: TooLarge) -> Regular:
 
 
 class _NotInOrder(Exception):
-    """An assertion is in a position that this method does not support; a DFA is needed."""
+    """An assertion is in a position that needs a DFA."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rest:
-    """The language that may follow at the start of the text (`first`) and at later positions (`later`)."""
+    """The language of the rest of the text, if it begins at the start of the text (`first`) or later (`later`)."""
 
     first: Plain
     later: Plain
@@ -64,7 +68,11 @@ _NONE = Plain(NEVER, 1, 1)
 
 
 class _Languages:
-    """Lowers parts. `least` of the resulting languages only says whether they contain the empty text (0)."""
+    """Translates parts to languages.
+
+    The attribute `least` of the resulting `Plain` objects is 0 if the language contains the empty text. Other values
+    say only that it does not.
+    """
 
     def __init__(self, too_large: TooLarge) -> None:
         self._too_large = too_large
@@ -76,7 +84,8 @@ class _Languages:
         if len(parts) > 1 and parts[0] is ANYTHING and isinstance(parts[1], Anchor) and parts[1].start:
             parts = parts[1:]
         made, begun = _ALL, 0
-        while begun < len(parts) and isinstance(parts[begun], (Anchor, Lookaround)):  # apply to the whole text
+        # lookaheads at the start of the text are conditions on the whole text
+        while begun < len(parts) and isinstance(parts[begun], (Anchor, Lookaround)):
             one = parts[begun]
             if isinstance(one, Lookaround) and one.ahead:
                 made = self.both(made, self.looked(one, self.whole(series([one.part, ANYTHING]))))
@@ -94,7 +103,10 @@ class _Languages:
         return self.both(made, language)
 
     def in_order(self, parts: list[Part]) -> Plain:
-        """Like `whole`, if lookbehinds precede other assertions and no assertion is repeated."""
+        """Return the language that a sequence of parts matches completely, without a DFA.
+
+        Raises `_NotInOrder` if a lookbehind follows another kind of assertion, or if an assertion is repeated.
+        """
         before = _END
         for at, one in enumerate([*parts, None]):
             if isinstance(one, Plain):
@@ -108,7 +120,7 @@ class _Languages:
         raise TypeError(parts)
 
     def rest(self, part: Part, rest: _Rest) -> _Rest:
-        """Return the language that may follow before a part, given what may follow after it."""
+        """Return the language of the rest of the text from a part on, given the language of the rest after it."""
         # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
         match part:
             case Plain():
@@ -137,11 +149,13 @@ class _Languages:
                 raise _NotInOrder
 
     def plain(self, part: Part) -> Plain:
+        """Return a part without assertions. Raises `_NotInOrder` for other parts."""
         if not isinstance(part, Plain):
             raise _NotInOrder
         return part
 
     def looked(self, look: Lookaround, language: Plain) -> Plain:
+        """Return the language, or its complement if the lookaround is negative."""
         if not look.negative:
             return language
         if language.language is ANY_TEXT:
@@ -149,7 +163,7 @@ class _Languages:
         return Plain(Complement(language.language), int(language.least == 0), None)
 
     def after(self, part: Plain, rest: _Rest) -> Plain:
-        """Return the language of a part at the start of the text followed by `rest`."""
+        """Return the language of a part at the start of the text, followed by `rest`."""
         if part.least or rest.first is rest.later:
             return self.joined(part, rest.later)
         if part.language is EMPTY:

@@ -1,6 +1,7 @@
 """The NFA of a pattern with assertions; see lookaround.py.
 
-A transition reads a character, or is an epsilon transition, which may have the condition that an assertion holds.
+A transition reads a character, or it is an epsilon transition. An epsilon transition may have a condition: an assertion
+holds, or does not hold.
 """
 
 from __future__ import annotations
@@ -18,12 +19,18 @@ MAX_NFA_STATES = 20_000
 
 
 class TooLargeError(Exception):
-    """Compiling a pattern with assertions exceeded a limit: of NFA states, formulas or operations. The message names it."""
+    """A pattern with assertions exceeded a limit. The message names the limit."""
 
 
 @dataclass(slots=True)
 class Assertion:
-    """An assertion. For a lookaround: the initial and the final state of the NFA of its inner pattern."""
+    """An assertion.
+
+    Attributes:
+        look: The lookaround or the anchor.
+        start: For a lookaround, the initial state of the NFA of its inner pattern.
+        final: For a lookaround, the final state of the NFA of its inner pattern.
+    """
 
     look: Lookaround | Anchor
     start: int = 0
@@ -34,10 +41,10 @@ class AssertionNfa(NfaBuilder[Part | Regular]):
     """An NFA with conditional epsilon transitions. State 0 is not used.
 
     Attributes:
-        conditional: Per state, its epsilon transitions with a condition: target, number of the assertion, and whether
-            it is negated.
-        takes: Per state, its character transition: characters and target, or None.
-        assertions: The assertions. Nested assertions have greater numbers.
+        conditional: For each state, its epsilon transitions with a condition: (target, (number of the assertion,
+            whether it is negated)).
+        takes: For each state, the characters that its character transition reads, and the target; None: it has none.
+        assertions: The assertions by number. An assertion inside another one has a greater number.
     """
 
     def __init__(self) -> None:
@@ -60,7 +67,7 @@ class AssertionNfa(NfaBuilder[Part | Regular]):
         self.takes[between] = (ranges, end)
 
     def add_part(self, part: Part) -> tuple[int, int]:
-        """Add a part between two new states, and return these."""
+        """Add a part between two new states. Returns its initial and its final state."""
         start, final = self.place(), self.place()
         self.add(part, start, final)
         return start, final

@@ -49,13 +49,14 @@ _LOOKS = {"?=": (True, False), "?!": (True, True), "?<=": (False, False), "?<!":
 
 
 def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False, flags: str = "") -> Regular:
-    """Parse a pattern.
+    """Parse a pattern and return its language.
 
     Args:
         pattern: The pattern.
-        dialect: "python" (`re` on str) or "ecma" (ECMA-262 as in JSON Schema: flag u, and Annex B where unambiguous).
-        search: Return the texts that contain a match, instead of those that match completely.
-        flags: Letters of `FLAGS`.
+        dialect: "python": Python's `re` on str. "ecma": ECMA-262 as in JSON Schema, with the flag u, and with the
+            syntax of Annex B where it is unambiguous.
+        search: Whether to return the texts that contain a match, instead of the texts that match completely.
+        flags: Flags that are set, letters of `FLAGS[dialect]`.
 
     Raises:
         InvalidConstraintError: The pattern has an error. All messages have a caret under the position.
@@ -66,7 +67,10 @@ def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False, flags
 
 
 def parse_tree(pattern: str, dialect: Dialect, flags: str = "") -> tuple[Part, frozenset[str], bool]:
-    """Return the syntax tree of a valid pattern, the names of its groups, and whether it has assertions."""
+    """Return the syntax tree of a pattern, the names of its groups, and whether it has assertions.
+
+    The tree has the named groups and all alternatives and repetitions as written. Raises the errors of `parse_pattern`.
+    """
     parser = _Parser(pattern, dialect, flags, keep=True)
     return parser.tree(), frozenset(parser.names), parser.asserts
 
@@ -88,28 +92,31 @@ FLAGS = {"python": "".join(_FLAG_NAMES), "ecma": "ims"}
 
 @dataclass(slots=True)
 class _OpenGroup:
-    """An open group: the complete alternatives, and the current one."""
+    """A group that is not closed yet."""
 
-    at: int
-    flags: _Flags  # flags outside the group
-    look: tuple[bool, bool] | None = None  # lookaround: ahead, negative
-    done: list[Part] = field(default_factory=list)
-    items: list[Part] = field(default_factory=list)
+    at: int  # position in the pattern
+    flags: _Flags  # the flags outside the group
+    look: tuple[bool, bool] | None = None  # for a lookaround: whether it is a lookahead, and whether it is negative
+    done: list[Part] = field(default_factory=list)  # the complete alternatives
+    items: list[Part] = field(default_factory=list)  # the parts of the current alternative
     repeatable: bool = False  # whether a quantifier may follow
     repeated: bool = False  # whether the last item has a quantifier
-    deep: int = 0  # nesting depth of groups with assertions inside
+    deep: int = 0  # the nesting depth of groups with assertions inside this group
     name: str | None = None
 
 
 class _Parser:
-    """`keep`: build the tree as written, with named groups; else simplify parts while parsing."""
+    """Parses one pattern.
+
+    `keep`: build the tree as written, with named groups. Otherwise parts without assertions are merged while parsing.
+    """
 
     def __init__(self, pattern: str, dialect: Dialect, flags: str = "", *, keep: bool = False) -> None:
         self._scanner = Scanner(pattern, dialect)
         self._flags = _Flags(**{_FLAG_NAMES[flag]: True for flag in flags})
         self._stack = [_OpenGroup(0, self._flags)]
         self._keep = keep
-        self._name: str | None = None  # name of the group that is being opened
+        self._name: str | None = None  # the name of the group that is being opened; None: it has no name
         self.names: set[str] = set()
         self.asserts = False
 
@@ -153,9 +160,9 @@ class _Parser:
             self._add(self._atom(char))
 
     def _word(self) -> bool:
-        """Read two or more ordinary characters as one literal. Returns False, and reads nothing, if there are fewer.
+        """Read ordinary characters as one literal. Returns False, and reads nothing, if there are fewer than two.
 
-        If a quantifier follows, the last character is not read, because the quantifier applies only to that character.
+        If a quantifier follows, the last character is not read, because the quantifier applies to it alone.
         """
         scanner = self._scanner
         found = _ORDINARY.match(scanner.pattern, scanner.at)
@@ -214,11 +221,14 @@ class _Parser:
     # -- quantifiers
 
     def _is_counted(self) -> bool:
-        """Return whether the `{` that was read begins a count; else it is literal."""
+        """Return whether the `{` that was read begins a count. If not, it is an ordinary character."""
         return self._counts() is not None
 
     def _counts(self) -> tuple[int, int | None, int] | None:
-        """Return minimum, maximum and end of a `{m,n}` whose `{` was read."""
+        """Return the minimum, the maximum (None: unbounded) and the end of a count `{m,n}` whose `{` was read.
+
+        None: no count follows. The position is not changed.
+        """
         scanner, back = self._scanner, self._scanner.at
         low = scanner.take_while(_DIGITS)
         comma = scanner.skip(",")
@@ -246,7 +256,7 @@ class _Parser:
             )
         if scanner.next == "+" and scanner.dialect == "python":
             scanner.unsupported("a possessive quantifier")
-        lazy = scanner.skip("?")  # affects captures, not the language
+        lazy = scanner.skip("?")  # it has no effect on the language, only on captures
         if self._keep and (minimum, maximum) != (1, 1) and maximum != 0:
             group.items[-1] = RepeatPart(group.items[-1], minimum, maximum, at, lazy, scanner.dialect == "python")
         else:
@@ -271,14 +281,18 @@ class _Parser:
         self._name, self._flags = None, inner
 
     def _look(self) -> tuple[bool, bool] | None:
-        """Return (ahead, negative) if the group is a lookaround, else None."""
+        """Read the beginning of a lookaround, and return (ahead, negative); None: the group is not a lookaround."""
         for text, look in _LOOKS.items():
             if self._scanner.skip(text):
                 return look
         return None
 
     def _extension(self, at: int) -> _Flags | None:
-        """Parse `?` and what follows in a group. Returns the flags inside it, or None if no group is opened."""
+        """Parse the `?` after a `(`, and what belongs to it.
+
+        Returns the flags inside the group. None: it is a comment or sets flags for the whole pattern, so no group is
+        open.
+        """
         scanner = self._scanner
         scanner.at += 1
         if scanner.skip(":"):
@@ -313,7 +327,10 @@ class _Parser:
         return self._flags
 
     def _flag_group(self, at: int) -> _Flags | None:
-        """Parse `(?flags)`, which applies to the whole pattern, or `(?flags-flags:`, which applies to a group."""
+        """Parse the flags of a group. Returns the flags inside the group.
+
+        `(?flags)` sets flags for the whole pattern, and None is returned. `(?flags-flags:` opens a group.
+        """
         scanner = self._scanner
         known = "".join(_FLAG_NAMES) + "uL" if scanner.dialect == "python" else "ims"
         switched_on = scanner.take_while(known)

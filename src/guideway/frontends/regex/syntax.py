@@ -1,7 +1,8 @@
-"""The syntax tree of a pattern. Parts without assertions are already languages.
+"""The syntax tree of a pattern.
 
-An assertion (`^`, `$`, `\\b`, lookaround) matches no character; it depends on the surrounding text. Parts without
-assertions are merged to one language while parsing, so trees are small.
+A part is a node of the tree. An assertion (`^`, `$`, `\\b`, lookaround) is a part that matches no character, but
+depends on the surrounding text. A part without assertions is a `Plain`: its language is already known. Adjacent parts
+without assertions are merged while parsing, so trees are small.
 """
 
 from __future__ import annotations
@@ -37,12 +38,18 @@ __all__ = [
 ]
 
 MAX_COUNT = 4_294_967_294
-"""The largest repetition count; also the limit of Python's `re`."""
+"""The maximum repetition count, which is also that of Python's `re`. Larger lengths of texts are not distinguished."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plain:
-    """A part without assertions: its language, and the lengths of its texts in characters (`most` None: unbounded)."""
+    """A part without assertions.
+
+    Attributes:
+        language: The texts that it matches.
+        least: The minimum length of these texts, in characters.
+        most: The maximum length of these texts, in characters; None: unbounded.
+    """
 
     language: Regular
     least: int
@@ -65,9 +72,15 @@ class AlternationPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepeatPart:
-    """`least` to `most` repetitions of the part, greedy or `lazy`.
+    """A repetition of a part.
 
-    `at`: position in the pattern. `empty`: beyond `least`, one empty repetition is allowed, which is then the last.
+    Attributes:
+        part: The part.
+        least: The minimum number of repetitions.
+        most: The maximum number of repetitions; None: unbounded.
+        at: The position in the pattern.
+        lazy: Whether the repetition prefers fewer repetitions. It decides only which captures are found.
+        empty: Whether one repetition after the first `least` may match the empty text. It is then the last one.
     """
 
     part: Part
@@ -80,14 +93,21 @@ class RepeatPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Anchor:
-    """An anchor: the start or the end of the text."""
+    """An anchor: it matches at the start of the text if `start` is true, otherwise at its end."""
 
     start: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookaround:
-    """A lookaround: a text of the part follows (`ahead`) or precedes the position, or does not (`negative`)."""
+    """A lookaround.
+
+    Attributes:
+        part: The inner pattern.
+        ahead: Whether a match of the inner pattern must follow the position. If not, it must precede the position.
+        negative: Whether there must be no such match.
+        at: The position in the pattern.
+    """
 
     part: Part
     ahead: bool
@@ -97,7 +117,7 @@ class Lookaround:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NamedGroup:
-    """A named group; only in trees for captures."""
+    """A named group. Only the trees of `parse_tree` have it."""
 
     part: Part
     name: str
@@ -112,7 +132,7 @@ AT_START, AT_END = Anchor(True), Anchor(False)
 
 @cached(256, characters=1 << 16, size=len)
 def characters(ranges: Ranges) -> Plain:
-    """Return one character of a class."""
+    """Return the part that matches one character of a class, without surrogates."""
     kept = tuple(r for r in ranges if not 0xD800 <= r[0] <= r[1] <= 0xDFFF)
     if not kept:
         return Plain(NEVER, 1, 1)
@@ -122,7 +142,7 @@ def characters(ranges: Ranges) -> Plain:
 
 
 def series(parts: Iterable[Part]) -> Part:
-    """Return a concatenation."""
+    """Return the concatenation of parts. Adjacent parts without assertions are merged."""
     made: list[Part] = []
     run: list[Plain] = []
     for part in parts:
@@ -142,7 +162,7 @@ def series(parts: Iterable[Part]) -> Part:
 
 
 def joined(parts: list[Plain]) -> Plain:
-    """Return a concatenation of parts without assertions; at least one."""
+    """Return the concatenation of one or more parts without assertions."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Regular] = []
@@ -176,7 +196,7 @@ def _added(counts: list[int | None]) -> int | None:
 
 
 def choice(parts: list[Part]) -> Part:
-    """Return an alternation of at least one part."""
+    """Return the alternation of one or more parts."""
     if len(parts) == 1:
         return parts[0]
     plain = [part for part in parts if isinstance(part, Plain)]
@@ -184,7 +204,7 @@ def choice(parts: list[Part]) -> Part:
 
 
 def either(plain: list[Plain]) -> Plain:
-    """Return an alternation of parts without assertions; at least one."""
+    """Return the alternation of one or more parts without assertions."""
     if len(plain) == 1:
         return plain[0]
     flat: list[Regular] = []
@@ -207,7 +227,7 @@ def either(plain: list[Plain]) -> Plain:
 
 
 def times(part: Part, least: int, most: int | None, at: int) -> Part:
-    """Return `least` to `most` repetitions of the part."""
+    """Return `least` to `most` (None: unbounded) repetitions of a part. `at` is the position in the pattern."""
     if most == 0:
         return NOTHING
     if (least, most) == (1, 1):
@@ -222,7 +242,7 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
 
 
 def width(part: Part) -> tuple[int, int | None]:
-    """Return the minimum and maximum length of the texts of a part, in characters."""
+    """Return the minimum and maximum (None: unbounded) length of the texts that a part matches, in characters."""
     # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
     match part:
         case Plain(_, least, most):

@@ -1,6 +1,6 @@
 """Unicode properties and simple case folding of ECMA-262.
 
-The data is unicode.txt, made by tools/gen_unicode.py. It is read on first use.
+The data is in unicode.txt, which tools/gen_unicode.py writes. It is read on first use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _KINDS = {
 
 @cached(1)
 def _table() -> dict[str, str]:
-    """Return the data by name. A name with a kind has the form `kind name`."""
+    """Return the lines of unicode.txt by name, unparsed. The name of a value of a property is "property value"."""
     found = {}
     for line in Path(__file__).with_name("unicode.txt").read_text("utf-8").splitlines():
         if line[0] == "#":
@@ -59,7 +59,7 @@ def _ranges(name: str) -> Ranges:
 
 @cached(256, characters=1 << 16, size=len)
 def property_ranges(text: str) -> Ranges | None:
-    """Return the characters of the property in `\\p{...}`, or None if it is unknown."""
+    """Return the characters of the Unicode property `\\p{text}`, such as "L" or "Script=Greek"; None: it is unknown."""
     kind, equals, name = text.partition("=")
     if equals:
         return _valued(_KINDS.get(kind, ""), name)
@@ -92,7 +92,7 @@ def _unassigned(*, inverted: bool) -> Ranges:
 
 
 def idna(name: str) -> Ranges:
-    """Return a character class of internationalised domain names; see tools/gen_unicode.py."""
+    """Return the characters of a class of IDNA 2008, such as "L" or "virama". tools/gen_unicode.py lists the classes."""
     return _ranges(f"idna {name}")
 
 
@@ -103,6 +103,6 @@ def _orbits() -> list[tuple[int, ...]]:
 
 @cached(256)
 def fold(ranges: Ranges) -> Ranges:
-    """Return the characters and those that are equal to them under simple case folding."""
+    """Return the characters, and all characters that are equal to one of them under simple case folding."""
     more = [code for orbit in _orbits() if any(contains(ranges, code) for code in orbit) for code in orbit]
     return merge((*ranges, *((code, code) for code in more)))
