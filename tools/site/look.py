@@ -1,11 +1,12 @@
 """Looks at the built site in headless Chromium: every page in two widths, in light and dark, and without JavaScript.
 
-    python tools/site/look.py [--pictures FOLDER] [PAGE ...]
+    python tools/site/look.py [--pages A:B] [--pictures FOLDER] [PAGE ...]
 
 For each page, axe (bundled with axe-playwright-python) reports contrast, headings, labels and names; a violation of the
 level "serious" or "critical" is a defect. Other defects: a page that is wider than the screen, a picture that is not
 shown, an error of a script, and a page whose text or links are not shown without JavaScript. `--pictures` writes a
-screenshot of each view. Ends with status 1 and one line for each defect. `make site-look` installs what it needs.
+screenshot of each view. `--pages 0:40` looks at the first 40 pages only, in alphabetical order. Each page is printed with its
+time. Ends with status 1 and one line for each defect. `make site-look` installs what it needs.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import importlib.util
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -31,7 +33,7 @@ MAX_HEIGHT = 16_000
 
 AXE = """
 const done = arguments[arguments.length - 1];
-axe.run(document, {resultTypes: ["violations"], ...arguments[0]}).then(found => done(found.violations.map(one => ({
+axe.run(document, {resultTypes: ["violations"], preload: false, ...arguments[0]}).then(found => done(found.violations.map(one => ({
     id: one.id, impact: one.impact, help: one.help, count: one.nodes.length,
     first: one.nodes[0].html.slice(0, 160), why: (one.nodes[0].failureSummary || "").slice(0, 300)}))),
     error => done([{id: "axe", impact: "critical", help: String(error), count: 1, first: "", why: ""}]));
@@ -176,18 +178,30 @@ def look_at(driver: Any, address: str, page: str, axe: str, pictures: Path | Non
     return found
 
 
+def part_of(text: str) -> slice:
+    """Returns the slice of a range such as "0:40", ":40" or "40:"."""
+    start, colon, end = text.partition(":")
+    if not colon or not all(one.isdecimal() or not one for one in (start, end)):
+        raise SystemExit(f"--pages must be a range such as 0:40, got {text!r}")
+    return slice(int(start or 0), int(end) if end else None)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Prints all defects and returns the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("pages", nargs="*", help="pages, relative to build/site/html; all if none is given")
+    parser.add_argument("--pages", dest="part", default=":", help="a range such as 0:40 of the pages")
     parser.add_argument("--pictures", type=Path, help="the folder for screenshots")
     options = parser.parse_args(arguments)
     pages = options.pages or sorted(path.relative_to(HTML).as_posix() for path in HTML.rglob("*.html"))
+    pages = pages[part_of(options.part)]
     axe, lines = axe_source(), []
     with served(HTML) as address, browser() as driver:
-        for page in pages:
+        for number, page in enumerate(pages, 1):
+            started = time.monotonic()
             found = look_at(driver, address, page, axe, options.pictures)
-            print(*found, sep="\n", end="\n" if found else "", flush=True)
+            seconds = time.monotonic() - started
+            print(f"{number}/{len(pages)} {page}: {len(found)} defects, {seconds:.1f} s", *found, sep="\n", flush=True)
             lines += found
     print(f"{len(pages)} pages, {len(pages) * (len(WIDTHS) * len(SCHEMES) + 1)} views, {len(lines)} defects")
     return 1 if lines or not pages else 0

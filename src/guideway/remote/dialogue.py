@@ -370,7 +370,7 @@ class Dialogue:
                 self._answer.text[:MAX_QUOTED],
                 self._answer.usage,
                 self._scrubbed(problem),
-                self._answer.request_id,
+                None if self._answer.request_id is None else self._scrubbed(self._answer.request_id),
             )
         )
 

@@ -75,7 +75,7 @@ def run(
         return
     try:
         while (request := dialogue.request()) is not None:
-            with limit.slot(_estimate(request)):
+            with limit.slot(_estimate(request), dialogue.ends):
                 yield from _one(adapter, dialogue, request, limit, provider, shown)
             if shown and (text := dialogue.shown()):
                 yield text
@@ -238,7 +238,7 @@ async def arun(
     """Do the same as `run` from an event loop. Cancellation closes the connection."""
     try:
         while (request := dialogue.request()) is not None:
-            async with limit.aslot(_estimate(request)):
+            async with limit.aslot(_estimate(request), dialogue.ends):
                 pieces = _aone(adapter, dialogue, request, limit, provider, shown)
                 try:
                     async for text in pieces:

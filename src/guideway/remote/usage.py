@@ -152,36 +152,48 @@ class RateLimit:
             self._free.notify()
 
     @contextmanager
-    def slot(self, tokens: int) -> Iterator[None]:
+    def slot(self, tokens: int, ends: float | None = None) -> Iterator[None]:
         """Wait until a request may begin, and count it as running until the block ends.
 
         Args:
             tokens: The estimated number of tokens of the request.
+            ends: The time (`time.monotonic`) until which the request may wait; None: any.
 
         Raises:
-            RateLimitError: The endpoint demands to wait longer than `max_wait`.
+            RateLimitError: The endpoint demands to wait longer than `max_wait`, or the wait would be longer than `ends`.
         """
         with self._lock:
             while (seconds := self._wait(tokens)) > 0:
-                self._free.wait(min(seconds, 1.0))
+                self._free.wait(_within(seconds, ends))
         try:
             yield
         finally:
             self._leave()
 
     @asynccontextmanager
-    async def aslot(self, tokens: int) -> AsyncIterator[None]:
+    async def aslot(self, tokens: int, ends: float | None = None) -> AsyncIterator[None]:
         """Do the same as `slot` in an event loop."""
         while True:
             with self._lock:
                 seconds = self._wait(tokens)
             if seconds <= 0:
                 break
-            await asyncio.sleep(min(seconds, 1.0))
+            await asyncio.sleep(_within(seconds, ends))
         try:
             yield
         finally:
             self._leave()
+
+
+def _within(seconds: float, ends: float | None) -> float:
+    """Return how long to wait before the next try. Raises `RateLimitError` if the wait is longer than the caller allows."""
+    if ends is not None and time.monotonic() + seconds > ends:
+        raise RateLimitError(
+            f"the request would wait {seconds:.2g} more seconds for its rate limit, longer than `timeout` allows",
+            retryable=True,
+            retry_after=seconds,
+        )
+    return min(seconds, 1.0)
 
 
 _DURATION = re.compile(

@@ -327,3 +327,16 @@ def test_hostile_limits_in_headers(value: str) -> None:
             pass
     limit.observe(None)
     limit.observe({"x-ratelimit-reset-requests": ["1s"]})
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_timeout_counts_the_waiting_for_a_rate_limit(asynchronous: bool) -> None:
+    with served(Answer(TEXT)) as provider:
+        limit = RateLimit(requests=1)
+        model = model_of("chat", provider.url, asynchronous=asynchronous, rate_limit=limit, timeout=5)
+        started = time.monotonic()
+        calls = [model.generate("an event", Event)]
+        with pytest.raises(RateLimitError, match="longer than `timeout` allows"):
+            calls.append(model.generate("an event", Event))
+        assert time.monotonic() - started < 4
+        assert len(calls) == len(provider.requests) == 1

@@ -21,7 +21,7 @@ from guideway.errors import (
 from guideway.remote import remote
 from guideway.remote.adapters.http import RedirectError, keep_on_host
 from guideway.testing import Answer, ProviderRequest
-from tests.helpers.remote_clients import HEADER, SECRET, TEXT, WARNINGS, Event, model_of, served
+from tests.helpers.remote_clients import HEADER, SECRET, TEXT, WARNINGS, Event, model_of, served, sse
 
 pytestmark = WARNINGS
 
@@ -46,7 +46,8 @@ def test_keys_are_shown_nowhere(kind: str, asynchronous: bool, caplog: pytest.Lo
         Answer(),
         Answer(status=401, message=echo),
         Answer(status=400, message=f"Bearer {SECRET}"),
-        Answer(status=429, message=echo, headers={"x-request-id": "request-1"}),
+        Answer(status=429, message=echo, headers={"x-request-id": f"request {SECRET}", "request-id": HEADER}),
+        Answer(raw=sse({"id": SECRET, "choices": [{"delta": {"content": "no JSON"}, "finish_reason": "stop"}]})),
         Answer(status=500, raw=echo.encode()),
         Answer(echo),
         Answer(f'{{"title": "{SECRET}", "seats": "{HEADER}"'),
@@ -73,11 +74,12 @@ def test_keys_are_shown_nowhere(kind: str, asynchronous: bool, caplog: pytest.Lo
                     shown.append(everything_shown(model.complete("an event", Event)))
             except GuidewayError as problem:
                 texts = [getattr(one, "text", None) for one in getattr(problem, "attempts", ())]
+                shown += [f"{one.problem} {one.request_id}" for one in getattr(problem, "attempts", ())]
                 problem.__dict__.pop("attempts", None)  # the texts of the model are data
                 problem.__dict__.pop("text", None)
                 assert texts or answer.status != 200
                 shown.append(everything_shown(problem))
-        assert len(shown) == 4 + len(answers)
+        assert len(shown) > 4 + len(answers)
         for one in shown:
             assert SECRET not in one, one[max(one.index(SECRET) - 200, 0) : one.index(SECRET) + 60]
             if headers is not None:

@@ -278,7 +278,7 @@ class Adapter(ABC):
         options: dict[str, Any] = {
             "provider": provider,
             "status": status,
-            "request_id": _text(get(problem, "request_id") or _header(headers, "x-request-id", "request-id")),
+            "request_id": self._identity(get(problem, "request_id") or _header(headers, "x-request-id", "request-id")),
             "retry_after": _seconds(_header(headers, "retry-after")),
         }
         name = type(problem).__name__
@@ -301,6 +301,9 @@ class Adapter(ABC):
                 f"the connection to {provider} failed ({name}): {message}", retryable=True, **options
             )
         return RemoteError(f"{provider} answered {status}: {message}", retryable=status >= 500, **options)
+
+    def _identity(self, value: Any) -> str | None:
+        return self.scrubbed(value[:200]) if isinstance(value, str) else None
 
     def _redirected(self, provider: str, host: str) -> RemoteError:
         return RemoteError(
@@ -409,10 +412,6 @@ def _host(url: Any) -> str:
         return urlsplit(url).netloc.rpartition("@")[2][:200] if isinstance(url, str) else ""
     except ValueError:
         return ""
-
-
-def _text(value: Any) -> str | None:
-    return value[:200] if isinstance(value, str) else None
 
 
 def _seconds(value: Any) -> float | None:
