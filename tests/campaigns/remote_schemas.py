@@ -31,7 +31,7 @@ from guideway.grammar.recognizer import accepts, byte_automaton
 from guideway.jsontext.encoder import identity, write_json
 from guideway.remote.capabilities import Capabilities, capabilities
 from guideway.remote.lowering import lower
-from guideway.remote.plan import make_plan
+from guideway.remote.planning import make_plan
 
 DIALECTS = ("openai", "anthropic", "google", "mistral", "groq", "vllm", "llama-server", "ollama")
 MAX_SECONDS = 20

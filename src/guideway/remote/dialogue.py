@@ -29,9 +29,10 @@ from guideway.remote.adapters.base import late_error, text_of
 from guideway.remote.answer_text import VisibleText
 from guideway.remote.check import StreamCheck, automaton_of
 from guideway.remote.first_tokens import most_probable
-from guideway.remote.plan import RemotePlan, heaviest
+from guideway.remote.plan import RemotePlan
 from guideway.remote.received import MAX_QUOTED, ReceivedAnswer
 from guideway.remote.repair import repaired
+from guideway.remote.sizes import heaviest
 from guideway.remote.usage import Prices, Usage
 
 __all__ = ["Attempt", "Dialogue", "FailureSettings"]

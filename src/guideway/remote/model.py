@@ -28,7 +28,8 @@ from guideway.generation.streams import PartialValue, TextChunk, only_values
 from guideway.remote.adapters import Adapter, Request, adapter_for
 from guideway.remote.capabilities import Capabilities, capabilities, guessed_dialect
 from guideway.remote.dialogue import Attempt, Dialogue, FailureSettings, Result
-from guideway.remote.plan import RemotePlan, Require, make_plan, without_route
+from guideway.remote.plan import RemotePlan, Require
+from guideway.remote.planning import make_plan, without_route
 from guideway.remote.scoring import remote_scores
 from guideway.remote.streams import arun, run
 from guideway.remote.usage import Prices, RateLimit, Usage

@@ -1,0 +1,103 @@
+"""The size of a schema that is sent, compared with the published limits of an endpoint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from guideway.errors import LimitExceededError
+from guideway.remote.capabilities import Capabilities
+from guideway.remote.lowering import SentSchema, lower
+
+__all__ = ["check_limits", "heaviest", "lowered_within", "measured"]
+
+
+def lowered_within(document: Any, given: Capabilities) -> SentSchema:
+    """Return the schema that is sent. If it has more enumerated values or characters than the endpoint takes, large
+    enumerations are sent as their types, the largest first.
+    """
+    lowered = lower(document, given.subset)
+    limits = {name: given.limits[name] for name in ("enum_values", "characters") if name in given.limits}
+    sizes = sorted(_enum_sizes(lowered.schema)) if limits else []
+    while sizes and any(_sizes(lowered.schema)[name] > most for name, most in limits.items()):
+        before = len(sizes)
+        while sizes and sum(sizes) > limits.get("enum_values", 0):
+            sizes.pop()
+        if len(sizes) == before:  # the characters are too many
+            del sizes[before // 2 :]
+        lowered = lower(document, replace(given.subset, enum_values=sizes[-1] if sizes else 0))
+    return lowered
+
+
+def _enum_sizes(schema: Any) -> list[int]:
+    """Return the number of values of each enumeration in a schema that is sent."""
+    found, todo = [], [schema]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("enum"), list):
+                found.append(len(one["enum"]))
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
+    return found
+
+
+def measured(given: Capabilities, lowered: SentSchema) -> dict[str, tuple[int, int]]:
+    """Return the measured size and the limit, for each published limit."""
+    found = _sizes(lowered.schema)
+    return {name: (found[name], most) for name, most in given.limits.items() if name in found}
+
+
+def _sizes(schema: Any) -> dict[str, int]:
+    sizes = dict.fromkeys(("properties", "depth", "characters", "enum_values", "unions", "optional"), 0)
+    todo: list[tuple[Any, int]] = [(schema, 1)]
+    while todo:
+        one, depth = todo.pop()
+        if not isinstance(one, dict):
+            continue
+        inner = one.get("properties", {})
+        if one.get("type") == "object" or one.get("type") == "array":
+            sizes["depth"] = max(sizes["depth"], depth)
+        sizes["properties"] += len(inner)
+        sizes["optional"] += len(set(inner) - set(one.get("required", ())))
+        sizes["characters"] += sum(map(len, inner))
+        if isinstance(one.get("enum"), list):
+            sizes["enum_values"] += len(one["enum"])
+            sizes["characters"] += sum(len(str(value)) for value in one["enum"])
+        options = one.get("anyOf", ())
+        sizes["unions"] += bool(options)
+        todo += [(value, depth + 1) for value in inner.values()]
+        todo += [(value, depth) for value in (*options, *one.get("$defs", {}).values())]
+        todo += [(one[name], depth + 1) for name in ("items", "additionalProperties") if name in one]
+        todo += [(value, depth + 1) for value in one.get("prefixItems", ())]
+    return sizes
+
+
+def check_limits(
+    given: Capabilities, sizes: Mapping[str, tuple[int, int]], what: str, lowered: SentSchema | None = None
+) -> None:
+    """Raise `LimitExceededError` if a size is above its limit. `what`: what has the size, in words."""
+    over = {name: pair for name, pair in sizes.items() if pair[0] > pair[1]}
+    if over:
+        shown = ", ".join(f"{name} {size:,} (limit {most:,})" for name, (size, most) in over.items())
+        raise LimitExceededError(
+            f"{what} is too large for {given.title or given.name}: {shown}{heaviest(lowered.schema if lowered else None)}"
+        )
+
+
+def heaviest(schema: Any) -> str:
+    """Name the three largest members of `properties` and `$defs`, as the end of an error message.
+
+    "" if the schema is None or has no such members.
+    """
+    if not isinstance(schema, dict):
+        return ""
+    parts = [(f"/properties/{key}", value) for key, value in schema.get("properties", {}).items()]
+    parts += [(f"/$defs/{key}", value) for key, value in schema.get("$defs", {}).items()]
+    sized = sorted(((len(json.dumps(value)), place) for place, value in parts), reverse=True)[:3]
+    return (
+        "; the heaviest parts are " + ", ".join(f"{place} ({size:,} bytes)" for size, place in sized) if sized else ""
+    )
