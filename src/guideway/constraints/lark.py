@@ -105,9 +105,11 @@ class Lark(RuleConstraint):
         return [*rules, Rule(_ROOT, first if gap is None else Concatenation((Text(gap, IGNORED), first)))], _ROOT
 
     def _with_exact_gaps(self, reader: LarkReader, terminals: Terminals, used: set[str], start: str) -> list[Rule]:
-        """Return rules that allow, before each terminal and at the end, only the ignored text that Lark's lexer skips there.
+        """Return a complete set of rules in which ignored text is exactly what Lark's dynamic lexer can skip.
 
-        Returns an empty list if the lexer would skip any sequence of ignored terminals.
+        Ignored text is allowed before each terminal and at the end of the text. There, each ignored terminal takes the
+        longest match of its pattern. The list is empty if this excludes no sequence of ignored terminals: the simpler
+        rules of `_read` are then exact.
         """
         texts = {name: terminals.language(name) for name in terminals.names if name in used}
         regular = {name: part.regular() for name, part in self.parts.items() if name not in texts}

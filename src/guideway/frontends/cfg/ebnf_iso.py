@@ -20,17 +20,29 @@ _OTHER_SIGNS = {"(/": "[", "/)": "]", "(:": "{", ":)": "}"}
 
 @dataclass(slots=True)
 class _IsoGroup:
-    """An open group."""
+    """A group that is not closed yet.
+
+    Attributes:
+        closing: The closing bracket; "" for the whole right side of a rule.
+        at: The position of the opening bracket.
+        options: The alternatives so far, each as a sequence of terms.
+        waits: True: a term is expected next. False: an operator or the end of the group is expected.
+        count: The count that the next term is repeated; None: it has no count.
+        left: The left operand of a `-` whose right operand is the next term; None: there is no such `-`.
+    """
 
     closing: str
     at: int
     options: list[list[Term]] = field(default_factory=lambda: [[]])
-    waits: bool = True  # whether a part is expected; else an operator or the end
-    count: int | None = None  # repetition count of the next part
-    left: Term | None = None  # left operand of `-`, if the next part is the right one
+    waits: bool = True
+    count: int | None = None
+    left: Term | None = None
 
     def put(self, part: Term, place: str) -> None:
-        """Add a part."""
+        """Add a term to the current alternative, with the pending count and the pending `-` applied.
+
+        `place` is the position in the grammar text, for errors.
+        """
         if self.count is not None:
             part, self.count = Repetition(part, self.count, self.count), None
         if self.left is not None:
@@ -39,12 +51,16 @@ class _IsoGroup:
         self.waits = False
 
     def term(self) -> Term:
-        """Return the term of the group."""
+        """Return the alternation of all alternatives of the group."""
         return Alternation(tuple(Concatenation(tuple(one)) for one in self.options))
 
 
 class IsoReader(Reader):
-    """Parser. A rule is `name = definitions ;` (or `.`); parts are separated by commas."""
+    """Parser of a grammar. A rule is `name = definitions ;` or `name = definitions .`, with commas between terms.
+
+    Attributes:
+        mentioned: For each name that a rule refers to, the first position of a reference.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -66,7 +82,7 @@ class IsoReader(Reader):
         return list(made.values())
 
     def _space(self) -> None:
-        """Skip white space and comments, which can be nested."""
+        """Skip white space and comments. Comments may be nested."""
         while self.next:
             checkpoint()
             if self.next.isspace():
@@ -91,7 +107,7 @@ class IsoReader(Reader):
                 self.at += 1
 
     def _sign(self) -> str:
-        """Read an operator and return its usual form."""
+        """Read an operator or bracket, and return its main spelling: `|` for `/` and `!`, `;` for `.`, `[` for `(/`."""
         pair = self.text[self.at : self.at + 2]
         if pair in _OTHER_SIGNS:
             self.at += 2
@@ -133,7 +149,7 @@ class IsoReader(Reader):
                 return group.term()
 
     def _part(self, groups: list[_IsoGroup], at: int) -> None:
-        """Parse a part, a count, or the beginning of a group."""
+        """Parse a name, a quoted text, a count, or the opening bracket of a group. `at` is the current position."""
         group = groups[-1]
         if self.next in "0123456789":
             if group.count is not None:

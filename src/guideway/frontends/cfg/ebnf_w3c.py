@@ -19,12 +19,16 @@ _SPACE = re.compile(r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/)*")
 
 
 class W3cReader(Reader):
-    """Parser. A rule begins with `name ::=` in any position, optionally after a number in brackets."""
+    """Parser of a grammar. A rule begins with `name ::=` anywhere in a line, optionally after a number in brackets.
+
+    Attributes:
+        mentioned: For each name that a rule refers to, the first position of a reference.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
-        self._minus: dict[int, int] = {}  # by id of a sequence: position of its minus
+        self._minus: dict[int, int] = {}  # by the id of a sequence, the position of the `-` in it
 
     def rules(self) -> list[Rule]:
         """Parse all rules, in order."""
@@ -55,7 +59,7 @@ class W3cReader(Reader):
             self.fail("expected '*/' at the end of this comment")
 
     def _subtract(self, groups: Groups) -> None:
-        """Apply the minus of a sequence at its end."""
+        """If the current sequence, which is complete, has a `-`, replace its two terms by an `Except`."""
         at = self._minus.pop(id(groups.series), None)
         if at is None:
             return

@@ -1,8 +1,8 @@
-"""Parser of GBNF, the grammar notation of llama.cpp, with the notation of xgrammar's EBNF.
+"""Parser of GBNF, the grammar notation of llama.cpp, and of additions from xgrammar's EBNF.
 
-A grammar that llama.cpp accepts has llama.cpp's meaning. The additions are texts that llama.cpp refuses: names with
-underscores, names with dots that a rule defines, rules that continue on the next line, `[^]` (any character), further
-escapes, and `{2,-1}` for a repetition without a maximum.
+A grammar that llama.cpp accepts has the meaning that it has there. The additions are errors in llama.cpp: names with
+underscores, names with dots if a rule defines them, rules that continue on the next line, `[^]` (any character),
+further escapes, and `{2,-1}` for a repetition without a maximum.
 """
 
 from __future__ import annotations
@@ -56,22 +56,26 @@ _HEX = {"x": 2, "u": 4, "U": 8}
 
 
 class GbnfReader(Reader):
-    """Parser of a GBNF grammar."""
+    """Parser of a GBNF grammar.
+
+    Attributes:
+        mentioned: For each name that a rule refers to, the first position of a reference.
+    """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.mentioned: dict[str, int] = {}
-        # Names with dots are read as one name only if a rule defines them: in llama.cpp a dot is any character.
+        # A name with a dot is one name only if a rule defines it. Otherwise the dot is any character, as in llama.cpp.
         self._defined = {name for name in map(self._head, _lines(text)) if name is not None}
         self._dotted = {name for name in self._defined if "." in name}
 
     def _head(self, at: int) -> str | None:
-        """Return the name of the rule whose definition begins at a position, or None."""
+        """Return the name of the rule whose definition begins at the position `at`; None: no definition begins there."""
         found = _HEAD.match(self.text, at)
         return None if found is None else found[1]
 
     def _name(self) -> str | None:
-        """Parse a name, if there is one."""
+        """Read and return a name; None: no name comes next."""
         dotted = _DOTTED.match(self.text, self.at) if self._dotted else None
         return self.match(_DOTTED if dotted is not None and dotted[0] in self._dotted else _NAME)
 
@@ -104,7 +108,7 @@ class GbnfReader(Reader):
         return list(made.values())
 
     def _element(self, groups: Groups) -> bool:
-        """Parse one element. Returns False if there is none."""
+        """Parse one element of a rule into `groups`. Returns False if no element comes next."""
         at = self.at
         if self.skip("|"):
             groups.bar()
@@ -141,7 +145,7 @@ class GbnfReader(Reader):
         return True
 
     def _token(self, at: int) -> Regular:
-        """Parse a token by name or id, or a repetition of other text (`!<name>*`)."""
+        """Parse a special token (`<name>`, `<[id]>`), or any text that does not contain it (`!<name>*`, `!<name>+`)."""
         others = self.skip("!")
         written = self.match(_TOKEN) or self.expected("a token: '<name>' or '<[id]>'")
         token = self.special(written, at)
@@ -215,5 +219,5 @@ class GbnfReader(Reader):
 
 
 def _lines(text: str) -> Iterator[int]:
-    """Yield the positions of the first characters of lines that are not white space."""
+    """Yield, for each line, the position of its first character that is not white space."""
     return (found.end() for found in re.finditer(r"(?:^|\n)[ \t\r]*", text))

@@ -1,4 +1,4 @@
-"""A position in a grammar text with error messages, and a stack of open groups."""
+"""`Reader`: a position in a grammar text, and error messages. `Groups`: a stack of open groups."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _WINDOW = 70  # number of characters shown on each side of the caret
 
 
 def special_of(written: str) -> Regular:
-    """Return the special tokens of `<name>` (the name includes the brackets), `<[id]>` or `<[id-id,id]>`.
+    """Return the language of the special tokens that a notation names.
+
+    Args:
+        written: `<name>`: the token whose name is this text, with the brackets. `<[id]>` or `<[id-id,id]>`: tokens by
+            id.
 
     Raises:
         ValueError: The text in square brackets is not a list of ids and ranges of ids.
@@ -49,12 +53,17 @@ def special_of(written: str) -> Regular:
 
 
 class Reader:
-    """A position in a grammar text."""
+    """A position in a grammar text.
+
+    Attributes:
+        text: The grammar text.
+        at: The index of the next character.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self._lines: list[int] = []  # where lines begin; found when the first place is needed
+        self._lines: list[int] = []  # the indices where lines begin; empty until `place` is called
 
     @property
     def next(self) -> str:
@@ -62,14 +71,14 @@ class Reader:
         return self.text[self.at : self.at + 1]
 
     def skip(self, text: str) -> bool:
-        """Read a text if it is next; return whether it was."""
+        """Read a text if it comes next. Returns whether it was read."""
         found = self.text.startswith(text, self.at)
         if found:
             self.at += len(text)
         return found
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        """Read a match of the pattern at this position, or return None."""
+        """Read and return a match of the pattern at this position; None: it does not match here."""
         found = pattern.match(self.text, self.at)
         if found is None:
             return None
@@ -77,12 +86,15 @@ class Reader:
         return found[0]
 
     def need(self, text: str, what: str = "") -> None:
-        """Read a text that must be next."""
+        """Read a text. Raises an error if it does not come next. `what` follows the text in the message."""
         if not self.skip(text):
             self.expected(f"{text!r}{what}")
 
     def place(self, at: int | None = None) -> str:
-        """Return line, column, the line itself and a caret under the column."""
+        """Return a position for messages: line and column, the line, and a caret under the column.
+
+        `at` is the index of the position; None: the current one.
+        """
         at = self.at if at is None else at
         if not self._lines:
             self._lines = [0, *(found.end() for found in re.finditer("\n", self.text))]
@@ -95,18 +107,18 @@ class Reader:
         return f"line {number}, column {column + 1}:\n{shown}\n{' ' * (column - left)}^"
 
     def expected(self, what: str, at: int | None = None) -> NoReturn:
-        """Raise an error: expected one thing, found another."""
+        """Raise an error with the message "expected `what`, found …". `at`: the position; None: the current one."""
         here = self.text[self.at if at is None else at :][:12].split("\n")[0].strip()
         self.fail(f"expected {what}, found {here!r}" if here else f"expected {what}", at)
 
     def fail(
         self, message: str, at: int | None = None, kind: type[ConstraintError] = InvalidConstraintError
     ) -> NoReturn:
-        """Raise an error at a position."""
+        """Raise an error of a class with a position. `at`: the position; None: the current one."""
         raise kind(message, self.place(at))
 
     def hex(self, digits: int | None) -> int:
-        """Read a code point in hexadecimal, with a fixed number of digits or any number."""
+        """Read and return a code point in hexadecimal. `digits`: the exact number of digits; None: any number."""
         start = self.at
         while self.next and self.next in "0123456789abcdefABCDEF" and (digits is None or self.at - start < digits):
             self.at += 1
@@ -118,7 +130,7 @@ class Reader:
         return point
 
     def special(self, written: str, at: int) -> Regular:
-        """Return the special tokens of `<name>` or `<[ids]>`, as `special_of` does."""
+        """Return the result of `special_of` for a notation at the position `at`. Its errors get this position."""
         try:
             return special_of(written)
         except ValueError as error:
@@ -127,7 +139,7 @@ class Reader:
             self.fail(str(error), at, LimitExceededError)
 
     def number(self) -> int:
-        """Read a decimal count."""
+        """Read and return a repetition count. Raises `LimitExceededError` if it is more than `MAX_COUNT`."""
         start = self.at
         while self.next and self.next in "0123456789":
             self.at += 1
@@ -138,7 +150,7 @@ class Reader:
         return int(self.text[start : self.at])
 
     def set_of(self, ranges: list[tuple[int, int]], negated: bool, start: int) -> Chars:
-        """Return a character class."""
+        """Return a character class or its complement. `start` is its position, for the error if it is empty."""
         if not ranges:
             self.fail("a character class must not be empty, because its meaning would be ambiguous", start)
         made = chars(*ranges)
@@ -149,7 +161,7 @@ class Reader:
 
 
 class Groups:
-    """Alternatives of sequences in nested groups. A group becomes one term when it is closed."""
+    """A stack of nested groups. A group has alternatives, each a sequence of terms. Closed, it becomes one term."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -162,7 +174,7 @@ class Groups:
 
     @property
     def series(self) -> list[Term]:
-        """The current sequence."""
+        """The current sequence: the last one of the innermost open group. It may be modified."""
         return self._open[-1][2][-1]
 
     def add(self, term: Term) -> None:
@@ -170,11 +182,11 @@ class Groups:
         self.series.append(term)
 
     def bar(self) -> None:
-        """Start the next alternative."""
+        """Begin the next alternative of the innermost open group."""
         self._open[-1][2].append([])
 
     def open(self, closing: str, at: int) -> None:
-        """Open a group."""
+        """Open a group. `closing` is its closing bracket, `at` its position."""
         if len(self._open) > MAX_NESTING:
             self._reader.fail(f"groups may be nested at most {MAX_NESTING} deep", at, LimitExceededError)
         self._open.append((closing, at, [[]]))
@@ -184,7 +196,7 @@ class Groups:
         return self._term(self._open.pop()[2])
 
     def repeat(self, least: int, most: int | None, at: int) -> None:
-        """Repeat the last term of the current sequence."""
+        """Replace the last term of the current sequence by its repetition. `most` None: unbounded."""
         if not self.series:
             self._reader.fail("nothing precedes the repetition", at)
         if most is not None and most < least:
@@ -192,7 +204,7 @@ class Groups:
         self.series[-1] = Repetition(self.series[-1], least, most)
 
     def done(self) -> Term:
-        """Return the whole term. All groups must be closed."""
+        """Return the term of all that was added. Raises an error if a group is still open."""
         if self.inside:
             closing, at, _ = self._open[-1]
             self._reader.fail(f"expected {closing!r} at the end of this group", at)

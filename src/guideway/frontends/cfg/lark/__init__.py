@@ -1,10 +1,10 @@
 """Parser of Lark's notation. It produces rules.
 
-statements.py        rules, terminals, directives
-terminals.py         the languages of terminals
-definitions.py       terminals by name, templates
-ignored_text.py      ignored text before each terminal
-common.py            the library `common`
-contextual.py        rules for the contextual lexer
-contextual_lexer/    the contextual lexer as rules over texts
+statements.py        the parser: rules, templates, terminals, directives
+terminals.py         patterns of terminals and their languages
+definitions.py       terminals by name, with references to other terminals resolved
+ignored_text.py      the ignored text that the dynamic lexer allows before each terminal
+common.py            the terminals of the library `common`
+contextual.py        prepares a grammar for the contextual lexer
+contextual_lexer/    the contextual lexer, expressed as context-free rules over texts
 """

@@ -22,7 +22,7 @@ COMMON = {
     "SIGNED_FLOAT": rf"[+-]?{_FLOAT}",
     "NUMBER": _NUMBER,
     "SIGNED_NUMBER": rf"[+-]?{_NUMBER}",
-    # The library's pattern has a lazy repetition and a lookbehind; this pattern has the same matches.
+    # Lark's pattern has a lazy repetition and a lookbehind. This pattern has the same matches.
     "ESCAPED_STRING": r'"(?:[^"\\\n]|\\[^\n])*"',
     "LCASE_LETTER": "[a-z]",
     "UCASE_LETTER": "[A-Z]",
@@ -67,4 +67,4 @@ LENGTHS = {
     "C_COMMENT": 13,
     "SQL_COMMENT": 7,
 }
-"""Lengths of the library's patterns as written. The contextual lexer uses them to order terminals."""
+"""The lengths of Lark's patterns for these terminals. The contextual lexer orders terminals by them."""

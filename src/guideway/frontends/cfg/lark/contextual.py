@@ -1,4 +1,4 @@
-"""Prepares a Lark grammar for the contextual lexer: terminals with Lark's order, and checks of what is supported."""
+"""Prepares a Lark grammar for the contextual lexer: finds its terminals, and refuses what is not supported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,20 @@ def split_by_context(
     parts: Mapping[str, object],
     pieces: Mapping[str, object],
 ) -> Split:
-    """Return the rules with the meaning of Lark's contextual lexer. Raises `UnsupportedError` if that is not exact."""
+    """Return rules that derive exactly the texts that Lark accepts with its LALR parser and contextual lexer.
+
+    Args:
+        reader: The parsed grammar.
+        terminals: Its terminals.
+        start: The start symbol.
+        parts: The constraints for names that the grammar does not define. The rules must not refer to them.
+        pieces: For each terminal, the source of its `Text` with the ignored text after it, for captures.
+
+    Raises:
+        UnsupportedError: The grammar is not LALR(1), or exact rules are not supported.
+        UnsatisfiableError: No text is accepted.
+        LimitExceededError: The grammar is too large.
+    """
     same = _TerminalNames(reader, terminals)
     reached = _reached(reader, start)
     for name in sorted(parts):
@@ -59,7 +72,7 @@ def _reached(reader: LarkReader, start: str) -> set[str]:
 
 
 class _TerminalNames:
-    """Merges literals with terminals that have the same pattern, as Lark does."""
+    """Gives literals and terminals with the same pattern one name, because Lark makes them one terminal."""
 
     def __init__(self, reader: LarkReader, terminals: Terminals) -> None:
         self._reader, self._terminals = reader, terminals
@@ -69,7 +82,7 @@ class _TerminalNames:
                 self._named[self._key(name)] = name
 
     def _ignores(self, number: int) -> str | None:
-        """Return the terminal that an `%ignore` refers to, or None if it has its own pattern."""
+        """Return the name of the terminal that the `%ignore` statement refers to; None: it contains a pattern."""
         term = self._reader.ignored[number].term
         known = isinstance(term, Ref) and (term.name in self._reader.terminals or term.name in self._reader.common)
         return term.name if isinstance(term, Ref) and known else None
@@ -79,7 +92,7 @@ class _TerminalNames:
         return written.value, written.flags, written.fixed
 
     def ignored(self, number: int) -> str:
-        """Return the terminal of an `%ignore`."""
+        """Return the name of the terminal of the `%ignore` statement with this number."""
         return self._ignores(number) or f"%ignore {number}"
 
     def _of(self, name: str) -> str:
@@ -91,7 +104,7 @@ class _TerminalNames:
         return self._named.setdefault(self._key(name), name)
 
     def renamed(self, root: Term) -> Term:
-        """Return a term with merged terminals."""
+        """Return a term in which references to terminals with the same pattern have the same name."""
         made: dict[int, Term] = {}
         for term in parts_first(root):
             match term:
@@ -104,7 +117,10 @@ class _TerminalNames:
         return made[id(root)]
 
     def terminal(self, name: str) -> Terminal:
-        """Return a terminal with the properties that determine Lark's order."""
+        """Return a terminal with the properties by which Lark orders terminals.
+
+        Raises `UnsupportedError` if the length of its match is not known, because its pattern has assertions.
+        """
         reader, terminals = self._reader, self._terminals
         written, language = terminals.written(name), terminals.language(name)
         at = terminals.at(name)

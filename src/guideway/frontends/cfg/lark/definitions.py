@@ -17,7 +17,18 @@ _MAX_PATTERN = 100_000  # maximum length of a resolved pattern, in characters
 
 
 class Terminals:
-    """Terminals as resolved patterns and as languages. `ordered`: sort alternatives as Lark does."""
+    """The terminals of a grammar as patterns and as languages, with references to other terminals resolved.
+
+    The terminal of the `%ignore` statement with the number n has the name "%ignore n".
+
+    Args:
+        reader: The parsed grammar.
+        ordered: Whether to sort the alternatives of a pattern as Lark does, longest first.
+
+    Raises:
+        InvalidConstraintError: A terminal is recursive, or refers to a name that is not a terminal.
+        LimitExceededError: A resolved pattern is too long.
+    """
 
     def __init__(self, reader: LarkReader, ordered: bool) -> None:
         self._reader, self._ordered = reader, ordered
@@ -45,15 +56,18 @@ class Terminals:
         return list(self._patterns)
 
     def place(self, name: str) -> str | None:
-        """Return the place of a definition, for messages."""
+        """Return line and column of a definition, for messages; None: the grammar has no definition of this name."""
         return self._reader.place(self._defined[name].at) if name in self._defined else None
 
     def at(self, name: str) -> int:
-        """Return the position of a definition in the grammar text."""
+        """Return the index of a definition in the grammar text. For a literal: where it first occurs."""
         return self._defined[name].at if name in self._defined else max(self._reader.text.find(name), 0)
 
     def language(self, name: str) -> Regular:
-        """Return the language of a terminal."""
+        """Return the language of the texts that the pattern of a terminal matches completely.
+
+        Raises an error with the position of the terminal if it is not supported or not valid.
+        """
         if name not in self._languages:
             at = self.at(name)
             try:
@@ -66,7 +80,12 @@ class Terminals:
         return self._languages[name]
 
     def preferred(self, name: str) -> Regular:
-        """Return the language whose longest match is what the pattern of a terminal matches."""
+        """Return a language of a terminal: its longest match in a text is what Python's `re` matches with the pattern.
+
+        Raises:
+            UnsupportedError: The pattern has assertions.
+            LimitExceededError: The automaton of the pattern is too large.
+        """
         written, language, at = self._patterns[name], self.language(name), self.at(name)
         if written.fixed:
             return language
@@ -89,7 +108,7 @@ class Terminals:
         return self._defined[name].priority if name in self._defined else 0
 
     def _pattern(self, definition: Definition) -> Written:
-        """Return a definition as one pattern."""
+        """Return the resolved pattern of a definition."""
         made: dict[int, Written] = {}
         for term in parts_first(definition.term):
             made[id(term)] = self._written(term, [made[id(part)] for part in parts_of(term)], definition)
@@ -119,5 +138,5 @@ class Terminals:
 
 
 def names_of(root: Term) -> list[str]:
-    """Return the names that a term refers to."""
+    """Return the names of the rules and terminals that a term refers to."""
     return [term.name for term in parts_first(root) if isinstance(term, Ref)]

@@ -1,8 +1,9 @@
-"""Ignored text of the dynamic lexer: each ignored terminal takes the match of its pattern, never a shorter text.
+"""Ignored text of Lark's dynamic lexer: an ignored terminal always takes the longest match of its pattern.
 
-A pattern that has matched some text must not be able to match more of what follows. What follows is the rest of the
-ignored text and the next terminal, so both are described by one automaton. Its states hold the current place, and the
-places of patterns that have matched: none of those may accept again.
+So a text is ignored only if no ignored terminal in it could also match the following characters. These belong to more
+ignored text or to the next terminal. Therefore one automaton describes a terminal with the ignored text before it. Its
+states contain what is being read, and the states of the ignored terminals that have already matched. These must not
+reach an accepting state again.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ _TOO_MANY = f"the automaton of ignored text needs more than {_MAX_STATES:,} stat
 _MAX_WORK = 4_000_000
 _TOO_LONG = f"the automata of ignored text take more than {_MAX_WORK:,} steps; ignore fewer or simpler terminals"
 
-_TERMINAL = -1  # in place of the number of an ignored terminal
-_Run = tuple[int, int]  # the number of an ignored terminal and a state of its automaton
-_Place = tuple[_Run, frozenset[_Run]]  # what is being read, and the patterns that must not accept again
+_TERMINAL = -1  # the number of the terminal after the ignored text, in place of the number of an ignored terminal
+_Run = tuple[int, int]  # the number of an ignored terminal, and a state of its automaton
+_Place = tuple[_Run, frozenset[_Run]]  # what is being read, and the runs that must not accept any more
 
 
 class LookaheadError(Exception):
-    """The match of an ignored terminal depends on text after the next terminal."""
+    """The longest match of an ignored terminal depends on the text after the next terminal."""
 
 
 class IgnoredText:
-    """Ignored terminals before other terminals.
+    """Languages of terminals with the ignored text before them.
 
     Args:
-        ignored: The languages of the ignored terminals. The longest match of each is the match of its pattern.
+        ignored: The languages of the ignored terminals, as `Terminals.preferred` returns them.
         terminals: The languages of the other terminals by name.
     """
 
@@ -49,14 +50,14 @@ class IgnoredText:
         self._work = 0
 
     def differs(self) -> bool:
-        """Return whether ignored text before some terminal depends on that terminal, or on other ignored text."""
+        """Return False if any sequence of ignored terminals is allowed before each terminal and at the end."""
         plain = machine_of(self._plain, self._alphabet)
         if self.alone() != self._alphabet.graph(plain.steps, plain.accepting):
             return True
         return any(self._meets(machine_of(one, self._alphabet)) for one in self._terminals.values())
 
     def _meets(self, terminal: Machine) -> bool:
-        """Return whether a pattern that has matched could match more, with a beginning of this terminal."""
+        """Return whether an ignored terminal that has matched could match more together with a beginning of `terminal`."""
         seen = {
             (number, state, 0)
             for number, machine in enumerate(self._ignored)
@@ -79,11 +80,11 @@ class IgnoredText:
         return False
 
     def alone(self) -> Regular:
-        """Return ignored text at the end of the whole text, or before a special token."""
+        """Return the language of ignored text at the end of the whole text, or before a special token."""
         return self._automaton(None)
 
     def before(self, name: str) -> Regular:
-        """Return a terminal with ignored text before it.
+        """Return the language of a terminal with ignored text before it.
 
         Raises:
             LookaheadError: Whether a text is ignored depends on what follows the terminal.
@@ -112,19 +113,19 @@ class IgnoredText:
         return self._alphabet.graph(rows, accepting)
 
     def _begun(self, terminal: Machine | None, pending: frozenset[_Run]) -> list[_Place]:
-        """Return the places where the next ignored text or the terminal begins."""
+        """Return the states in which an ignored terminal or the terminal begins. `pending`: see `_Place`."""
         runs = [(number, 0) for number in range(len(self._ignored))]
         return [(run, pending) for run in (runs if terminal is None else [*runs, (_TERMINAL, 0)])]
 
     def _ends(self, run: _Run, terminal: Machine | None) -> bool:
-        """Return whether the whole text may end here."""
+        """Return whether the automaton accepts in this run. `terminal` None: the automaton is that of `alone`."""
         number, state = run
         if number == _TERMINAL:
             return terminal is not None and terminal.accepting[state]
         return terminal is None and self._ignored[number].accepting[state]
 
     def _read(self, place: _Place, letter: int, terminal: Machine | None) -> list[_Place]:
-        """Return the places after a character."""
+        """Return the states after a character of the class `letter`. An empty list: the character is not allowed."""
         (number, state), pending = place
         machine = terminal if number == _TERMINAL else self._ignored[number]
         after = DEAD if machine is None else machine.steps[state][letter]
@@ -134,7 +135,7 @@ class IgnoredText:
         for other, at in pending:
             to = self._ignored[other].steps[at][letter]
             if to != DEAD and self._ignored[other].accepting[to]:
-                return []  # this pattern matches more than it took
+                return []  # this ignored terminal could have taken a longer match
             if to != DEAD:
                 left.add((other, to))
         found: list[_Place] = [((number, after), frozenset(left))]

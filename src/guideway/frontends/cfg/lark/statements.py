@@ -1,4 +1,4 @@
-"""Parser of the statements of a Lark grammar."""
+"""Parser of a Lark grammar: rules, templates, terminals and directives become `Definition` objects."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _MAX_ARGUMENTS = 100  # maximum nesting depth of template arguments
 
 
 def _end_of_literal(text: str, at: int) -> int:
-    """Return the end of a literal whose closing delimiter is only found if a backslash is read as a plain character.
+    """Return the end of a literal that `_TOKENS` does not match, because a backslash precedes its closing delimiter.
 
-    Lark's tokens for literals prefer to read a backslash and the next character as an escape. Where no delimiter
-    follows, the last such escape is read as a single backslash instead, then the one before it, and so on. One pass
-    from the right finds the same end in linear time.
+    Lark reads a backslash and the next character as an escape. If no closing delimiter follows, its pattern backtracks:
+    it reads the last escape as a single backslash, then the one before it, and so on. One pass from the right finds the
+    same end in linear time.
 
     Returns:
         The position after the literal and its flags; `at` if no literal begins there.
@@ -48,7 +48,7 @@ def _end_of_literal(text: str, at: int) -> int:
         return at
     limit = text.find("\n", at) if delimiter == '"' else len(text)
     limit = len(text) if limit < 0 else limit
-    after_next = here = 0  # the ends of literals whose content continues at i + 2 and at i + 1; 0: there is none
+    after_next = here = 0  # the end of the literal if its content continues at i + 2, and at i + 1; 0: it does not end
     for i in range(limit - 1, at, -1):
         escape = text[i] == "\\" and i + 1 < limit and text[i + 1] in (delimiter, "\\")
         end = i + 1 if text[i] == delimiter else (after_next or here) if escape else here
@@ -66,7 +66,13 @@ class _LarkToken:
 
 @dataclass(slots=True)
 class Definition:
-    """A rule or terminal: its alternatives as a term, its position, and its priority."""
+    """The definition of a rule or a terminal.
+
+    Attributes:
+        term: The right side.
+        at: The position of the name in the grammar text.
+        priority: The priority of a terminal; 0 if none is given.
+    """
 
     term: Term
     at: int
@@ -75,23 +81,37 @@ class Definition:
 
 @dataclass(slots=True)
 class LarkReader:
-    """Parser of a whole grammar. A literal is a terminal whose name is its notation."""
+    """Parser of a whole grammar. `read` fills the attributes. A literal is a terminal whose name is its notation.
+
+    Attributes:
+        text: The grammar text.
+        rules: The rules, with one rule for each use of a template with other arguments.
+        terminals: The terminals that the grammar defines.
+        patterns: Literals, ranges and imported terminals.
+        common: The names of the imported terminals.
+        ignored: What the `%ignore` statements contain, in order.
+        declared: For each name in a `%declare` statement, its position.
+        mentioned: For each name that is referred to, the first position of a reference.
+        special: For each special token, its first position.
+    """
 
     text: str
     rules: dict[str, Definition] = field(default_factory=dict)
     terminals: dict[str, Definition] = field(default_factory=dict)
-    patterns: dict[str, Written] = field(default_factory=dict)  # literals, ranges and imported terminals
-    common: set[str] = field(default_factory=set)  # imported terminals
+    patterns: dict[str, Written] = field(default_factory=dict)
+    common: set[str] = field(default_factory=set)
     ignored: list[Definition] = field(default_factory=list)
     declared: dict[str, int] = field(default_factory=dict)
     mentioned: dict[str, int] = field(default_factory=dict)
-    special: dict[str, int] = field(default_factory=dict)  # special tokens: name, position
-    _source: Reader = field(init=False)  # for places in messages
-    _position: int = 0  # index of the current token
+    special: dict[str, int] = field(default_factory=dict)
+    _source: Reader = field(init=False)  # for positions in messages
+    _position: int = 0  # the index of the current token
     _tokens: list[_LarkToken] = field(default_factory=list)
-    _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, index of the body
-    _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)
-    _bound: dict[str, Term] = field(default_factory=dict)
+    _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, index of the first token
+    _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)  # name of the rule, template, arguments
+    _bound: dict[str, Term] = field(
+        default_factory=dict
+    )  # the arguments of the current template instance, by parameter
 
     def __post_init__(self) -> None:
         self._source = Reader(self.text)
@@ -101,11 +121,17 @@ class LarkReader:
         return self._source.place(at)
 
     def fail(self, message: str, at: int, kind: type[ConstraintError] = InvalidConstraintError) -> NoReturn:
-        """Raise an error at a position."""
+        """Raise an error of a class, with the position `at` in its message."""
         self._source.fail(message, at, kind)
 
     def read(self) -> None:
-        """Parse all statements, then instantiate all templates that are used."""
+        """Parse all statements, then make a rule of each template with the arguments of its uses.
+
+        Raises:
+            InvalidConstraintError: The grammar has an error.
+            UnsupportedError: It has a construct that is not supported.
+            LimitExceededError: It is too large.
+        """
         self._cut()
         for position, token in enumerate(self._tokens):  # a template can be used before its definition
             if token.text == "{" and position and (position < 2 or self._starts(position - 1)):
@@ -155,7 +181,7 @@ class LarkReader:
         self._tokens = [*joined, _LarkToken("end", "", len(self.text))]
 
     def _starts(self, position: int) -> bool:
-        """Return whether a statement begins at this token, ignoring modifiers."""
+        """Return whether a statement begins at the token with this index. The modifiers `?` and `!` may precede it."""
         before = position - 1
         while before >= 0 and self._tokens[before].text in ("?", "!"):
             before -= 1
@@ -392,7 +418,7 @@ class LarkReader:
         self._take("}")
         name = f"{token.text}{{{','.join(one.name if isinstance(one, Ref) else '' for one in arguments)}}}"
         if name not in self.rules:
-            self.rules[name] = Definition(Ref(name), token.at)  # replaced when the template is instantiated
+            self.rules[name] = Definition(Ref(name), token.at)  # `read` replaces it at the end
             self._instances.append((name, token.text, arguments))
         return Ref(name)
 

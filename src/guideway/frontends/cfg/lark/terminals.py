@@ -1,4 +1,4 @@
-"""Terminals of Lark: each is translated to one pattern, as in Lark itself, and that to a language."""
+"""Terminals of Lark. As in Lark, each terminal becomes one pattern. The pattern is then translated to a language."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from guideway.grammar.regular import ANY_CHAR, ANY_TEXT, Complement, Concat, Int
 
 __all__ = ["TerminalError", "Written", "either", "joined", "language_of", "repeated", "written"]
 
-_ASIDE = re.compile(r"\\[^bBAZ]|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # escapes and classes
+_ASIDE = re.compile(r"\\[^bBAZ]|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)  # escapes and classes, which are no assertions
 _LOOKS = re.compile(r"\(\?<?[=!]|\\[bBAZ]|[\^$]")
 _LAZY = re.compile(r"[*+?}]\?")
 
 
 class TerminalError(Exception):
-    """A terminal is not supported or not valid. `kind`: the class of the error to raise."""
+    """A terminal is not supported or not valid. `kind`: the class of the error that the caller raises."""
 
     def __init__(self, message: str, kind: type[ConstraintError]) -> None:
         super().__init__(message)
@@ -31,7 +31,14 @@ class TerminalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A terminal as in Lark: a fixed text, or a pattern with flags. `length`: used to order terminals."""
+    """A terminal as Lark stores it.
+
+    Attributes:
+        value: The text or the pattern.
+        flags: The flags, such as "i".
+        fixed: Whether `value` is a fixed text, not a pattern.
+        length: The length by which Lark orders terminals: that of the text, or of the pattern as written.
+    """
 
     value: str
     flags: frozenset[str] = frozenset()
@@ -40,29 +47,29 @@ class Written:
 
     @property
     def pattern(self) -> str:
-        """The terminal as a pattern that can be embedded."""
+        """The terminal as a group of a pattern, with its flags. It can be part of a larger pattern."""
         flags = "".join(sorted(self.flags - {"u"}))
         return f"(?{flags}:{re.escape(self.value) if self.fixed else self.value})"
 
     @property
     def inside(self) -> int:
-        """Its length when embedded in another terminal."""
+        """The length of the terminal as Lark writes it inside another terminal."""
         return (len(re.escape(self.value)) if self.fixed else self.length) + len("(?i:)") * len(self.flags)
 
     def widths(self) -> tuple[int, int | None]:
-        """Return the minimum and maximum length of its texts, in characters."""
+        """Return the minimum and maximum (None: unbounded) length of the texts of the terminal, in characters."""
         return (len(self.value),) * 2 if self.fixed else width(parse_tree(self.pattern, "python")[0])
 
 
 def joined(parts: list[Written]) -> Written:
-    """Return a concatenation."""
+    """Return the concatenation of terminals as one terminal."""
     if len(parts) == 1:
         return parts[0]
     return Written("".join(one.pattern for one in parts), length=sum(one.inside for one in parts))
 
 
 def either(options: list[Written], ordered: bool) -> Written:
-    """Return an alternation. `ordered`: sort as Lark does, longest first."""
+    """Return the alternation of terminals as one terminal. `ordered`: sort them as Lark does, longest first."""
     if len(options) == 1:
         return options[0]
     if ordered:
@@ -77,20 +84,23 @@ def _endless(most: int | None) -> int:
 
 
 def repeated(part: Written, least: int, most: int | None) -> Written:
-    """Return `least` to `most` repetitions."""
+    """Return `least` to `most` (None: unbounded) repetitions of a terminal as one terminal."""
     short = {(0, 1): "?", (0, None): "*", (1, None): "+"}.get((least, most))
     sign = short or (f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}")
     return Written(f"(?:{part.pattern}){sign}", part.flags, length=len("(?:)") + part.inside + len(sign))
 
 
 def written(literal: str) -> Written:
-    """Return the terminal of a literal `"text"i` or `/pattern/flags`, with Lark's escapes."""
+    """Return the terminal of a literal `"text"i` or `/pattern/flags`. Escapes have the meaning that they have in Lark.
+
+    Raises `TerminalError` for the flag l, and for an escape that Python does not know.
+    """
     end = literal.rindex(literal[0])
     inner, flags = literal[1:end], literal[end + 1 :]
     if "l" in flags:
         raise TerminalError("the flag l (locale) is not supported, because it depends on the machine", UnsupportedError)
     made, at = "", 0
-    while at < len(inner):  # keep Python's escapes, double all other backslashes
+    while at < len(inner):  # keep the escapes that Python knows, and double the backslashes of all others
         char, after = inner[at], inner[at + 1 : at + 2]
         at += 2 if char == "\\" else 1
         made += (
@@ -112,10 +122,13 @@ def written(literal: str) -> Written:
 
 
 def language_of(pattern: str) -> Regular:
-    """Return the texts that a terminal with this pattern matches.
+    """Return the language of a terminal with this pattern.
 
-    A pattern with a lazy repetition matches its shortest texts: those that have no proper prefix in the language.
-    Patterns that depend on text around the terminal are refused.
+    If the pattern has a lazy repetition, these are only the texts without a proper prefix that matches, too.
+
+    Raises:
+        TerminalError: The pattern matches the empty text, or depends on the text around the terminal.
+        ConstraintError: `parse_pattern` refuses the pattern.
     """
     language = parse_pattern(pattern, "python")
     if Expressions().nullable(language):

@@ -1,12 +1,13 @@
-"""Lark's contextual lexer, as rules over texts: `contextual_rules`.
+"""Lark's contextual lexer, expressed as context-free rules over texts: `contextual_rules`.
 
 In each state of the LALR(1) parser, the lexer tries only the terminals that the parser accepts there. It takes the
-first of them in Lark's order that matches a prefix of the remaining text, as long as its pattern allows. A text that
-matches a keyword becomes that keyword. So the terminals of a text depend on the text that follows, which a context-free
-rule cannot express directly. Rules are therefore split by the state of the lexer before and after what they derive.
+first of them, in Lark's order, that matches a prefix of the remaining text, with the match of its pattern in Python's
+`re`. If this match equals a keyword, the terminal is the keyword. So the terminals of a text depend on the text that
+follows. A context-free rule cannot express this directly. Therefore, rules are split by the state of the lexer before
+and after the text that they derive.
 
 terminals.py          Lark's order of terminals, keywords that patterns match
-longest_match.py      whether the match of a pattern is always the longest possible one
+longest_match.py      languages whose longest match is the match of a pattern in Python's `re`
 forbidden.py          what must not follow a terminal
 lalr.py               Lark's expansion of rules, and the LALR(1) automaton (DeRemer and Pennello, 1982)
 steps.py              one terminal and the ignored text after it, by the state of the lexer that they end in

@@ -1,4 +1,4 @@
-"""The forbidden continuations after terminals."""
+"""The forbidden continuations after terminals: matches that would make the division into terminals wrong."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ __all__ = ["ForbiddenContinuations"]
 
 
 class ForbiddenContinuations:
-    """Forbidden continuations: what a partially matched terminal could still match. 0: none.
+    """Numbers of forbidden continuations.
 
-    Only the shortest matches matter. States with equal sets of shortest matches have the same number.
+    A forbidden continuation is a set of texts: those by which a terminal, read up to a state of its automaton, would
+    match. Only the shortest of these texts matter. States with equal sets have the same number. The empty set has the
+    number 0.
+
+    Args:
+        machines: The automata of the terminals by name.
+
+    Attributes:
+        after: For each number and character class, the number after a character of this class. `DEAD`: the forbidden
+            match has occurred.
     """
 
     def __init__(self, machines: dict[str, Machine]) -> None:
         self._first: dict[str, int] = {}
-        rows: list[list[int]] = []  # transitions; DEAD: no longer possible, -2: the match occurred
+        rows: list[
+            list[int]
+        ] = []  # transitions of all automata; DEAD: no match is possible, -2: the match has occurred
         for name, machine in machines.items():
             self._first[name] = by = len(rows)
             for row in machine.steps:
@@ -38,8 +49,7 @@ class ForbiddenContinuations:
             else [0 if to == DEAD else DEAD if to == -2 else block[to] for to in rows[one_of[number]]]
             for number in range(count)
         ]
-        """Per number and character class: the number after it; `DEAD` if the forbidden match occurred."""
 
     def of(self, name: str, state: int) -> int:
-        """Return the number of what a terminal could still match from a state."""
+        """Return the number of the texts by which a terminal would match from a state of its automaton."""
         return self._block[self._first[name] + state]

@@ -1,4 +1,4 @@
-"""Expands rules as Lark does, and computes their LALR(1) automaton."""
+"""Expands rules to productions as Lark does, and computes the LALR(1) automaton of the productions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ END = "%end"
 
 _MAX_SYMBOLS = 200_000  # maximum size of all productions
 _MAX_STATES = 20_000
-_AT_ONCE = 50  # counted repetitions below this are expanded to alternatives
+_AT_ONCE = 50  # a counted repetition with a smaller maximum is expanded to one alternative for each count
 
-Symbol = int | str  # nonterminal, terminal
+Symbol = int | str  # the number of a nonterminal, or the name of a terminal
 Production = tuple[Symbol, ...]
 
 
 class Conflict(Exception):
-    """The grammar is not LALR(1). `rule`: a rule that is involved."""
+    """The grammar is not LALR(1).
+
+    `rule`: the name of a rule that the conflict concerns; None: it concerns no named rule.
+    """
 
     def __init__(self, message: str, rule: str | None) -> None:
         super().__init__(message)
@@ -33,7 +36,16 @@ class Conflict(Exception):
 
 
 class PlainRules:
-    """Productions by rule, without nested choices and repetitions. Repetitions become new rules."""
+    """The productions of rules. Nested alternations are expanded, and unbounded repetitions become new rules.
+
+    Attributes:
+        names: The names of the rules by number; "" for new rules.
+        numbers: The numbers of the rules of the grammar by name.
+        of: The productions of each rule.
+
+    Raises:
+        LimitExceededError: The productions have too many symbols.
+    """
 
     def __init__(self, rules: Mapping[str, Term]) -> None:
         self.names: list[str] = list(rules)
@@ -45,7 +57,7 @@ class PlainRules:
             self.of[number] = self._options(term)
 
     def _options(self, root: Term) -> list[Production]:
-        """Return the alternatives of a term."""
+        """Return the alternatives of a term as productions."""
         made: dict[int, list[Production]] = {}
         for term in parts_first(root):
             made[id(term)] = self._distinct(self._written(term, [made[id(part)] for part in parts_of(term)]))
@@ -68,7 +80,7 @@ class PlainRules:
         raise TypeError(term)
 
     def _counted(self, part: list[Production], least: int, most: int) -> list[Production]:
-        if most >= _AT_ONCE and most > least:  # one new rule per optional repetition, so the size is linear
+        if most >= _AT_ONCE and most > least:  # one new rule for each optional repetition: the size is linear
             start = self._joined([part] * least)
             more: list[Production] = [()]
             for number in range(most - least):
@@ -80,7 +92,7 @@ class PlainRules:
         return [one for times in range(least, most + 1) for one in self._joined([part] * times)]
 
     def _repeated(self, part: list[Production]) -> int:
-        """Return the rule for one or more repetitions of a part."""
+        """Return the number of a rule for one or more repetitions. `part` has the alternatives of what is repeated."""
         key = tuple(part)
         if key not in self._more:
             self._more[key] = again = self._rule([])
@@ -114,7 +126,21 @@ class PlainRules:
 
 
 class Tables:
-    """The LALR(1) automaton. State 0 is initial. Shift/reduce conflicts are resolved as shift, as in Lark."""
+    """The LALR(1) automaton. State 0 is initial. In a shift/reduce conflict the parser shifts, as in Lark.
+
+    Attributes:
+        start: The number of the start symbol.
+        productions: The productions, each with the number of its rule. Production 0 derives the start symbol.
+        by_rule: For each rule, the numbers of its productions.
+        goto: For each state, its transitions by symbol.
+        accepted: For each state, the terminals for which the parser has an action.
+        lost: For each (state, production), the lookahead terminals for which the parser shifts, although it could also
+            reduce the production.
+
+    Raises:
+        Conflict: There is a reduce/reduce conflict.
+        LimitExceededError: There are too many states.
+    """
 
     def __init__(self, plain: PlainRules, start: int) -> None:
         self.start = start
@@ -125,21 +151,18 @@ class Tables:
             self.productions += [(rule, one) for one in options]
         self._plain = plain
         self.goto: list[dict[Symbol, int]] = []
-        """Per state: its transitions by symbol."""
         self._draw()
         ends = self._lookahead()
         self.accepted = [
             frozenset({s for s in row if isinstance(s, str)} | {t for _, found in ends.get(state, ()) for t in found})
             for state, row in enumerate(self.goto)
         ]
-        """Per state: the terminals for which the parser has an action."""
         self.lost: dict[tuple[int, int], frozenset[str]] = {}
-        """Per state and production: the lookahead terminals for which it is not reduced, because they are shifted."""
         for state, found in ends.items():
             self._settle(state, found)
 
     def _draw(self) -> None:
-        """Compute the states: sets of LR(0) items."""
+        """Compute the states, which are sets of LR(0) items, and their transitions."""
         why = f"lexer='contextual': the parser needs more than {_MAX_STATES:,} states; use a smaller grammar"
         states = Numbered(frozenset({(0, 0)}), _MAX_STATES, why)
         for kernel in states.order:
@@ -159,7 +182,10 @@ class Tables:
             self.goto.append({symbol: states.number(frozenset(places)) for symbol, places in after.items()})
 
     def _lookahead(self) -> dict[int, list[tuple[int, list[str]]]]:
-        """Return, per state, the reductions with their lookahead terminals (DeRemer and Pennello, 1982)."""
+        """Return, for each state, the productions that can be reduced, with their lookahead terminals.
+
+        The method is that of DeRemer and Pennello (1982).
+        """
         goto = self.goto
         moves = [(state, symbol) for state, row in enumerate(goto) for symbol in row if isinstance(symbol, int)]
         number = {move: n for n, move in enumerate(moves)}
@@ -228,7 +254,7 @@ class Tables:
 
 
 def _union(own: list[int], edges: list[list[int]]) -> list[int]:
-    """Return, per node, the union of the sets of all nodes that are reachable from it."""
+    """Return, for each node of a graph, the union of the bit sets `own` of all nodes that are reachable from it."""
     made = list(own)
     to: Callable[[int], list[int]] = edges.__getitem__
     for component in strongly_connected_components(range(len(own)), to):

@@ -1,8 +1,9 @@
-"""The texts that a pattern matches in Python's `re`, if that is not always the longest possible match.
+"""For a pattern, a language whose longest match in any text is the match of Python's `re`.
 
-`re` takes the first match in order of priority: alternatives as written, repetitions greedy. The states of the
-automaton here are ordered lists of threads, as in Pike's virtual machine, without threads after one that has matched.
-Of the texts that this automaton accepts, the longest prefix of an input is the match of `re`.
+`re` takes the first match in the order of priority: alternatives in the order in which they are written, and greedy
+repetitions first. This need not be the longest match. The automaton here simulates `re`: its states are ordered lists
+of threads (NFA states), as in Pike's virtual machine. Threads after one that has matched are removed. So the longest
+prefix of a text that this automaton accepts is the match of `re`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,14 @@ _MATCH = 0  # the accepting NFA state
 
 
 class _Threads:
-    """The NFA of a pattern: states that read a character, and states with epsilon transitions in order of priority."""
+    """The NFA of a pattern, without recursion.
+
+    Attributes:
+        takes: For each state, the character classes that it reads, and the next state; None: it reads no character.
+        options: For each state, the targets of its epsilon transitions, in order of priority.
+        asserts: Whether the order of priority is not known, because the pattern has assertions or merged parts.
+        start: The initial state. The accepting state is `_MATCH`.
+    """
 
     def __init__(self, root: Part, alphabet: Alphabet) -> None:
         self.takes: list[tuple[tuple[int, ...], int] | None] = [None]
@@ -68,7 +76,7 @@ class _Threads:
             case Plain(Union(())):
                 pass
             case Plain():
-                self.asserts = True  # merged languages: the order of alternatives is lost
+                self.asserts = True  # a language of another kind: its order of priority is not known
             case ConcatPart(parts):
                 ends = [self._place() for _ in parts[1:]]
                 return list(zip(parts, [at, *ends], [*ends, after], strict=True))
@@ -104,7 +112,10 @@ class _Threads:
         return todo
 
     def ordered(self, seeds: list[int]) -> tuple[int, ...]:
-        """Return the epsilon closure in order of priority, up to the first accepting state."""
+        """Return the states that are reached from `seeds` without reading, in order of priority.
+
+        States after `_MATCH` are left out.
+        """
         found: list[int] = []
         seen: set[int] = set()
         todo = seeds[::-1]
@@ -122,14 +133,22 @@ class _Threads:
         return tuple(found)
 
     def moved(self, state: tuple[int, ...], letter: int) -> tuple[int, ...]:
-        """Return the threads after a character."""
+        """Return the threads after a character of the class `letter`, in order of priority."""
         return self.ordered([take[1] for at in state if (take := self.takes[at]) is not None and letter in take[0]])
 
 
 def preferred(root: Part, language: Regular) -> Regular | None:
-    """Return the language whose longest match is the match of a pattern: `language` or a subset of it.
+    """Return a language whose longest match in any text is the match of a pattern in Python's `re`.
 
-    Returns None for patterns with assertions, for which it is not known. Raises `LimitExceededError`.
+    Args:
+        root: The syntax tree of the pattern, from `parse_tree`.
+        language: The texts that the pattern matches completely.
+
+    Returns:
+        `language` or a subset of it. None if the pattern has assertions: the order of its matches is then not known.
+
+    Raises:
+        LimitExceededError: The automaton is too large.
     """
     alphabet = Alphabet([language, *_plain(root)])
     threads = _Threads(root, alphabet)

@@ -1,9 +1,10 @@
 """Splits rules by the states of parser and lexer, merges equivalent ones, and writes them as rules.
 
-A specialised rule is what a rule derives from a parser state and a lexer context (`steps.py`), with the set of lexer
-contexts after it. Specialised rules with equal productions up to equivalence are merged by partition
-refinement, starting with one block per rule. The lexer context after a text is known only at its end. Therefore
-contexts with the same continuation are requested together, as sets.
+A specialised rule is a rule at a parser state and a lexer context (`steps.py`). Its exits are the lexer contexts that
+are possible after the text that it derives. Equivalent specialised rules are merged by partition refinement, which
+begins with one block for each rule. The lexer context after a text is known only at its end. Therefore, a written rule
+is a specialised rule with a set of exits: it derives the texts that lead to one of these. Exits with the same
+continuation are in one set.
 """
 
 from __future__ import annotations
@@ -22,20 +23,29 @@ from guideway.grammar.regular import Regular
 __all__ = ["Split", "contextual_rules"]
 
 _MAX_ITEMS = 1_000_000
-_ENDS = -1_000_000_000  # less than all keys of terminals
+_ENDS = -1_000_000_000  # the numbers of complete productions in prepared items are below it, those of terminals above
 _ROOT = "%start"
 
 _Contexts = frozenset[int]
 
-# A prepared item: whether it is at the start of a production; the specialised rule after the dot, or None for a
-# terminal or the end; the key of the terminal or the end; per lexer context after the symbol, the index of the next
-# item.
+# An item, prepared for partition refinement: whether the dot is at the start of the production; the id of the
+# specialised rule after the dot (None: a terminal, or the end); a number for the terminal or the end; and, for each
+# lexer context after the symbol, the index of the next item.
 _PreparedItem = tuple[bool, int | None, int, tuple[tuple[int, int], ...]]
 
 
 @dataclass(slots=True, eq=False)
 class _SpecialisedRule:
-    """A specialised rule. `items`: items in its productions, as (production, dot, parser state, lexer context)."""
+    """A rule at a parser state and a lexer context.
+
+    Attributes:
+        state: The parser state before the rule.
+        rule: The number of the rule.
+        context: The lexer context before the rule.
+        exits: The lexer contexts after the rule.
+        items: The items of its productions that were reached: (production, dot, parser state, lexer context).
+        users: The items whose next symbol is this specialised rule, each with the specialised rule that has the item.
+    """
 
     state: int
     rule: int
@@ -47,7 +57,14 @@ class _SpecialisedRule:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The rules, the start symbol, and per rule the rule of the grammar that it specialises."""
+    """The result of `contextual_rules`.
+
+    Attributes:
+        rules: The rules.
+        start: Their start symbol.
+        names: For each of the rules, the name of the rule or terminal of the grammar that it specialises. Rules that
+            repetitions were expanded to are left out.
+    """
 
     rules: list[Rule]
     start: str
@@ -69,8 +86,8 @@ def contextual_rules(
         start: Its start symbol.
         terminals: The terminals.
         ignored: Names of ignored terminals.
-        special: Terminals that are special tokens, which the lexer does not inspect.
-        pieces: Per terminal, the source of its `Text` with the ignored text after it, for captures.
+        special: Terminals that are special tokens, with their languages. The lexer does not inspect special tokens.
+        pieces: For each terminal, the source of its `Text` with the ignored text after it, for captures.
 
     Raises:
         Conflict: The grammar is not LALR(1).
@@ -86,7 +103,16 @@ def contextual_rules(
 
 
 class _Splitting:
-    """Computes the reachable specialised rules and the lexer contexts after each."""
+    """Computes the reachable specialised rules, with their items and exits.
+
+    Attributes:
+        plain: The productions of the rules.
+        tables: The LALR(1) automaton.
+        steps: The lexer contexts.
+        accepted: For each parser state, the terminals that the lexer tries there, with the ignored ones.
+        copies: The specialised rules by (parser state, rule, lexer context).
+        begins: The lexer contexts at the start, after the ignored text there.
+    """
 
     def __init__(self, plain: PlainRules, tables: Tables, steps: Steps, ignored: frozenset[str]) -> None:
         self.plain, self.tables, self.steps = plain, tables, steps
@@ -102,7 +128,7 @@ class _Splitting:
             self._follow(*self._todo.pop())
 
     def copy(self, state: int, rule: int, context: int) -> _SpecialisedRule:
-        """Return a specialised rule; a new one is added with the initial items of its productions."""
+        """Return the specialised rule. A new one is added with the first item of each of its productions."""
         key = state, rule, context
         if key not in self.copies:
             made = self.copies[key] = _SpecialisedRule(state, rule, context)
@@ -143,19 +169,19 @@ class _Splitting:
             self._add(copy, self.after(item, symbol, one))
 
     def after(self, item: tuple[int, int, int, int], symbol: Symbol, context: int) -> tuple[int, int, int, int]:
-        """Return the item after a symbol, with the lexer context after it."""
+        """Return the item after `item`: its dot is after `symbol`, and its lexer context is `context`."""
         production, place, state, _ = item
         return production, place + 1, self.tables.goto[state][symbol], context
 
     def left(self, copy: _SpecialisedRule, item: tuple[int, int, int, int]) -> Iterable[int]:
-        """Return the lexer contexts after the symbol of an item."""
+        """Return the lexer contexts that are possible after the symbol after the dot of an item."""
         symbol = symbol_after_dot(self.tables, item)
         if isinstance(symbol, str):
             return self.steps.step(symbol, item[3], self.accepted[self.tables.goto[item[2]][symbol]])
         return self.copies[item[2], symbol, item[3]].exits
 
     def end(self, item: tuple[int, int, int, int]) -> int:
-        """Return the lexer context after a complete production."""
+        """Return the lexer context after a complete production, whose dot is at its end."""
         lost = self.tables.lost.get((item[2], item[0]))
         return self.steps.closed(item[3], lost) if lost else item[3]
 
@@ -166,7 +192,7 @@ def symbol_after_dot(tables: Tables, item: tuple[int, int, int, int]) -> Symbol:
 
 
 class _Writing:
-    """Merges equivalent specialised rules, and writes rules per requested set of lexer contexts."""
+    """Merges equivalent specialised rules, and writes a rule for each of them and each set of exits that is used."""
 
     def __init__(self, made: _Splitting, pieces: Mapping[str, object]) -> None:
         self._made, self._pieces = made, pieces
@@ -180,7 +206,7 @@ class _Writing:
         self._part()
 
     def run(self) -> Split:
-        """Write all rules that are reachable from the start."""
+        """Write all rules that are reachable from the start. Raises `UnsatisfiableError` if no text is accepted."""
         made, steps = self._made, self._made.steps
         options: list[Term] = []
         for context in made.begins:
@@ -269,7 +295,7 @@ class _Writing:
         return Ref(self._known[key])
 
     def _term(self, copy: _SpecialisedRule, contexts: _Contexts) -> Term:
-        """Return what a specialised rule derives with one of the lexer contexts after it."""
+        """Return the term for the texts of a specialised rule that lead to one of the lexer contexts `contexts`."""
         made = self._made
         tables = made.tables
         rest: dict[tuple[int, int, int, int], tuple[int, Term] | None] = {}
@@ -294,7 +320,17 @@ class _Writing:
         rest: dict[tuple[int, int, int, int], tuple[int, Term] | None],
         numbers: dict[object, int],
     ) -> tuple[int, Term] | None:
-        """Return what follows from an item on, and a number that is equal for equal continuations."""
+        """Return the term for the rest of a production from an item on; None: no text leads to the wanted contexts.
+
+        The first member of the result is a number that is equal for equal terms.
+
+        Args:
+            copy: The specialised rule that has the item.
+            item: The item.
+            symbol: The symbol after its dot.
+            rest: The results for the later items.
+            numbers: The numbers by the content of the terms. It is modified.
+        """
         made = self._made
         groups: dict[int, tuple[Term, set[int]]] = {}
         for context in sorted(made.left(copy, item)):

@@ -1,12 +1,12 @@
 """One step of the contextual lexer: a terminal and the ignored text after it.
 
-A *lexer context* describes a position between two terminals: for each terminal that may follow, how the lexer can
-recognise it there. It is stored as the difference from the usual case of that terminal, so that there are few distinct
-contexts.
+A *lexer context* describes a position between two terminals: for each terminal that may follow, the ways in which the
+lexer can recognise it there. For each terminal, the ways that are found first are called usual. A context stores only
+the terminals with other ways, so there are few distinct contexts.
 
-A *forbidden continuation* (`ForbiddenContinuations`) is a match that would make the tokenization wrong: a match of a
-terminal that is tried earlier, or a longer match of the same terminal. It starts with the text of a terminal and is
-tracked through the following text, until it can no longer occur.
+A *forbidden continuation* (`ForbiddenContinuations`) is a match that would make the division into terminals wrong: a
+match of a terminal that is tried earlier, or a longer match of the same terminal. It begins in the text of a terminal,
+and is tracked through the following text until it can no longer occur.
 """
 
 from __future__ import annotations
@@ -27,20 +27,24 @@ __all__ = ["Accepted", "Steps"]
 Accepted = frozenset[str]  # terminals that the parser accepts in a state, and ignored terminals
 Pending = frozenset[int]  # numbers of `ForbiddenContinuations` that the next characters can still complete
 
-_MAX_NODES = 100_000  # maximum number of states of one terminal
+_MAX_NODES = 100_000  # maximum number of states of the automaton of one terminal
 _NONE: Pending = frozenset()
 
-# A way to recognise a terminal: the scanner; the keywords that its match can be (the first that matches applies); the
-# index of the terminal in these, or -1 if it is the scanner's own; the forbidden continuations before it.
+# A way to recognise a terminal: the name of the scanner; the keywords that its match may equal (the first that is equal
+# is the result); the index of the terminal in these keywords (-1: the terminal is that of the scanner); and the
+# forbidden continuations that the next characters can still complete.
 _Way = tuple[str, tuple[str, ...], int, Pending]
 _Ways = tuple[_Way, ...]
 
 
 class _Run:
-    """The automaton of a terminal: initial states, transitions by character class, and accepting states.
+    """The automaton of the texts by which a terminal is recognised in one of several ways.
 
-    `ends`: per accepting state, the forbidden continuations after it; None for other states. `whole`: whether it
-    accepts all texts of the terminal.
+    Attributes:
+        starts: The initial states.
+        edges: For each state, its transitions: (character class, next state).
+        ends: For each accepting state, the forbidden continuations after it; None for other states.
+        whole: Whether the automaton is known to accept all texts of the terminal.
     """
 
     def __init__(self) -> None:
@@ -51,7 +55,13 @@ class _Run:
 
 
 class Steps:
-    """Lexer contexts by number, and the transitions between them."""
+    """The lexer contexts, which are numbers, and the steps between them.
+
+    Args:
+        scanners: The terminals as the lexer tries them.
+        ignored: The names of the ignored terminals.
+        special: The terminals that are special tokens, with their languages.
+    """
 
     def __init__(self, scanners: TerminalScanners, ignored: tuple[str, ...], special: Mapping[str, Regular]) -> None:
         self._scanners = scanners
@@ -75,19 +85,28 @@ class Steps:
         self._gaps: dict[tuple[Accepted, Pending], bool] = {}
 
     def ends(self, context: int) -> bool:
-        """Return whether the text may end at a lexer context."""
+        """Return False if `closed` has excluded the end of the text from a lexer context.
+
+        True does not mean that the parser accepts the end there.
+        """
         return END not in self._differs[context]
 
     def closed(self, context: int, names: Iterable[str]) -> int:
-        """Return the lexer context with some terminals excluded."""
+        """Return the lexer context with the terminals `names` excluded. `END` excludes the end of the text."""
         return self._context({**self._differs[context], **dict.fromkeys(names)})
 
     def begin(self, accepted: Accepted) -> frozenset[int]:
-        """Return the lexer contexts after the ignored text at the start."""
+        """Return the lexer contexts that are possible after the ignored text at the start of the text."""
         return self._contexts_after(accepted, _NONE)
 
     def step(self, name: str, context: int, accepted: Accepted) -> frozenset[int]:
-        """Return the lexer contexts after a terminal and ignored text. `accepted`: of the next parser state."""
+        """Return the lexer contexts that are possible after a terminal and the ignored text after it.
+
+        Args:
+            name: The terminal.
+            context: The lexer context before it.
+            accepted: The terminals that the lexer tries in the parser state after the terminal.
+        """
         ways = self._ways(name, context)
         key = name, ways, accepted
         if key not in self._steps:
@@ -102,15 +121,21 @@ class Steps:
         return self._steps[key]
 
     def gap(self, accepted: Accepted, contexts: frozenset[int]) -> Regular:
-        """Return the ignored text at the start that leads to one of the lexer contexts."""
+        """Return the language of the ignored text at the start of the text that leads to one of the lexer contexts.
+
+        `accepted` has the terminals that the lexer tries in the initial parser state.
+        """
         return self._text(None, (), accepted, contexts)
 
     def text(self, name: str, context: int, accepted: Accepted, contexts: frozenset[int]) -> Regular:
-        """Return the texts of a terminal, with ignored text after it, that lead to one of the lexer contexts."""
+        """Return the language of a terminal and the ignored text after it, if they lead to one of `contexts`.
+
+        `name`, `context` and `accepted` are as for `step`.
+        """
         return self._text(name, self._ways(name, context) or (), accepted, contexts)
 
     def key(self, name: str, context: int, accepted: Accepted) -> int:
-        """Return a key that is equal for equal steps."""
+        """Return a number that is equal for steps with equal texts and results. The arguments are as for `step`."""
         return self._step_key(name, self._ways(name, context), accepted)
 
     def _step_key(self, name: str | None, ways: _Ways | None, accepted: Accepted) -> int:
@@ -129,7 +154,7 @@ class Steps:
         return name, ways, frozenset((end, self._gap_key(accepted, end)) for end in ends)
 
     def _gap_key(self, accepted: Accepted, pending: Pending) -> object:
-        """Return what determines the ignored text after a terminal: the boundaries and their lexer contexts."""
+        """Return a key that is equal if the same ignored text is allowed and leads to the same lexer contexts."""
         return frozenset(
             (
                 at,
@@ -149,7 +174,7 @@ class Steps:
         return self._contexts[content]
 
     def _at(self, accepted: Accepted, pending: Pending) -> int:
-        """Return the lexer context for a parser state and forbidden continuations."""
+        """Return the lexer context of a position, by the terminals that are tried there and the pending continuations."""
         key = accepted, pending
         if key not in self._at_known:
             self._at_known[key] = self._made_at(accepted, pending)
@@ -172,7 +197,7 @@ class Steps:
     def _ways_from(self, accepted: Accepted, pending: Pending, name: str, *, ignored: bool = False) -> _Ways:
         made = []
         for scanner in self._scanners.of(accepted)[name]:
-            if ignored != (scanner.name in self._ignored):  # Lark drops ignored text before it checks keywords
+            if ignored != (scanner.name in self._ignored):  # ignored text is never replaced by a keyword
                 continue
             number = -1 if scanner.name == name else scanner.keywords.index(name)
             if ignored and number >= 0:
@@ -192,7 +217,7 @@ class Steps:
         return tuple(made)
 
     def _touches(self, name: str, forbidden: int) -> bool:
-        """Return whether a forbidden continuation can occur in a text that begins with the terminal."""
+        """Return whether a forbidden continuation can occur within or after a text of the terminal at this position."""
         key = name, forbidden
         if key not in self._touched:
             machine, after = self._scanners.machines[name], self._forbidden.after
@@ -214,7 +239,7 @@ class Steps:
         return self._touched[key]
 
     def _prune(self, accepted: Accepted, pending: Pending) -> Pending:
-        """Return the forbidden continuations that can occur in the following text."""
+        """Return the forbidden continuations of `pending` that can occur in a text of an accepted terminal or after it."""
         key = accepted, pending
         if key not in self._pruned:
             names = [name for name in accepted if name in self._scanners.machines]
@@ -271,7 +296,10 @@ class Steps:
         return run
 
     def _boundaries(self, accepted: Accepted, pending: Pending) -> list[Pending]:
-        """Return the sets of forbidden continuations at the ends of ignored terminals, including none of these."""
+        """Return the sets of forbidden continuations that are possible after any number of ignored terminals.
+
+        `pending` is the set before the ignored text.
+        """
         order = [pending]
         for at in order:  # the list grows during iteration
             for run in self._ignoring(accepted, at):
@@ -318,7 +346,7 @@ class Steps:
         return _Assembled(self, accepted, contexts).graph(run)
 
     def _is_free(self, accepted: Accepted, pending: Pending) -> bool:
-        """Return whether any ignored text may follow."""
+        """Return whether any sequence of ignored terminals may follow a position."""
         key = accepted, pending
         if key not in self._gaps:
             if self._gap is None:
@@ -331,7 +359,13 @@ class Steps:
 
 
 class _Assembled:
-    """The automaton of a terminal with the ignored text after it."""
+    """Builds the automaton of a terminal with the ignored text after it.
+
+    Args:
+        steps: The lexer contexts.
+        accepted: The terminals that the lexer tries after the terminal.
+        contexts: The lexer contexts at which the automaton accepts.
+    """
 
     def __init__(self, steps: Steps, accepted: Accepted, contexts: frozenset[int]) -> None:
         self._of, self._accepted, self._contexts = steps, accepted, contexts
@@ -342,7 +376,12 @@ class _Assembled:
         self._todo: list[Pending] = []
 
     def graph(self, run: _Run | None, pending: Pending = _NONE) -> Regular:
-        """Return the deterministic automaton. `run` None: only the ignored text, from a boundary on."""
+        """Return the deterministic automaton.
+
+        Args:
+            run: The automaton of the terminal; None: only the ignored text.
+            pending: The forbidden continuations before the ignored text, if `run` is None.
+        """
         starts = [self._boundary(pending)] if run is None else self._add(run)
         while self._todo:
             checkpoint()

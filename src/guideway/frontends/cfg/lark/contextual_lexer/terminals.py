@@ -1,4 +1,4 @@
-"""Lark's order of terminals, and keywords that patterns match."""
+"""The order in which Lark's lexer tries terminals, and keywords that patterns match."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _ENDLESS = 1 << 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terminal:
-    """A terminal with the properties that determine Lark's order.
+    """A terminal with the properties by which Lark orders terminals.
 
     Attributes:
         name: The name in the grammar.
-        language: The texts.
-        priority: The priority.
-        most: Length of the longest text in characters; None if unbounded.
-        length: Length of the pattern as written.
-        text: The text, if it is a fixed one.
+        language: The texts, as `longest_match.preferred` returns them.
+        priority: The priority. Terminals with a higher priority are tried first.
+        most: The length of the longest text in characters; None: unbounded.
+        length: The length of the pattern as written.
+        text: The text of a terminal that is one fixed text; None for patterns.
         flags: The flags of the pattern.
-        shown: The name in Lark.
-        invented: Whether Lark generates that name.
+        shown: The name that Lark gives the terminal.
+        invented: Whether Lark generates this name, as it does for literals.
     """
 
     name: str
@@ -42,19 +42,19 @@ class Terminal:
 
     @property
     def rank(self) -> tuple[int, int, int, str]:
-        """The sort key: priority, length of the longest text, length of the pattern, name."""
+        """The sort key of Lark's order: higher priority first, then the longer text, the longer pattern, and the name."""
         return -self.priority, -(_ENDLESS if self.most is None else self.most), -self.length, self.shown
 
 
 @dataclass(frozen=True, slots=True)
 class TerminalScanner:
-    """A terminal as the lexer tries it.
+    """A terminal that the lexer tries in a set of accepted terminals.
 
     Attributes:
-        name: The terminal.
-        before: The terminals that are tried before it.
-        keywords: Keywords that its match can be instead; the first that matches applies.
-        tied: Terminals whose order relative to it depends only on a name that Lark generates.
+        name: The name of the terminal.
+        before: The names of the terminals that are tried before it.
+        keywords: Keywords: if the match of the terminal equals one of them, the result is the first that is equal.
+        tied: The terminals that are tried before it only because of a name that Lark generates.
     """
 
     name: str
@@ -64,7 +64,13 @@ class TerminalScanner:
 
 
 class TerminalScanners:
-    """The scanners of each terminal, by the set of terminals that the parser accepts."""
+    """The scanners for each set of terminals that the parser may accept.
+
+    Attributes:
+        alphabet: The character classes that the terminals distinguish.
+        machines: The automata of the terminals by name.
+        languages: The languages of the terminals by name.
+    """
 
     def __init__(self, terminals: list[Terminal]) -> None:
         self._order = sorted(terminals, key=lambda one: one.rank)
@@ -80,13 +86,13 @@ class TerminalScanners:
         self._within: dict[tuple[str, str], bool] = {}
 
     def of(self, accepted: frozenset[str]) -> dict[str, tuple[TerminalScanner, ...]]:
-        """Return the scanners of each terminal of the set."""
+        """Return, for each terminal of a set, the scanners that can produce it: its own, and those it is a keyword of."""
         if accepted not in self._known:
             self._known[accepted] = self._made([one for one in self._order if one.name in accepted])
         return self._known[accepted]
 
     def is_word(self, name: str) -> bool:
-        """Return whether a terminal is one fixed text."""
+        """Return whether a terminal is one fixed text without flags."""
         return name in self._words
 
     def _made(self, terminals: list[Terminal]) -> dict[str, tuple[TerminalScanner, ...]]:
