@@ -1,7 +1,7 @@
-"""JSON text inside a JSON string, as a pattern of the string's characters.
+"""JSON text inside a JSON string, as a pattern that the decoded string must match.
 
-The pattern describes one spelling of each value, without white space. Strings inside have no escapes. A type whose texts
-this cannot describe raises `UnsupportedError`.
+The pattern allows one spelling of each value, without white space. It leaves out strings with escapes, long numbers,
+and objects with only a part of the optional fields. A type that a pattern cannot describe raises `UnsupportedError`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from guideway.errors import UnsupportedError
 __all__ = ["MAX_DEPTH", "json_pattern"]
 
 MAX_DEPTH = 8
-"""The maximum nesting depth of the inner type, references included."""
+"""The maximum nesting depth of the inner type. A reference counts as one level."""
 
 MAX_PATTERN = 20_000
 """The maximum length of the pattern."""
@@ -38,11 +38,11 @@ def json_pattern(schema: dict[str, Any], definitions: Mapping[Any, Any], templat
 
     Args:
         schema: The JSON Schema of the inner type.
-        definitions: Schemas by name.
-        template: The reference to a definition, with "{model}" for its name.
+        definitions: The definitions that the schema may refer to, by name.
+        template: A reference to a definition, with "{model}" in place of its name.
 
     Raises:
-        UnsupportedError: The schema has keywords that a pattern cannot express, or is recursive.
+        UnsupportedError: The schema has keywords that a pattern cannot express, is recursive, or is too large.
     """
     made = _PatternWriter(definitions, template).write(schema, MAX_DEPTH)
     if len(made) > MAX_PATTERN:
@@ -101,8 +101,8 @@ class _PatternWriter:
             if not isinstance(other, dict) or not other:
                 return r"\{\}"
             member = rf"{_SCALARS['string']}:{self.write(other, depth - 1)}"
-            return rf"\{{({member})?\}}"  # keys must be different, which a pattern cannot require
-        # Optional fields are written too: leaving one out is allowed, and one spelling is enough.
+            return rf"\{{({member})?\}}"  # at most one member, because a pattern cannot require that keys differ
+        # All fields, or only the required ones: not every combination of optional fields is needed.
         parts = [f"{_exactly(name)}:{self.write(one, depth - 1)}" for name, one in fields.items()]
         whole = rf"\{{{','.join(parts)}\}}"
         if len(required) == len(fields):

@@ -1,4 +1,7 @@
-"""Core schemas of Pydantic that need their validator to be known: literals, defaults, and validators of the library."""
+"""What a core schema of Pydantic means if that depends on its validator.
+
+This concerns literals, defaults, and types that Pydantic defines by functions.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,14 @@ _LENGTHS = frozenset({"max_length_validator", "min_length_validator"})
 
 
 def special(schema: Any, json_bytes: str) -> dict[str, Any] | None:
-    """Return the JSON Schema of a type that Pydantic defines by a function; None for other types.
+    """Return the JSON Schema of a type that Pydantic defines by a function. None for types that need no other schema.
 
     Args:
         schema: The core schema.
         json_bytes: How bytes are written in JSON: "utf8", "base64" or "hex".
 
     Raises:
-        UnsupportedError: The function depends on more than the text.
+        UnsupportedError: The texts of the type cannot be described, for example because they depend on files.
     """
     function = _function(schema)
     if function is None:
@@ -59,7 +62,10 @@ def special(schema: Any, json_bytes: str) -> dict[str, Any] | None:
 
 
 def length_bound(schema: Any) -> tuple[str, int] | None:
-    """Return the name ("min" or "max") and the value of a length bound that Pydantic checks by a function."""
+    """Return the kind ("min" or "max") and the value of a length bound that Pydantic checks by a function.
+
+    None if the core schema is not such a check.
+    """
     function = _function(schema)
     if not isinstance(function, functools.partial) or getattr(function.func, "__name__", "") not in _LENGTHS:
         return None
@@ -67,9 +73,10 @@ def length_bound(schema: Any) -> tuple[str, int] | None:
 
 
 def other_bound(schema: Any) -> str | None:
-    """Return the name of a bound of numbers that Pydantic checks by a function, because the type is none of numbers.
+    """Return the name of a bound of numbers, such as "gt", that Pydantic checks by a function.
 
-    None if there is none, or if the bound holds for the result of a validator of the user.
+    Pydantic does so if the type is not a number type. None if there is no such bound, or if it applies to the result of
+    a validator of the user.
     """
     function = _function(schema)
     name = getattr(getattr(function, "func", None), "__name__", "")
@@ -94,7 +101,7 @@ def _is_of_pydantic(function: Any) -> bool:
 
 
 def _is_bytes(schema: Any) -> bool:
-    """Return whether a JSON text of this core schema is read as bytes."""
+    """Return whether Pydantic reads a JSON text of this core schema as bytes."""
     while isinstance(schema, dict):
         if schema.get("type") == "bytes":
             return True
@@ -103,7 +110,10 @@ def _is_bytes(schema: Any) -> bool:
 
 
 def read_from_json(schema: Any, value: object) -> bool:
-    """Return whether the JSON text of a value of a literal is read as that value."""
+    """Return whether Pydantic reads the JSON text of `value`, a value of a `Literal`, as this value.
+
+    `schema` is not used.
+    """
     from pydantic_core import SchemaValidator, ValidationError, core_schema
 
     if isinstance(value, bytes):
@@ -118,7 +128,14 @@ def read_from_json(schema: Any, value: object) -> bool:
 
 
 def accepts(schema: Any, value: object, definitions: list[Any], config: Any) -> bool:
-    """Return whether a core schema accepts a Python value."""
+    """Return whether a core schema accepts a Python value. False also if its validator cannot be constructed.
+
+    Args:
+        schema: The core schema.
+        value: The value.
+        definitions: The core schemas that it may refer to.
+        config: The core configuration; None: the default.
+    """
     from pydantic_core import SchemaValidator
 
     whole = {"type": "definitions", "schema": schema, "definitions": definitions} if definitions else schema

@@ -1,7 +1,8 @@
-"""A JSON Schema generator for Pydantic that keeps what Pydantic's own generator omits.
+"""A JSON Schema generator for Pydantic, with restrictions that Pydantic's generator omits.
 
-This concerns decimals, bytes, dates with bounds, URLs, numeric keys, required discriminators, and the signatures of
-callables. A type whose texts cannot be described exactly raises `UnsupportedError`.
+Pydantic omits them for decimals, bytes, dates with bounds, URLs, numeric keys and discriminators, among others. A
+schema allows only JSON texts that Pydantic accepts for the type, in some cases not all of them. A type without such a
+schema raises `UnsupportedError`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _INTEGER_KEY = {"pattern": "^(0|-?[1-9][0-9]{0,18})$"}
 _NO_LEAP_SECOND = {"not": {"pattern": ":60"}}
 
 SHORTEST_STEP = 1e-16
-"""The smallest difference of two numbers in the generation profile."""
+"""The smallest difference of two numbers that the generation profile writes."""
 
 _NOT_HASHED = frozenset({"list", "dict", "set", "typed-dict"})
 _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
@@ -50,22 +51,22 @@ _NO_ENDLESS_TIME = {"not": {"pattern": "[0-9]{7}"}}
 
 @cached(1)
 def schema_generator() -> type[GenerateJsonSchema]:
-    """Return the generator class for Pydantic."""
+    """Return the generator class, for the parameter `schema_generator` of Pydantic's functions."""
     from pydantic.json_schema import GenerateJsonSchema
 
     class Generator(GenerateJsonSchema):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             self.names: dict[int, str] = {}
-            """Names of fields by the `id` of their schemas, for errors."""
+            """The names of fields by the `id` of their core schemas, for errors."""
             self.definitions_of_core: list[Any] = []
-            """Core schemas that references refer to, for validators of defaults."""
+            """The core schemas that references refer to. Defaults are validated with them."""
             self.core_configs: list[Any] = []
-            """Core configurations of the enclosing models."""
+            """The core configurations of the enclosing models, the innermost last."""
 
         @property
         def _json_bytes(self) -> str:
-            """How bytes are written in JSON. Pydantic before 2.9 knows one way."""
+            """How bytes are written in JSON: "utf8", "base64" or "hex". Pydantic before 2.9 always uses "utf8"."""
             return getattr(self._config, "val_json_bytes", "utf8")
 
         def generate_inner(self, schema: Any) -> dict[str, Any]:
@@ -74,7 +75,8 @@ def schema_generator() -> type[GenerateJsonSchema]:
                 config = self._config
                 if not config.str_min_length and config.str_max_length is None:
                     return found
-                # The bounds that a model sets for all strings hold for these strings, too.
+                # The length bounds that the configuration of the model sets for all strings hold for these strings,
+                # too.
                 return {"allOf": [found, {"if": {"type": "string"}, "then": self.str_schema({"type": "str"})}]}
             if (name := other_bound(schema)) is not None:
                 raise UnsupportedError(
@@ -117,7 +119,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
                 self.core_configs.pop()
 
         def field_is_required(self, field: Any, total: bool) -> bool:
-            """Return whether the field must be given: also if its default is validated and not valid."""
+            """Return whether the field must be given. It must also be given if Pydantic would reject its default."""
             return super().field_is_required(field, total) or self._has_invalid_default(field["schema"])
 
         def _has_invalid_default(self, schema: Any) -> bool:
@@ -142,7 +144,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return made  # type: ignore[no-any-return]  # of a base class without types
 
         def str_schema(self, schema: Any) -> dict[str, Any]:
-            # The configuration of the model holds where the type itself says nothing.
+            # The configuration of the model applies to what the type itself does not set.
             config = self._config
             general = {
                 "min_length": config.str_min_length or None,
@@ -156,7 +158,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return _rounded(super().float_schema(schema))
 
         def literal_schema(self, schema: Any) -> dict[str, Any]:
-            """Return the schema without values that no JSON text is parsed as: bytes, and members of plain enums."""
+            """Return the schema without the values that Pydantic reads from no JSON text, such as bytes."""
             expected = [one for one in schema["expected"] if read_from_json(schema, one)]
             if not expected:
                 raise UnsupportedError(
@@ -259,7 +261,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             }
 
         def enum_schema(self, schema: Any) -> dict[str, Any]:
-            """Return the schema of an enum without its arrays and objects: Pydantic does not parse JSON as such members."""
+            """Return the schema of an enum without arrays and objects: Pydantic does not accept their JSON texts."""
             made = super().enum_schema(schema)
             values = made.get("enum")
             if isinstance(values, list):
@@ -279,7 +281,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
             return _with_keys(schema, super().counter_schema)
 
         def tagged_union_schema(self, schema: Any) -> dict[str, Any]:
-            """Return the schema with a required tag: Pydantic needs the tag even if it has a default."""
+            """Return the schema of a union. The discriminator is required, because Pydantic ignores its default."""
             made = super().tagged_union_schema(schema)
             name = made.get("discriminator", {}).get("propertyName")
             if not isinstance(name, str) or "oneOf" not in made:
@@ -294,7 +296,7 @@ def schema_generator() -> type[GenerateJsonSchema]:
 
 
 def _with_length(made: dict[str, Any], name: str, value: int) -> dict[str, Any]:
-    """Return the schema with a bound on the number of characters, items or members. `name`: "min" or "max"."""
+    """Return a schema with a bound on its number of characters, items or members. `name`: "min" or "max"."""
     keyword = {"string": "Length", "array": "Items", "object": "Properties"}.get(made.get("type", ""))
     if keyword is None:
         raise UnsupportedError(f"{name}_length is not supported for this type; check it in a validator")
@@ -304,7 +306,10 @@ def _with_length(made: dict[str, Any], name: str, value: int) -> dict[str, Any]:
 
 
 def _with_keys(schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return the schema of a mapping, with keys that Pydantic reads from JSON keys."""
+    """Return the schema of a mapping whose JSON keys Pydantic reads as the type of the keys.
+
+    `made_by` returns Pydantic's schema. Raises `UnsupportedError` for other types of keys.
+    """
     keys = schema.get("keys_schema", {"type": "any"})
     if keys.get("type") not in _KEYS:
         raise UnsupportedError(f"dict keys of type {keys.get('type')!r} are not supported; use a list of pairs")
@@ -317,7 +322,7 @@ def _with_keys(schema: Any, made_by: Callable[[Any], dict[str, Any]]) -> dict[st
 
 
 def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON number with the bounds and the maximum number of digits of the type."""
+    """Return the schema of a decimal: a JSON number with the bounds and the maximum number of digits of the type."""
     made: dict[str, Any] = {"type": "number"}
     for name, keyword in (
         ("ge", "minimum"),
@@ -332,7 +337,7 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
     both: list[dict[str, Any]] = []
     if places is not None:
         both.append(_digits(places, None))
-    if digits is not None:  # digits after the point count too, so each one leaves one fewer before it
+    if digits is not None:  # the digits before and after the point together are limited
         ways = [_digits(n, digits - n) for n in range(digits + 1)]
         with_places = None if places is None else _digits(min(places, digits), max(digits - places, 0))
         both.append({"anyOf": ways} if with_places is None else with_places)
@@ -340,7 +345,7 @@ def _decimal(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _digits(places: int, whole: int | None) -> dict[str, Any]:
-    """Return numbers with at most `places` digits after the point and `whole` before it."""
+    """Return the schema of numbers with at most `places` digits after the point and `whole` (None: any) before it."""
     made: dict[str, Any] = {"multipleOf": Decimal(1).scaleb(-places)}
     if whole is not None:
         made |= {"exclusiveMinimum": -(Decimal(10) ** whole), "exclusiveMaximum": Decimal(10) ** whole}
@@ -361,7 +366,7 @@ def _without_bounds(schema: Any, what: str) -> None:
 
 
 def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return the schema of a field. Errors inside it get its JSON Pointer as `place`."""
+    """Return the schema of a field, made by `made`. An `UnsupportedError` inside it gets the JSON Pointer of the field."""
     try:
         alias = field.get("validation_alias")
         if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):
@@ -386,7 +391,10 @@ def _string(made: dict[str, Any], schema: Any) -> dict[str, Any]:
 
 
 def _rounded(made: dict[str, Any]) -> dict[str, Any]:
-    """If numbers next to an exclusive bound would round to it, use the next float as an inclusive bound."""
+    """Return the schema of floats with exclusive bounds that no written number rounds to.
+
+    If a number next to an exclusive bound could round to the bound, the next float is an inclusive bound.
+    """
     more: list[dict[str, Any]] = []
     low, high = made.get("exclusiveMinimum", -math.inf), made.get("exclusiveMaximum", math.inf)
     if math.nextafter(low, math.inf) >= high:
@@ -400,7 +408,10 @@ def _rounded(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
-    """Return the schema of a set without items that are not hashable."""
+    """Return the schema of a set without arrays and objects as items of any type, because they are not hashable.
+
+    Raises `UnsupportedError` if the type of the items is not hashable.
+    """
     items = schema.get("items_schema", {"type": "any"})
     if items["type"] == "any":
         return {**made, "items": {"type": ["null", "boolean", "number", "string"]}}
@@ -410,7 +421,7 @@ def _hashable(made: dict[str, Any], schema: Any) -> dict[str, Any]:
 
 
 def _with_formats(schema: dict[str, Any]) -> dict[str, Any]:
-    """Replace names of formats that only Pydantic knows by their schemas."""
+    """Replace names of formats that only Pydantic knows by their schemas. `schema` is modified and returned."""
     todo: list[Any] = [schema]
     while todo:
         one = todo.pop()
@@ -431,11 +442,11 @@ def _with_formats(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
-    """Return a model whose fields are the parameters of a callable.
+    """Return a model whose fields are the parameters of a callable. It forbids other fields.
 
     Raises:
-        InvalidConstraintError: The signature cannot be read.
-        UnsupportedError: A parameter has no name (`*args`, `**kwargs`, positional-only).
+        InvalidConstraintError: The signature or its annotations cannot be read.
+        UnsupportedError: A parameter cannot be passed by its name (`*args`, `**kwargs`, positional-only).
     """
     from pydantic import ConfigDict, create_model
 

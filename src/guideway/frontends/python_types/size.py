@@ -1,4 +1,4 @@
-"""The size of a type, with its arguments written out."""
+"""The size of a type: the number of types in it, if each occurrence of a type is counted."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from guideway.errors import LimitExceededError
 __all__ = ["MAX_TYPES", "check_size"]
 
 MAX_TYPES = 20_000
-"""The maximum number of types in a type. Pydantic reads each occurrence, so that `t = tuple[t, t]`, repeated, takes it
-exponential time."""
+"""The maximum number of types in a type.
+
+Pydantic reads each occurrence of a type. So repeated assignments of `t = tuple[t, t]` would take it exponential time.
+"""
 
 
 def check_size(annotation: Any) -> None:
-    """Check the number of types in a type.
+    """Check the number of types in a type, where each occurrence counts.
 
     Raises:
         LimitExceededError: There are more than `MAX_TYPES`.
     """
-    sizes: dict[int, int] = {}  # by identity
+    sizes: dict[int, int] = {}  # sizes by the identity of a type
     todo: list[tuple[Any, list[Any] | None]] = [(annotation, None)]
-    held: list[Any] = []  # keeps what the keys of `sizes` identify
+    held: list[Any] = []  # keeps the types alive, so that their identities in `sizes` stay valid
     while todo:
         one, parts = todo.pop()
         if parts is None:
@@ -33,7 +35,7 @@ def check_size(annotation: Any) -> None:
             parts = _parts(one)
             held += (one, parts)
             sizes[id(one)] = 1
-            if typing.get_origin(one) is not None:  # Pydantic reads a class once
+            if typing.get_origin(one) is not None:  # for a class the size stays 1, because Pydantic reads it once
                 todo.append((one, parts))
             todo += [(part, None) for part in parts]
         else:
@@ -46,7 +48,10 @@ def check_size(annotation: Any) -> None:
 
 
 def _parts(annotation: Any) -> list[Any]:
-    """Return the arguments of a type, or the types of its fields. The class of a model has checked those itself."""
+    """Return the arguments of a type, or the types of the fields of a dataclass or `TypedDict`.
+
+    The result is empty for models of Pydantic, which has read their fields when the class was created.
+    """
     origin = typing.get_origin(annotation)
     if origin is typing.Literal:
         return []

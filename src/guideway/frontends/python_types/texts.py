@@ -1,4 +1,7 @@
-"""Patterns of texts of Python types. They match what Pydantic parses, in some cases a subset of it."""
+"""JSON Schemas of the texts of Python types.
+
+They allow only texts that Pydantic accepts, in some cases not all of them.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ _DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def _base64_of_ascii(last: str) -> str:
-    """Return the base64 texts of ASCII bytes: the highest bit of each byte is 0. `last`: the digits 62 and 63."""
+    """Return a pattern of the base64 texts of ASCII bytes. `last` has the digits for 62 and 63."""
     digits = _DIGITS + last
 
     def some(chosen: Iterable[int]) -> str:
@@ -72,7 +75,7 @@ def _up_to(most: int, least: int = 0) -> str:
 
 
 def _ipv4_networks() -> str:
-    """Return the networks whose bits after the prefix are 0."""
+    """Return a pattern of IPv4 addresses, and of IPv4 networks whose bits after the prefix are 0."""
     made = []
     for size in range(33):
         whole, bits = divmod(size, 8)
@@ -84,7 +87,7 @@ def _ipv4_networks() -> str:
 
 
 def _ipv6_networks() -> str:
-    """Return the networks of which the groups after the first ones are 0."""
+    """Return a pattern of IPv6 networks whose bits after the prefix are 0. The address ends with `::`."""
     return "(" + "|".join(f"{_groups(n, n)}::/{_up_to(128, 16 * n)}" for n in range(8)) + ")"
 
 
@@ -122,28 +125,33 @@ FORMATS: dict[str, dict[str, Any]] = {
     "ipvanynetwork": _whole(f"{_IPV4_NETWORK}|{_IPV6_NETWORK}"),
     "ipvanyinterface": _whole(f"{_IPV4_INTERFACE}|{_IPV6_INTERFACE}"),
 }
-"""By Pydantic's names; names with a space, and "hex", are additional names."""
+"""JSON Schemas by the name of a format in Pydantic. Names with a space, and "hex", are not names of Pydantic."""
 
 NOT_PYTHON = r"\[\^?\]|\\[^dDwWsSbBnrtfv.*+?()\[\]{}|^$\\/]|\(\?[^:=!]|[0-9]{5}"
-"""What makes a pattern of JSON Schema perhaps invalid for Python's `re`: empty classes, other escapes and groups."""
+"""A pattern that finds what may be valid in ECMA-262 but not in Python's `re`: empty classes, escapes, groups, counts."""
 
 STRIPPED = r"^([^\s\x85]([^]*[^\s\x85])?)?$"
-"""Texts that `str.strip` does not change."""
+"""A pattern of the texts that `str.strip` does not change."""
 
 
 @cached(1)
 def time_zones() -> dict[str, Any]:
-    """Return the names of the time zones that this machine knows. Raises `UnsupportedError` if there are none."""
-    names = sorted(zoneinfo.available_timezones() - {"localtime"})  # the zone of the machine has no name
+    """Return a schema of the names of the time zones of this machine. Raises `UnsupportedError` if there are none."""
+    names = sorted(zoneinfo.available_timezones() - {"localtime"})  # "localtime" is not a name of a zone
     if not names:
         raise UnsupportedError("ZoneInfo is not supported without time zones; install the package tzdata")
     return {"enum": names}
 
 
 def url(schemes: Iterable[str] | None, most: int | None) -> dict[str, Any]:
-    """Return URLs that the WHATWG URL parser does not change: with a plain host name, or an unknown scheme."""
+    """Return a schema of URLs that Pydantic's URL parser (WHATWG) leaves unchanged, except for a final slash.
+
+    Args:
+        schemes: The allowed schemes; None: any.
+        most: The maximum length of the parsed URL; None: no limit.
+    """
     rest = f"://{_USER}{_HOST}{_PORT}{_REST}"
-    # The parsed URL has a slash after the host, which counts for the length.
+    # Pydantic counts the slash after the host that the parsed URL may have in addition.
     length = {} if most is None else {"maxLength": most - 1}
     if schemes is not None and "file" in schemes:
         others = [scheme for scheme in schemes if scheme != "file"]
@@ -157,7 +165,10 @@ def url(schemes: Iterable[str] | None, most: int | None) -> dict[str, Any]:
 
 
 def dates(low: date | None, high: date | None, end: str = "$") -> list[dict[str, Any]]:
-    """Return patterns of texts that begin with a day from `low` to `high`, followed by `end`."""
+    """Return schemas of the texts that begin with a day from `low` to `high`, followed by the pattern `end`.
+
+    A text must meet all of them. A bound that is None adds no schema.
+    """
     made = []
     for bound, upwards in ((low, True), (high, False)):
         if bound is None:
@@ -190,10 +201,13 @@ _LEFT_OUT = {"D": r"\P{Nd}", "S": r"\P{White_Space}", "d": r"\p{Nd}", "s": r"\p{
 
 
 def ecma_pattern(pattern: str) -> str:
-    """Translate a pattern of Rust's regex, which Pydantic uses, to an ECMA-262 pattern with the same or fewer matches.
+    """Translate a pattern of Rust's regex crate, which Pydantic uses, to ECMA-262. It has the same matches, or fewer.
 
-    Rust's classes are Unicode-aware. Negated classes are therefore written out; `\\d` and `\\w` stay ASCII, which is a
-    subset. Raises `UnsupportedError` for set operations in classes.
+    Rust's `\\d`, `\\w` and `\\s` contain Unicode characters. Their complements are written with Unicode properties.
+    `\\d` and `\\w` are not translated: they match only ASCII characters, which is a subset.
+
+    Raises:
+        UnsupportedError: A class has set operations, begins with a bracket, or contains `\\W`.
     """
     made: list[str] = []
     inside = negated = False
@@ -219,6 +233,9 @@ def ecma_pattern(pattern: str) -> str:
 
 
 def past_or_future(op: str | None) -> tuple[date | None, date | None]:
-    """Return bounds of days that are past or future in every time zone, also during the next two days."""
+    """Return the first and the last day that is past or future in every time zone, today and in the next two days.
+
+    `op` is "past", "future" or None (no bounds). None in the result: there is no such bound.
+    """
     today = date.today()
     return (today + timedelta(4) if op == "future" else None, today - timedelta(2) if op == "past" else None)

@@ -201,7 +201,7 @@ class _Determinizer:
         return made
 
     def _reached(self, seeds: dict[int, Formula], here: _Here) -> dict[int, Formula]:
-        """Return the epsilon closure of the NFA states `seeds`: all states reached, with the formulas of reaching them."""
+        """Return all NFA states that are reached from `seeds` without reading, each with the formula of reaching it."""
         reached, waiting = dict(seeds), list(seeds)
         while waiting:
             place = waiting.pop()

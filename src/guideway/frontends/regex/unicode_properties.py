@@ -92,7 +92,7 @@ def _unassigned(*, inverted: bool) -> Ranges:
 
 
 def idna(name: str) -> Ranges:
-    """Return the characters of a class of IDNA 2008, such as "L" or "virama". tools/gen_unicode.py lists the classes."""
+    """Return the characters of a class of IDNA 2008, such as "L" or "virama"; tools/gen_unicode.py lists the names."""
     return _ranges(f"idna {name}")
 
 
