@@ -10,7 +10,8 @@ difference to "plain". "hidden": the part of the time of masks for which the loo
 "fresh": a schema with new property names in each call, so that no mask is in a cache.
 
 Also: the time on the device of the Triton kernel, of PyTorch's operations that do the same, and of a copy of the
-logits; and tokens per second of the own loop (`gw.generate`) and of `generate` with different prompts.
+logits; and tokens per second of the own loop (`gw.generate`) and of `generate` with different prompts, for logits that
+stay on the device and for logits that are copied to the CPU, where the kernel samples.
 `--trace` writes a trace of some steps for chrome://tracing: the kernels, and the ranges "masks" and "ahead".
 """
 
@@ -271,7 +272,7 @@ def own_loop(bench: Bench, batches: list[int], rounds: int, report: Report) -> N
         width = max(map(len, prompts))
         padded = torch.tensor([[EOS] * (width - len(one)) + one for one in prompts], device="cuda")
         seen = torch.tensor([[0] * (width - len(one)) + [1] * len(one) for one in prompts], device="cuda")
-        speeds: dict[str, list[float]] = {"generate, free": [], "own loop, free": [], "own loop, JSON": []}
+        speeds: dict[str, list[float]] = {}
         for number in range(rounds + 1):
             start = perf_counter()
             with torch.inference_mode():
@@ -285,7 +286,9 @@ def own_loop(bench: Bench, batches: list[int], rounds: int, report: Report) -> N
                 )
             torch.cuda.synchronize()
             found = {"generate, free": rows * tokens / (perf_counter() - start)}
-            for name, constraint in (("own loop, free", None), ("own loop, JSON", record_of)):
+            kinds = itertools.product((("free", None), ("JSON", record_of)), (("device", True), ("CPU", False)))
+            for (kind, constraint), (place, on_device) in kinds:
+                model.engine.on_device = on_device  # type: ignore[attr-defined]  # of this engine
                 start = perf_counter()
                 done = gw.generation.complete(
                     model,
@@ -295,13 +298,15 @@ def own_loop(bench: Bench, batches: list[int], rounds: int, report: Report) -> N
                     allow_truncation=constraint is not None,
                     batch_size=rows,
                 )
-                found[name] = sum(len(one.tokens) for one in done) / (perf_counter() - start)
+                found[f"{kind}, logits on the {place}"] = sum(len(one.tokens) for one in done) / (
+                    perf_counter() - start
+                )
             if number:
                 for name, speed in found.items():
-                    speeds[name].append(speed)
+                    speeds.setdefault(name, []).append(speed)
         base = median(speeds["generate, free"])
         cells.append([str(rows), *(f"{median(one):,.0f} ({median(one) / base:.2f}x)" for one in speeds.values())])
-    report.table("tokens per second, different prompts of 10 to 99 tokens", ["rows", *speeds], cells)
+    report.table("tokens per second of the own loop, prompts of 10 to 99 tokens", ["rows", *speeds], cells)
 
 
 def trace(bench: Bench, rows: int, path: str) -> None:
