@@ -66,7 +66,8 @@ class ArrayOps:
         to_numpy: Converts an array to a contiguous NumPy array.
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
         zeros: Returns an array of zeros with a shape, and the type and device of another array. For stores of rows.
-        copy: Returns a copy of an array that keeps no other array alive. For stores of rows, and for `alone`.
+        copy: Returns a copy of an array that keeps no other array alive. For stores of rows.
+        copy_row: Returns copies of the arrays of a row, for `alone`; by default `copy` of each.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
         replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
     """
@@ -76,6 +77,7 @@ class ArrayOps:
     from_numpy: Callable[[NDArray[Any], Any], Any]
     zeros: Callable[[tuple[int, ...], Any], Any] = _no_store
     copy: Callable[[Any], Any] = _no_store
+    copy_row: Callable[[Sequence[Any]], Sequence[Any]] | None = None
     state_arrays: Callable[[Any], Iterable[tuple[str, Any]]] = _single_array
     replace_state: Callable[[Any, Mapping[str, Any]], None] = _no_parts
 
@@ -164,7 +166,9 @@ def alone(cache: Cache) -> Cache:
     """Return the cache without the other rows of its batch, which it would keep in memory."""
     if not isinstance(cache, RowCache) or not isinstance(cache.batch, ArrayBatch) or cache.batch.rows == 1:
         return cache
-    return RowCache(ArrayBatch(cache.ops, tuple(map(cache.ops.copy, cache.used()))), 0, cache.length)
+    ops, parts = cache.ops, cache.used()
+    copies = map(ops.copy, parts) if ops.copy_row is None else ops.copy_row(parts)
+    return RowCache(ArrayBatch(ops, tuple(copies)), 0, cache.length)
 
 
 class StateCache:

@@ -209,3 +209,23 @@ def test_scratch_is_reused_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(onnx_cache, "SCRATCH_BYTES", 100)
     scratch.begin(4096)
     assert not np.shares_memory(scratch.empty((8, 16), dtype), first)
+
+
+@pytest.mark.parametrize("tokens", [3, 700])
+def test_a_row_that_is_kept_alone_has_its_own_block(tokens: int) -> None:
+    from guideway.engines.kv_cache import ArrayBatch, RowCache, alone
+
+    chance = np.random.default_rng(tokens)
+    arrays = tuple(chance.normal(size=(3, 2, tokens, channels)).astype(np.float32) for channels in (16, 16, 24, 24))
+    row = RowCache(ArrayBatch(onnx_cache.NUMPY, arrays), 1, tokens - 1, 1)
+    kept = alone(row)
+    assert isinstance(kept, RowCache)
+    assert kept.length == tokens - 1
+    assert kept.nbytes == sum(part.nbytes for part in row.used())
+    for part, copy in zip(row.used(), kept.used(), strict=True):
+        assert np.array_equal(part, copy)
+        assert copy.flags.c_contiguous
+        assert not any(np.shares_memory(copy, array) for array in arrays)
+    first, second = kept.batch.arrays[:2]
+    is_one_block = second.ctypes.data - first.ctypes.data == first.nbytes
+    assert is_one_block == (tokens == 700)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,9 @@ SCRATCH_BYTES = 256 << 20
 """The maximum number of bytes that a `Scratch` keeps."""
 
 _ALIGNED = 64
+
+_MAPPED = 1 << 16
+"""The minimum size of a block of `mapped_copies`, in bytes."""
 
 
 class Scratch:
@@ -90,10 +94,29 @@ def without_gaps(arrays: tuple[NDArray[Any], ...], cached: int, counts: Sequence
     return arrays
 
 
+def mapped_copies(parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Return copies of arrays, in one block of memory that is mapped for them.
+
+    A prefix cache keeps many such blocks for a long time. In the heaps of the allocator they would keep the free memory
+    between them from being reused for larger arrays; a mapped block is returned to the system as a whole.
+    """
+    sizes = [-(-part.nbytes // _ALIGNED) * _ALIGNED for part in parts]
+    if sum(sizes) < _MAPPED:
+        return [np.array(part) for part in parts]
+    block, begin, copies = np.frombuffer(mmap.mmap(-1, sum(sizes)), dtype=np.uint8), 0, []
+    for part, size in zip(parts, sizes, strict=True):
+        made = block[begin : begin + part.nbytes].view(part.dtype).reshape(part.shape)
+        made[...] = part
+        copies.append(made)
+        begin += size
+    return copies
+
+
 NUMPY = ArrayOps(
     concat=lambda parts: np.concatenate(parts) if len(parts) > 1 else np.ascontiguousarray(parts[0]),
     to_numpy=np.ascontiguousarray,
     from_numpy=lambda array, _: np.array(array),
     copy=np.array,
+    copy_row=mapped_copies,
 )
 """The operations of this engine."""
