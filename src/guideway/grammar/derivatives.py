@@ -1,7 +1,8 @@
-"""Deterministic automata of regular expressions over characters, by derivatives.
+"""Deterministic automata of regular expressions over characters, by derivatives (Brzozowski 1964).
 
-`spelled_out` writes the spellings of JSON strings as plain expressions. `determinized` returns the automaton of an expression,
-which removes intersections and complements. States are expressions in a normal form (Brzozowski 1964).
+`spelled_out` replaces `JsonEscaped` by expressions over the characters of the escaped text. `determinized` returns a
+`Dfa` that is equivalent to an expression, and so has no intersections and complements. The states of the automaton are
+expressions in a normal form.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from guideway.grammar.substrings import graph_of
 __all__ = ["MAX_STATES", "determinized", "spelled_out"]
 
 MAX_STATES = 5_000
-"""The default maximum number of states of an automaton."""
+"""The default maximum number of states of `determinized`."""
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SURROGATES = (0xD800, 0xDFFF)
@@ -56,10 +57,11 @@ def _plain(ranges: Ranges) -> Ranges:
 
 
 def spelled_out(expression: Regular) -> Regular:
-    """Return an expression without `JsonEscaped`: over the characters of the text itself.
+    """Return an equivalent expression without `JsonEscaped` and `Substrings`, over the characters of the written text.
 
     Raises:
         UnsupportedError: The expression has a special token, which is not text.
+        LimitExceededError: The text of a `Substrings` is too long.
     """
     return _spelled(expression, None)
 
@@ -97,7 +99,10 @@ def _spelled(one: Regular, spelling: Spelling | None) -> Regular:
 
 
 def _of_graph(graph: Dfa, spelling: Spelling) -> Regular:
-    """Return the spelled texts of an automaton: an expression by elimination would be long, so states are split."""
+    """Return an automaton of the texts of `graph` as written in a JSON string.
+
+    Transitions by escapes get states between their characters.
+    """
     states: list[list[tuple[Chars, int]]] = [[] for _ in graph.states]
     for number, (_, steps) in enumerate(graph.states):
         for chars, to in steps:
@@ -113,7 +118,7 @@ def _of_graph(graph: Dfa, spelling: Spelling) -> Regular:
 
 
 def _paths(one: Regular) -> list[list[Chars]]:
-    """Return the sequences of classes of an expression that `_characters` made."""
+    """Return the alternatives of an expression that `_characters` returned, each as a sequence of classes."""
     match one:
         case Chars():
             return [[one]]
@@ -134,7 +139,7 @@ def _character(char: str, spelling: Spelling) -> Regular:
 
 
 def _characters(ranges: Ranges, spelling: Spelling) -> Regular:
-    """Return the spellings of one character of a class inside a JSON string."""
+    """Return the language of the spellings of the characters of a class in a JSON string."""
     raw = _without(_without(_without(ranges, 0, 0x1F), 0x22, 0x22), 0x5C, 0x5C)
     parts: list[Regular] = [Chars(raw)] if raw else []
     for char, short in _SHORT.items():
@@ -156,7 +161,7 @@ def _characters(ranges: Ranges, spelling: Spelling) -> Regular:
 
 
 def _pairs(low: int, high: int) -> list[Regular]:
-    """Return the surrogate pairs of the code points `0x10000 + low` to `0x10000 + high`."""
+    """Return the escaped surrogate pairs of the code points `0x10000 + low` to `0x10000 + high`."""
     made: list[Regular] = []
     first, last = low >> 10, high >> 10
     blocks = [(first, first, low & 0x3FF, high & 0x3FF if first == last else 0x3FF)]
@@ -171,7 +176,7 @@ def _pairs(low: int, high: int) -> list[Regular]:
 
 
 def _digits(low: int, high: int) -> Chars:
-    """Return hexadecimal digits, in both cases."""
+    """Return the class of the hexadecimal digits from `low` to `high`, in upper and lower case."""
     ranges = []
     if low <= 9:
         ranges.append((0x30 + low, 0x30 + min(high, 9)))
@@ -206,7 +211,13 @@ def _hex(low: int, high: int, width: int) -> Regular:
 
 
 class _Machine:
-    """Interned expressions with their derivatives. An expression is a number."""
+    """Expressions in normal form, and their derivatives. An expression is a number, equal for equal expressions.
+
+    Attributes:
+        never: The empty language.
+        empty: The empty text.
+        all: All texts.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -311,7 +322,10 @@ class _Machine:
         raise UnsupportedError(f"{type(one).__name__} cannot be determinized")
 
     def _trie(self, texts: list[str], at: int) -> int:
-        """Return sorted texts without their first `at` characters, which are equal. Long common parts need no recursion."""
+        """Return the number of a language of fixed texts, without the first `at` characters of each.
+
+        The texts are sorted, and the first `at` characters are equal. A single text is added without recursion.
+        """
         if len(texts) == 1:
             made = self.empty
             for char in reversed(texts[0][at:]):
@@ -329,7 +343,10 @@ class _Machine:
         return self.either(parts)
 
     def steps(self, number: int) -> list[tuple[Ranges, int]]:
-        """Return the derivatives by disjoint classes of characters. A character in no class leads to no text."""
+        """Return the derivatives of an expression by disjoint classes of characters.
+
+        No text of the expression begins with a character that is in none of the classes.
+        """
         if number not in self._derived:
             self._derived[number] = self._steps(number)
         return self._derived[number]
@@ -370,7 +387,13 @@ class _Machine:
         raise AssertionError(self._keys[number])
 
     def _merged(self, ways: list[list[tuple[Ranges, int]]], join: object, missing: int) -> list[tuple[Ranges, int]]:
-        """Return the common refinement of several partitions, with joined targets."""
+        """Combine the derivatives of several expressions to those of their alternation or intersection.
+
+        Args:
+            ways: The derivatives of each expression.
+            join: `either` or `both`.
+            missing: The derivative by a character that is in none of the classes of an expression.
+        """
         if len(ways) == 1:
             return ways[0]
         cuts = sorted({cut for way in ways for ranges, _ in way for low, high in ranges for cut in (low, high + 1)})
@@ -410,14 +433,17 @@ def _joined(pieces: list[tuple[int, int]]) -> Ranges:
 
 
 def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
-    """Return the automaton of an expression, without states from which no text ends.
+    """Return a deterministic automaton of an expression, without states from which no accepting state is reachable.
+
+    The initial state always remains.
 
     Args:
-        expression: An expression without `JsonEscaped` and special tokens; see `spelled_out`.
-        limit: Maximum number of states.
+        expression: An expression without `JsonEscaped` and special tokens, such as a result of `spelled_out`.
+        limit: The maximum number of states.
 
     Raises:
-        LimitExceededError: There are more states.
+        LimitExceededError: There are more states, or the expression is nested too deep.
+        UnsupportedError: The expression contains `JsonEscaped` or a special token.
     """
     machine = _Machine(limit)
     try:

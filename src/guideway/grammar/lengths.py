@@ -1,6 +1,7 @@
-"""Length bounds of regular languages, expressed as repetition counts where possible.
+"""Bounds the length of the texts of a regular language, by changed repetition counts if possible.
 
-An intersection with a length bound would have product states, whose masks cost several times as much.
+Otherwise the bound is an intersection. Its automaton has the product of two state sets, and its masks take several
+times as long.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ _MOST_WAYS = 16  # maximum number of alternatives that are bounded separately
 
 
 def of_length(parts: list[Regular], fewest: int, most: int | None) -> list[Regular]:
-    """Bound the length of an intersection.
+    """Bound the length of the texts of an intersection.
 
     Args:
         parts: The parts of the intersection.
-        fewest: Minimum length in characters.
-        most: Maximum length; None for no maximum.
+        fewest: The minimum length in characters.
+        most: The maximum length in characters; None: no maximum.
 
     Returns:
-        The parts, with the bound in one of them, or as an additional part.
+        The parts of an intersection with the bound: one part is changed, or a part is added.
     """
     if not fewest and most is None:
         return parts
@@ -30,13 +31,13 @@ def of_length(parts: list[Regular], fewest: int, most: int | None) -> list[Regul
         return [NEVER]
     for i, part in enumerate(parts):
         made = _within(part, fewest, most, _DEEPEST)
-        if made is not None and made != NEVER:  # an empty intersection is detected with all parts
+        if made is not None and made != NEVER:  # for NEVER, a part is added: an empty language is detected later
             return [*parts[:i], made, *parts[i + 1 :]]
     return [*parts, Repeat(ANY_CHAR, fewest, most) if most != 0 else EMPTY]
 
 
 def _within(part: Regular, fewest: int, most: int | None, depth: int) -> Regular | None:
-    """Return the part with the bound, or None if it has no single repetition to count."""
+    """Return the part with the bound; None: this needs more than a change of one repetition count."""
     if isinstance(part, Literals):
         texts = tuple(text for text in part.texts if fewest <= len(text) and (most is None or len(text) <= most))
         return Literals(texts) if texts else NEVER
@@ -77,7 +78,7 @@ def _cat(parts: list[Regular]) -> Regular:
 
 
 def _length(part: Regular, depth: int) -> int | None:
-    """Return the length of all texts of a part in characters, or None if it varies or is not known."""
+    """Return the length in characters that all texts of a part have; None: it varies, or is not known."""
     if isinstance(part, Chars):
         return 1
     if isinstance(part, Literals):

@@ -1,4 +1,4 @@
-"""Where a text stops fitting a grammar, and what could follow there."""
+"""Finds where a text that does not fit a grammar stops fitting, and what could follow there."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ if TYPE_CHECKING:
 __all__ = ["Mismatch", "legal", "mismatch"]
 
 MAX_TEXT = 60
-"""The maximum number of characters of a forced text in a message."""
+"""The maximum length of a text without an alternative in a message. Longer texts are cut."""
 
 MAX_CHARACTERS = 8
-"""The maximum number of characters, or ranges of characters, that could follow in a message."""
+"""The maximum number of characters, or ranges of characters, that a message lists."""
 
 
 class Mismatch(NamedTuple):
     """Where a text stops fitting.
 
     Attributes:
-        position: The number of characters that fit: the beginning of a text that fits, if there is one.
-        expected: What could follow, in words.
+        position: The number of characters that fit: they are the beginning of a text of the grammar, or 0 if it has no
+            text.
+        expected: What could follow after these characters, in words.
     """
 
     position: int
@@ -35,7 +36,7 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(grammar: Grammar | Automaton, text: str) -> Mismatch:
-    """Return where a text that does not fit stops fitting.
+    """Return where a text stops fitting. For a text that fits, the position is its length.
 
     Args:
         grammar: The grammar, or its byte automaton.
@@ -75,14 +76,14 @@ def _expected(matcher: Matcher) -> str:
 
 
 def legal(matcher: Matcher) -> list[int]:
-    """Return the ids that a matcher of single bytes allows next; `END`: the text may end."""
+    """Return the ids that a matcher of `byte_automaton` allows next. `END` is one of them if the text may end."""
     row = np.zeros(matcher.words, np.uint32)
     matcher.fill_mask(row)
     return [one for one in range(END + 1) if row[one >> 5] >> (one & 31) & 1]
 
 
 def _ranges(values: list[int]) -> list[tuple[int, int]]:
-    """Group ascending values into ranges (first, last), both inclusive."""
+    """Group ascending numbers into ranges (first, last), both inclusive."""
     found: list[tuple[int, int]] = []
     for value in values:
         if found and found[-1][1] == value - 1:

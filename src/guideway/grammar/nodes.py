@@ -39,7 +39,7 @@ __all__ = [
 
 @value
 class Leaf:
-    """A regular language."""
+    """The texts of a regular language."""
 
     text: Regular
 
@@ -53,16 +53,21 @@ class Sequence:
 
 @value
 class Alternative:
-    """An alternation of nodes. They may overlap: the automaton follows all that match."""
+    """An alternation of nodes. Their languages may overlap: the automaton follows all nodes that match."""
 
     parts: tuple[int, ...]
 
 
 @value
 class Punctuation:
-    """The fixed texts of an object or array. `space`: JSON white space is allowed around every token.
+    """The fixed texts of an object or array. An empty one is written `open` + `close`.
 
-    An empty object or array is written `open` + `close`.
+    Attributes:
+        open: The opening bracket, with the white space after it.
+        comma: The text between two entries or items.
+        colon: The text between a key and its value.
+        close: The closing bracket, with the white space before it.
+        space: Whether any JSON white space is allowed around these texts, in addition to what they contain.
     """
 
     open: str
@@ -74,21 +79,31 @@ class Punctuation:
 
 @value
 class Marked:
-    """An alternative for a value. A match counts for the demands (or counters) of the bits in `marks`."""
+    """One of several alternatives for the value of an entry or item.
+
+    Attributes:
+        marks: Bits. If the value matches the node, its entry counts for the `Object.demands` with these bits, or its
+            item for the `Array.counts` with these numbers.
+        node: The number of the node.
+    """
 
     marks: int
     node: int
 
 
-Value = int | tuple[Marked, ...]  # a node, or alternatives: the automaton follows all that match
+Value = int | tuple[Marked, ...]
+"""The number of a node, or alternatives. The automaton follows all alternatives that match."""
 
 
 @value
 class Property:
-    """A key (its complete text with quotes), its value, and whether it is required.
+    """An entry of an object, or a class of entries.
 
     Attributes:
-        missing: The marks that count for the demands of the object if a property does not occur.
+        key: The language of the key, with its quotes.
+        value: The value.
+        required: Whether the entry must occur.
+        missing: Bits of `Object.demands` that are marked if the entry does not occur.
     """
 
     key: Regular
@@ -105,15 +120,15 @@ class Object:
 
     Attributes:
         punctuation: The fixed texts.
-        properties: Entries that occur at most once.
-        open: Entries that occur any number of times (additional properties).
-        ordered: Properties are in the given order, then open entries; else any order.
-        minimum: Minimum number of entries.
-        maximum: Maximum number of entries; None for no maximum.
-        demands: Bits; for each, at least one entry must match an alternative with that mark.
-        least: Minimum number of different marks of `demands`; None: all of them.
-        most: Maximum number of different marks of `demands`; None: all of them. If there is a maximum, the alternatives
-            of a value must be disjoint.
+        properties: Entries that occur at most once each.
+        open: Classes of entries of which any number may occur (additional properties).
+        ordered: True: the properties are in the given order, and open entries follow. False: any order.
+        minimum: The minimum number of entries.
+        maximum: The maximum number of entries; None: no maximum.
+        demands: The bits that entries, or missing properties, mark. By default, each of these bits must be marked.
+        least: The minimum number of bits of `demands` that are marked; None: all of them.
+        most: The maximum number of bits of `demands` that are marked; None: no maximum. If there is a maximum, the
+            languages of the alternatives of a value must be disjoint. This is not checked.
     """
 
     punctuation: Punctuation
@@ -133,13 +148,13 @@ class Array:
 
     Attributes:
         punctuation: The fixed texts.
-        prefix: The values of the first items.
-        rest: The value of later items; None if there are none.
-        minimum: Minimum number of items.
-        maximum: Maximum number of items; None for no maximum.
-        unique: No two items are equal as JSON values, in any spelling.
-        counts: For bit j of the marks: minimum and maximum (None: no maximum) number of items with that mark. If there
-            is a maximum, the alternatives of an item must be disjoint.
+        prefix: The values of the first items, one for each item.
+        rest: The value of every later item; None: there are no later items.
+        minimum: The minimum number of items.
+        maximum: The maximum number of items; None: no maximum.
+        unique: Whether no two items may be equal as JSON values, in any spelling.
+        counts: For bit j of the marks: the minimum and the maximum (None: no maximum) number of items that mark it. If
+            there is a maximum, the languages of the alternatives of an item must be disjoint. This is not checked.
     """
 
     punctuation: Punctuation
@@ -153,7 +168,16 @@ class Array:
 
 @value
 class Cell:
-    """Numbers between two bounds (None: unbounded; `open_`: exclusive) with conditions on divisibility."""
+    """The numbers in an interval that meet conditions on divisibility.
+
+    Attributes:
+        low: The lower bound; None: unbounded.
+        high: The upper bound; None: unbounded.
+        open_low: Whether `low` itself is not in the interval.
+        open_high: Whether `high` itself is not in the interval.
+        multiple_of: Divisors: the numbers must be multiples of each of them.
+        not_multiple_of: The numbers must be multiples of none of these.
+    """
 
     low: Decimal | None = None
     high: Decimal | None = None
@@ -165,10 +189,12 @@ class Cell:
 
 @value
 class Number:
-    """JSON numbers whose exact value is in one of the cells.
+    """The JSON numbers whose exact value is in one of the cells.
 
-    `spelling` "any": every JSON spelling (1.0, 1e2, -0). "plain": no exponent, and no fraction if all values of the
-    cell are integers (it has an integer in `multiple_of`). "pointed": with a fraction or an exponent (1.0, 1e2).
+    Attributes:
+        cells: The cells.
+        spelling: "any": every JSON spelling (1.0, 1e2, -0). "plain": without an exponent, and without a fraction if
+            `multiple_of` of the cell contains an integer. "pointed": with a fraction or an exponent (1.0, 1e2).
     """
 
     cells: tuple[Cell, ...]
@@ -179,7 +205,7 @@ Node = Leaf | Sequence | Alternative | Object | Array | Number
 
 
 def children(node: Node) -> tuple[int, ...]:
-    """Return the nodes that a node refers to."""
+    """Return the numbers of the nodes that a node refers to."""
     match node:
         case Sequence(parts) | Alternative(parts):
             return parts
@@ -220,12 +246,15 @@ def renumbered(node: Node, numbers: Mapping[int, int] | Numbers[int]) -> Node:
 
 
 Origin = str | tuple[Any, ...] | None
-"""The origin of a node: a JSON Pointer; or the origin of its parent with further reference tokens, joined on demand;
-None if it has no specific origin."""
+"""The origin of a node in a document, such as a JSON Schema. None: it has no specific origin.
+
+It is a JSON Pointer, or a tuple: the origin of its parent and the reference tokens from there to it. `pointer_of` joins
+them.
+"""
 
 
 def pointer_of(place: Origin) -> str | None:
-    """Return the JSON Pointer of an origin."""
+    """Return the JSON Pointer of an origin; None: it is None."""
     inside: list[tuple[Any, ...]] = []
     while isinstance(place, tuple):
         inside.append(place)
@@ -240,12 +269,12 @@ class Grammar:
     """Nodes by number, with their origins, and the number of the root.
 
     Attributes:
-        nodes: The nodes; None for numbers that are reserved and not defined.
+        nodes: The nodes by number; None for numbers that are reserved and not defined yet.
         places: The origin of each node.
-        root: Number of the root.
-        first: Expressions that are written first, so that they have the same position in most programs.
-        ahead: Limit of the work for precomputing masks after compilation, in work units of the kernel (100 take about
-            a microsecond).
+        root: The number of the root.
+        first: Expressions that are encoded first, so that they have the same position in most programs.
+        ahead: The maximum work for computing masks in advance after compilation, in work units of the kernel. 100 units
+            take about a microsecond. 0: no masks are computed in advance.
     """
 
     nodes: list[Node | None] = field(default_factory=list)
@@ -255,17 +284,17 @@ class Grammar:
     ahead: int = 0
 
     def place(self, number: int) -> str | None:
-        """Return the JSON Pointer of the origin of a node, or None for a node that the kernel has added."""
+        """Return the JSON Pointer of the origin of a node. None if it has no origin, or if the kernel has added it."""
         return pointer_of(self.places[number]) if number < len(self.places) else None
 
     def reserve(self, place: Origin = None) -> int:
-        """Return a number for a node that is defined later, which allows recursion."""
+        """Return a number for a node that is defined later, so that nodes can refer to each other."""
         self.nodes.append(None)
         self.places.append(place)
         return len(self.nodes) - 1
 
     def define(self, number: int, node: Node) -> int:
-        """Define a reserved node."""
+        """Define a reserved node. Returns its number."""
         self.nodes[number] = node
         return number
 

@@ -43,11 +43,12 @@ _MAX_RECENT = 16_384
 
 
 class _SharedExpressions:
-    """The expressions whose encoding is cached. Others are encoded in full, with the same result for masks.
+    """The expressions whose encoding is cached. A grammar allows the same texts with and without the cache.
 
     Attributes:
-        writer: Encodes grammars. It keeps all expressions that it shares, so it is replaced to remove some.
-        entries: Number of expressions except constants.
+        writer: Encodes grammars, and caches the encodings. Single expressions cannot be removed from it, so it is
+            replaced.
+        entries: The number of cached expressions, without constants.
     """
 
     def __init__(self) -> None:
@@ -60,7 +61,7 @@ class _SharedExpressions:
         self._renew()
 
     def _renew(self) -> None:
-        """Remove the expressions that depend on constraints of users."""
+        """Replace the writer, without the expressions that depend on constraints of users."""
         writer = ProgramWriter(
             (Leaf, Sequence, Alternative, Object, Array, Number, Punctuation, Property, Marked, Cell),
             (Chars, Literals, Concat, Union, Intersection, Complement, Repeat, JsonEscaped, Dfa, Special, Substrings),
@@ -74,12 +75,12 @@ class _SharedExpressions:
         return len(self._kept) + self._recent
 
     def add(self, expression: Regular) -> None:
-        """Add an expression, one of a fixed number."""
+        """Add an expression that does not depend on constraints of users."""
         self._kept.append(expression)
         self.writer.share(expression)
 
     def add_recent(self, expression: Regular) -> None:
-        """Add an expression that depends on a constraint. All of these are removed first if there are too many."""
+        """Add an expression that depends on a constraint. If there are too many of them, all are removed before."""
         if self._recent >= _MAX_RECENT:
             self._renew()
         self._recent += 1
@@ -100,7 +101,7 @@ def encode(grammar: Grammar) -> bytes:
 
     Raises:
         InvalidConstraintError: A node is reserved but not defined.
-        LimitExceededError: A node exceeds the range of words.
+        LimitExceededError: A number in a node does not fit into a word.
     """
     try:
         return _shared.writer.write(grammar.nodes, grammar.root, grammar.first)
@@ -109,21 +110,24 @@ def encode(grammar: Grammar) -> bytes:
 
 
 def shared(expression: Regular) -> Regular:
-    """Mark an expression that many grammars use, so that its encoding is cached. Returns the expression.
+    """Cache the encoding of an expression that many grammars use. Returns the expression.
 
-    For expressions that depend on a style or format only, so that their number is fixed.
+    It must not depend on constraints of users, because it is removed only if all caches are cleared.
     """
     _shared.add(expression)
     return expression
 
 
 def recently_shared(expression: Regular) -> Regular:
-    """Like `shared`, for any number of expressions that depend on constraints of users: old ones are removed."""
+    """Cache the encoding of an expression that depends on a constraint of a user. Returns the expression.
+
+    After `_MAX_RECENT` such expressions, all of them are removed from the cache.
+    """
     _shared.add_recent(expression)
     return expression
 
 
 def constant(expression: Regular) -> Regular:
-    """Like `shared`, for constants of modules: the encoding remains when caches are cleared."""
+    """Cache the encoding of a constant of a module, also after the caches are cleared. Returns the expression."""
     _shared.add_constant(expression)
     return expression

@@ -1,4 +1,4 @@
-"""Recognises texts of a grammar: the kernel walks the text byte by byte, in linear time."""
+"""Tests whether a text belongs to a grammar, in linear time: the kernel reads it byte by byte."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["END", "accepts", "byte_automaton", "fits", "is_empty", "single_bytes"]
 
 END = 256
-"""The end-of-text id of the byte vocabulary."""
+"""The id of the end-of-text token in the vocabulary of single bytes."""
 
 
 def single_bytes(max_states: int | None = None) -> KernelVocabulary:
-    """Return a vocabulary of single bytes.
+    """Return a new vocabulary whose tokens are the single bytes. The id of a byte is its value.
 
-    `max_states`: maximum number of automaton states for everything compiled for it; beyond it `LimitExceededError` is
-    raised. The count does not depend on the machine.
+    Args:
+        max_states: The maximum number of automaton states of all grammars that are compiled for this vocabulary,
+            together. Beyond it, operations on these raise `LimitExceededError`, on all machines alike. None: no such
+            limit.
     """
     from guideway._kernel import KernelVocabulary
 
@@ -34,14 +36,19 @@ _single_bytes = cached(1)(single_bytes)
 
 
 def byte_automaton(grammar: Grammar, vocabulary: KernelVocabulary | None = None) -> Automaton:
-    """Compile a grammar for single bytes. Id 256 ends a text. Raises what `compile` does."""
+    """Compile a grammar for single bytes. The id `END` ends a text. Raises the errors of `guideway.compile`.
+
+    Args:
+        grammar: The grammar.
+        vocabulary: A result of `single_bytes`; None: a vocabulary that all callers share.
+    """
     from guideway._kernel import Automaton
 
     return Automaton.compile(vocabulary or _single_bytes(), encode(grammar))
 
 
 def accepts(automaton: Automaton, text: str) -> bool:
-    """Return whether a byte automaton accepts a text."""
+    """Return whether an automaton of `byte_automaton` accepts a text. False for a text with a lone surrogate."""
     try:
         ids = [*text.encode("utf-8"), END]
     except UnicodeEncodeError:  # a lone surrogate
@@ -50,7 +57,7 @@ def accepts(automaton: Automaton, text: str) -> bool:
 
 
 def fits(grammar: Grammar, text: str) -> bool:
-    """Return whether the grammar derives a text. Raises `LimitExceededError` as `compile` does."""
+    """Return whether the grammar derives a text. Raises `LimitExceededError` if the grammar is too large."""
     try:
         return accepts(byte_automaton(grammar), text)
     except UnsatisfiableError:
@@ -58,7 +65,7 @@ def fits(grammar: Grammar, text: str) -> bool:
 
 
 def is_empty(grammar: Grammar, vocabulary: KernelVocabulary | None = None) -> bool:
-    """Return whether the grammar derives no text. Raises `LimitExceededError` as `compile` does."""
+    """Return whether the grammar derives no text. Raises `LimitExceededError` if this needs too much work."""
     from guideway._kernel import Automaton
 
     return Automaton.is_empty(vocabulary or _single_bytes(), encode(grammar))

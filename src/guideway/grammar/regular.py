@@ -1,7 +1,7 @@
 """Regular languages over characters (Unicode code points without surrogates), as immutable expressions.
 
-The kernel lowers them to bytes. An expression describes plain text (UTF-8), or with `JsonEscaped` the content of a JSON
-string, in canonical or any spelling.
+The kernel lowers them to bytes. An expression describes plain text (UTF-8). The inner expression of a `JsonEscaped`
+describes the decoded content of a JSON string.
 """
 
 from __future__ import annotations
@@ -45,20 +45,21 @@ _MAX_COUNT = 4_294_967_294  # the largest count that the kernel represents
 
 MAX_CODE_POINT = 0x10FFFF
 Ranges = tuple[tuple[int, int], ...]
-"""Characters: inclusive ranges of code points, sorted and disjoint."""
+"""A set of characters: ranges of code points (first, last), sorted and disjoint."""
 Spelling = Literal["json", "json-any"]
+"""How characters are written in JSON strings: "json" in one way each, "json-any" in every legal way."""
 
 
 @value
 class Chars:
-    """One character of a class: inclusive code point ranges, sorted and disjoint. Surrogates never match."""
+    """One character of a class. Surrogates never match, even if the ranges contain them."""
 
     ranges: Ranges
 
 
 @value
 class Literals:
-    """One of a list of fixed texts. The kernel builds a trie, so tens of thousands are supported."""
+    """One of a list of fixed texts. There may be tens of thousands, because the kernel builds a trie."""
 
     texts: tuple[str, ...]
 
@@ -86,7 +87,7 @@ class Intersection:
 
 @value
 class Complement:
-    """The complement: every text, in the same spelling, that the part does not match."""
+    """The complement: all texts that the part does not match. Inside `JsonEscaped`, all decoded texts."""
 
     part: Regular
 
@@ -104,7 +105,9 @@ class Repeat:
 class Dfa:
     """A finite automaton, for languages whose expressions would be too long.
 
-    `states[i]`: whether state i is accepting, and its transitions (character class, next state). State 0 is initial.
+    Attributes:
+        states: For each state: whether it is accepting, and its transitions (character class, next state). State 0 is
+            initial.
     """
 
     states: tuple[tuple[bool, tuple[tuple[Chars, int], ...]], ...]
@@ -112,9 +115,11 @@ class Dfa:
 
 @value
 class Special:
-    """One special token, by name or id. It is not text, so complements do not contain it.
+    """One special token. It is not text, so complements do not contain it.
 
-    If the vocabulary has no special token with the name, the name is matched as text. An unknown id is an error.
+    Attributes:
+        name: A name (str) or an id (int). If the vocabulary has no special token with the name, the name is matched as
+            text. An id that the vocabulary does not have is an error of the compilation.
     """
 
     name: str | int
@@ -122,15 +127,16 @@ class Special:
 
 @value
 class Substrings:
-    """The substrings of a text, which may be long: the kernel keeps the order of its suffixes.
+    """The substrings of a text. The text may have millions of characters: the kernel sorts its suffixes.
 
     Attributes:
         text: The text, without surrogates.
-        begins: For each character, 1 if a substring may begin there.
-        ends: For each character and for the end, 1 if a substring may end before it.
-        variants: Code points that may be written for others of the text, sorted.
+        begins: For each character, 1 if a substring may begin with it, else 0.
+        ends: For each character and for the end of the text, 1 if a substring may end before it, else 0.
+        variants: Pairs (code point, code point of the text), sorted: the first may be written in place of the second.
         empty: Whether the empty text is one of the substrings.
-        name: Of a placeholder: what it is replaced by. It is never compiled.
+        name: The name of the format "verbatim" for which this is a placeholder; "": it is none. A placeholder must be
+            replaced before the grammar is compiled.
     """
 
     text: str
@@ -143,10 +149,13 @@ class Substrings:
 
 @value
 class JsonEscaped:
-    """The part's characters as written inside a JSON string.
+    """The texts of the part, as written between the quotes of a JSON string. The part must not contain `JsonEscaped`.
 
-    "json": canonical spelling (`\\"`, `\\\\`, `\\b \\f \\n \\r \\t`, `\\u00xx` in lower case for other controls, all
-    other characters raw). "json-any": every spelling. Not nested.
+    Attributes:
+        part: The decoded texts.
+        spelling: "json": each character has one spelling: `\\"`, `\\\\`, `\\b`, `\\f`, `\\n`, `\\r` and `\\t`,
+            `\\u00xx` in lower case for other control characters, and all others unescaped. "json-any": every legal
+            spelling.
     """
 
     part: Regular
@@ -164,7 +173,11 @@ ANY_TEXT = Repeat(ANY_CHAR, 0, None)
 
 
 def chars(*ranges: str | tuple[int, int]) -> Chars:
-    """Return a character class. `chars("az", "__")` is `[a-z_]`; pairs of code points are accepted too."""
+    """Return a character class.
+
+    Args:
+        ranges: Inclusive ranges, as two characters or as pairs of code points: `chars("az", "__")` is `[a-z_]`.
+    """
     pairs = sorted((ord(r[0]), ord(r[-1])) if isinstance(r, str) else r for r in ranges)
     merged: list[tuple[int, int]] = []
     for low, high in pairs:
@@ -176,34 +189,38 @@ def chars(*ranges: str | tuple[int, int]) -> Chars:
 
 
 def literal(*texts: str) -> Literals:
-    """Return one of the texts."""
+    """Return the language of the given texts."""
     return Literals(tuple(texts))
 
 
 def cat(*parts: Regular | str) -> Regular:
-    """Return a concatenation; a str is a literal."""
+    """Return the concatenation of parts. A str is a fixed text."""
     made = tuple(literal(p) if isinstance(p, str) else p for p in parts)
     return made[0] if len(made) == 1 else Concat(made)
 
 
 def either(parts: Iterable[Regular]) -> Regular:
-    """Return an alternation."""
+    """Return the alternation of parts; without parts: the empty language."""
     made = tuple(parts)
     return made[0] if len(made) == 1 else Union(made)
 
 
 def both(*parts: Regular) -> Regular:
-    """Return an intersection."""
+    """Return the intersection of one or more parts."""
     return parts[0] if len(parts) == 1 else Intersection(parts)
 
 
 def repeat(part: Regular, minimum: int = 0, maximum: int | None = None) -> Regular:
-    """Return `minimum` to `maximum` repetitions of the part."""
+    """Return `minimum` to `maximum` repetitions of the part (None: unbounded)."""
     return part if (minimum, maximum) == (1, 1) else Repeat(part, minimum, maximum)
 
 
 def repeated(part: Regular, least: int, most: int | None) -> Regular:
-    """Like `repeat`; nested repetitions are merged if all counts in between are possible, as in `(a{0,9}){0,9}`."""
+    """Return `least` to `most` repetitions of the part (None: unbounded).
+
+    If the part is a repetition and the product of the counts gives the same language, as in `(a{0,9}){0,9}`, the result
+    is one repetition.
+    """
     if isinstance(part, Repeat) and part.minimum <= 1:
         highest = None if most is None or part.maximum is None else most * part.maximum
         if highest is None or highest <= _MAX_COUNT:

@@ -1,8 +1,8 @@
-"""Context-free rules of a grammar, for the notations of other libraries.
+"""Writes a grammar as context-free rules, for exports to the notations of other libraries.
 
-`rules_of` rewrites objects and arrays as rules. Each rule is a term: a class of characters, a text, a sequence, an
-alternation, a repetition or a reference. The rules derive exactly the texts of the grammar, or `UnsupportedError` names what
-a context-free grammar cannot express.
+`rules_of` rewrites objects and arrays as rules. The right side of each rule is a term: a character class, a fixed text,
+a concatenation, an alternation, a repetition or a reference. The rules derive exactly the texts of the grammar. If that
+is impossible, `UnsupportedError` names what a context-free grammar cannot express.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FixedText:
 
 @dataclass(frozen=True)
 class Class:
-    """One character of a class; not empty."""
+    """One character of a class, which is not empty."""
 
     ranges: tuple[tuple[int, int], ...]
 
@@ -58,14 +58,14 @@ class Join:
 
 @dataclass(frozen=True)
 class TermChoice:
-    """An alternation; without parts: no text."""
+    """An alternation; without parts: the empty language."""
 
     parts: tuple[Term, ...]
 
 
 @dataclass(frozen=True)
 class Times:
-    """A repetition."""
+    """`least` to `most` repetitions of a term (None: unbounded)."""
 
     part: Term
     least: int
@@ -74,7 +74,7 @@ class Times:
 
 @dataclass(frozen=True)
 class RuleRef:
-    """A reference to a rule by number."""
+    """A reference to a rule by its number."""
 
     rule: int
 
@@ -86,15 +86,16 @@ _SPACE = Times(Class(chars("\t\n", "\r\r", "  ").ranges), 0, None)
 
 
 def rules_of(grammar: Grammar, *, duplicate_keys: bool = False, limit: int = MAX_RULES) -> Rules:
-    """Return the rules of a grammar. The first rule is the root.
+    """Return the right sides of the rules of a grammar by number. Rule 0 is the root.
 
     Args:
         grammar: The grammar.
-        duplicate_keys: Allow an object with open keys to have a key twice, which a context-free grammar cannot exclude.
-        limit: Maximum number of rules.
+        duplicate_keys: Whether objects with open properties may have a key twice. A context-free grammar cannot exclude
+            this, so such objects raise an error otherwise.
+        limit: The maximum number of rules.
 
     Raises:
-        UnsupportedError: The texts are not context-free, or contain special tokens.
+        UnsupportedError: The grammar has no equivalent context-free rules, or contains special tokens.
         LimitExceededError: There would be too many rules.
     """
     return _Maker(grammar, duplicate_keys, limit).run()
@@ -105,7 +106,7 @@ class _Maker:
         self._grammar, self._duplicates, self._limit = grammar, duplicate_keys, limit
         self._rules: list[Term | None] = []
         self._nodes: dict[int, int] = {}
-        self._languages: dict[int, tuple[Regular, Term]] = {}  # by identity
+        self._languages: dict[int, tuple[Regular, Term]] = {}  # by the identity of the expression, which is kept alive
         self._todo: list[Callable[[], None]] = []
 
     def run(self) -> Rules:
@@ -176,7 +177,9 @@ class _Maker:
         demanded = node.demands.bit_count()
         fewest = demanded if node.least is None else node.least
         most = demanded if node.most is None else node.most
-        known: dict[tuple[int, int, int], int] = {}  # left properties (a number, or a set of bits), count, demands met
+        # by state: the rule of the rest of an object. A state is: if ordered, the number of the next property, else the
+        # bits of the properties that may still occur; the number of entries so far; and the bits of demands so far
+        known: dict[tuple[int, int, int], int] = {}
 
         def state(left: int, count: int, met: int) -> RuleRef:
             key = (left, min(count, highest) if node.maximum is None else count, met)
@@ -291,7 +294,7 @@ class _Maker:
     # -- regular parts
 
     def _named(self, language: Regular) -> Term:
-        """Return a term for a language: a fixed text, a character class, or a reference to a rule."""
+        """Return a short term for a language: a fixed text, a character class, or a reference to a rule of its term."""
         term = self._language(language)
         if isinstance(term, (FixedText, Class, RuleRef)):
             return term

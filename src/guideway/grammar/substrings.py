@@ -1,8 +1,9 @@
 """The substrings of a text as a regular language: word boundaries, letters of the other case, white space.
 
-Letters, digits, combining marks and `_` form words, as in `\\b` of a pattern. A character of a script without spaces
-between words (Han, kana, Thai, …) and any other character is alone. A substring never begins or ends with white
-space, before a combining mark, or inside a joined emoji.
+Letters, digits, combining marks and `_` form words, as for `\\b` in a pattern. Any other character is a word by itself,
+and so is a letter of a script without spaces between words (Han, kana, Thai, …). With word boundaries, a substring
+begins and ends at the boundary of a word. It never begins or ends with white space, before a combining mark, or inside
+an emoji of several code points.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_SOURCE = 8_000_000
 """The maximum number of characters of a source."""
 
 MAX_GRAPH = 2_000
-"""The maximum number of characters of a text whose substrings are written as a finite automaton."""
+"""The maximum number of characters of a text for `graph_of`."""
 
 _SPACE, _WORD, _ALONE, _MARK, _JOINER, _EXTENDER = range(6)
 _OF_CATEGORY = {
@@ -37,7 +38,7 @@ _OF_CATEGORY = {
 
 
 def _ranges(*bounds: tuple[int, int]) -> npt.NDArray[np.uint32]:
-    """Return the first code of each range, and the code after it, in one ascending array."""
+    """Return one ascending array of code points: for each range its first code point, and the one after its last."""
     return np.array([(first, last + 1) for first, last in bounds], np.uint32).ravel()
 
 
@@ -53,18 +54,18 @@ _EXTENDERS = _ranges((0xFE00, 0xFE0F), (0x1F3FB, 0x1F3FF), (0xE0100, 0xE01EF))
 """Variation selectors, and skin tones."""
 
 _REGIONS = _ranges((0x1F1E6, 0x1F1FF))
-"""Two of these letters are a flag."""
+"""Regional indicators. Two of them are displayed as a flag."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text whose substrings may be quoted.
+    """A text whose substrings a value may repeat.
 
     Attributes:
         text: The text.
-        language: Its substrings.
-        written: The text as its substrings are written: white space and case are normalised if that was requested.
-        places: If white space was normalised: the index in `text` of each character of `written`, and of its end.
+        language: The language of its substrings.
+        written: The text of `language`: `text` with white space and case normalised, if that was requested.
+        places: How indices in `written` are mapped to indices in `text`, as `_spaced` returns it; None: they are equal.
     """
 
     text: str
@@ -73,7 +74,7 @@ class Source:
     places: tuple[int, ...] | None
 
     def spans(self, value: str, limit: int) -> list[tuple[int, int]]:
-        """Return where a value occurs in `text`, from the first place on, as ranges of characters.
+        """Return the first ranges of characters (start, end) at which a value occurs in `text`.
 
         Args:
             value: The value.
@@ -92,7 +93,7 @@ class Source:
         return found
 
     def _place(self, at: int) -> int:
-        """Return the index in `text` of a character that is written as it is there."""
+        """Return the index in `text` of the character with the index `at` in `written`."""
         if self.places is None:
             return at
         run = bisect_right(self.places, at * 2**32 + (2**32 - 1)) - 1
@@ -107,17 +108,17 @@ def source_of(
     normalize_whitespace: bool = False,
     allow_empty: bool = False,
 ) -> Source:
-    """Return the substrings of a text that has no lone surrogate.
+    """Return a text as a source of substrings.
 
     Args:
-        text: The text.
-        word_boundaries: A substring begins and ends at word boundaries.
-        ignore_case: Letters may be written in either case.
-        normalize_whitespace: White space is written as one space.
-        allow_empty: The empty text is one of the substrings.
+        text: The text. It must have no lone surrogates.
+        word_boundaries: Whether a substring must begin and end at word boundaries.
+        ignore_case: Whether letters may be written in either case.
+        normalize_whitespace: Whether each run of white space of the text is written as one space.
+        allow_empty: Whether the empty text is one of the substrings.
 
     Raises:
-        LimitExceededError: The text is too long.
+        LimitExceededError: The text has more than `MAX_SOURCE` characters.
     """
     if len(text) > MAX_SOURCE:
         raise LimitExceededError(f"a source text has at most {MAX_SOURCE:,} characters, got {len(text):,}")
@@ -135,10 +136,10 @@ def source_of(
 
 
 def _spaced(text: str) -> tuple[str, tuple[int, ...]]:
-    """Return the text with each run of white space as one space.
+    """Return the text with each run of white space as one space, and how indices are shifted by this.
 
-    Also returns, for each run that is not one character long, the index of the next character in the result and by how
-    much indices are shifted from there on, as one number.
+    The second result has a number for each run of more than one character: `index * 2**32 + shift`. `index` is that of
+    the next character in the result, and `shift` is to be added to indices from there on.
     """
     parts, places = [], []
     last = size = shift = 0
@@ -176,7 +177,7 @@ def _codes(text: str) -> npt.NDArray[np.uint32]:
 
 
 def _classes(text: str) -> npt.NDArray[np.uint8]:
-    """Return the class of each character."""
+    """Return the class of each character of a text, such as `_WORD`."""
     every = _codes(text)
     table = np.zeros(int(every.max(initial=0)) + 1, np.uint8)
     table[every] = 1
@@ -196,7 +197,7 @@ def _classes(text: str) -> npt.NDArray[np.uint8]:
 
 
 def _are_apart(before: int, after: int) -> bool:
-    """Return whether a boundary is between characters of two classes."""
+    """Return whether there is a word boundary between adjacent characters of these two classes."""
     if after in (_MARK, _JOINER, _EXTENDER) or before == _JOINER:
         return before == _SPACE
     return not (before in (_WORD, _MARK) and after == _WORD)
@@ -206,7 +207,7 @@ _APART = np.array([[_are_apart(before, after) for after in range(6)] for before 
 
 
 def _boundaries(text: str) -> tuple[bytes, bytes]:
-    """Return where words and other substrings may begin, and where they may end: flags of characters, and of the end."""
+    """Return the attributes `begins` and `ends` of `Substrings` for word boundaries."""
     kinds = _classes(text)
     apart = np.ones(len(text) + 1, bool)
     if len(text) > 1:
@@ -219,10 +220,10 @@ def _boundaries(text: str) -> tuple[bytes, bytes]:
 
 
 def graph_of(language: Substrings) -> Dfa:
-    """Return the language as a finite automaton, for exports.
+    """Return substrings as a finite automaton, for exports.
 
     Raises:
-        LimitExceededError: The text has more than 2,000 characters.
+        LimitExceededError: The text has more than `MAX_GRAPH` characters.
     """
     text = language.text
     if len(text) > MAX_GRAPH:

@@ -1,4 +1,4 @@
-"""The decorator of nodes and expressions: values that are not modified after construction."""
+"""`value`: the dataclass decorator of nodes and expressions, which are not modified after construction."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     @dataclass_transform(frozen_default=True)
     def value(cls: type[T]) -> type[T]:
-        """Make a dataclass with slots, equality and hash by content. Type checkers treat it as frozen.
+        """Make a class a dataclass with slots that is compared and hashed by its content.
 
-        At run time it is not frozen: constructing frozen dataclasses takes three times as long.
+        Type checkers treat it as frozen. At run time it is not, because constructing frozen dataclasses takes three
+        times as long.
         """
 else:
     value = dataclass(slots=True, unsafe_hash=True)

@@ -1,4 +1,4 @@
-"""Bounds the work that the kernel does while a constraint is lowered, in total."""
+"""`BoundedWork`: limits the total work of the kernel while a constraint is lowered."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ LOWERING_WORK = 300_000_000
 
 
 class BoundedWork:
-    """A context manager. Work in its block beyond a number of units raises `LimitExceededError`.
+    """A context manager that limits the work of the kernel in its block.
 
-    An outer bound of the thread stays in force: the block counts towards it, and reaching it raises `WorkDeferred`.
+    More work than `units` raises `LimitExceededError`. If the thread already has a limit, the work of the block counts
+    for it, too. If that limit is reached first, `WorkDeferred` is raised.
 
     Args:
-        place: The place of the error, as in `ConstraintError.place`.
-        units: The maximum work.
+        place: The value of `ConstraintError.place` for the error.
+        units: The maximum work, in units of the kernel.
     """
 
     __slots__ = ("_granted", "_outer", "_place", "_units")

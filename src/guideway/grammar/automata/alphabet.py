@@ -1,4 +1,4 @@
-"""The equivalence classes of characters, which are the letters of automata."""
+"""`Alphabet`: equivalence classes of characters, which are the letters of automata."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ __all__ = ["Alphabet", "character_classes", "one_character"]
 
 
 def character_classes(sets: list[Ranges]) -> list[tuple[Ranges, int]]:
-    """Return the equivalence classes of characters under the sets, each with a bit set of the sets that contain it."""
+    """Return the classes of characters that some sets distinguish: characters of a class are in the same sets.
+
+    Each class is returned with an int: bit i is set if the set with the index i contains the class.
+    """
     changes: dict[int, int] = {0: 0, MAX_CODE_POINT + 1: 0}
     for number, ranges in enumerate(sets):
         for low, high in ranges:
@@ -42,13 +45,13 @@ def character_classes(sets: list[Ranges]) -> list[tuple[Ranges, int]]:
 
 
 class Alphabet:
-    """The equivalence classes of characters under a list of languages."""
+    """The classes of characters that some languages distinguish. A letter is the index of a class."""
 
     def __init__(self, languages: Iterable[Regular]) -> None:
         sets = list(dict.fromkeys(ranges for language in languages for ranges in _sets(language)))
         found = character_classes(sets)
         self.ranges: list[Ranges] = [ranges for ranges, _ in found]
-        """The characters of each class."""
+        """The characters of each letter."""
         self._classes = {
             ranges: tuple(n for n, (_, held) in enumerate(found) if held >> number & 1)
             for number, ranges in enumerate(sets)
@@ -58,11 +61,16 @@ class Alphabet:
         return len(self.ranges)
 
     def of(self, ranges: Ranges) -> tuple[int, ...]:
-        """Return the classes that are the union of one of the character sets."""
+        """Return the letters of a character set. It must occur in one of the languages. Otherwise raises `KeyError`."""
         return self._classes[ranges]
 
     def graph(self, steps: list[list[int]], accepting: list[bool]) -> Regular:
-        """Return the minimal automaton as an expression. Equal languages give equal expressions."""
+        """Return the minimal automaton of a DFA as an expression. Equal languages give equal results.
+
+        Args:
+            steps: For each state, the next state by letter, or `DEAD`. State 0 is initial.
+            accepting: For each state, whether it is accepting.
+        """
         rows = []
         for step in steps:
             row: dict[int, list[Ranges]] = {}
@@ -74,6 +82,7 @@ class Alphabet:
 
 
 def one_character(char: str) -> Ranges:
+    """Return the set of one character."""
     return ((ord(char), ord(char)),)
 
 

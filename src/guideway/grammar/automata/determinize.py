@@ -1,4 +1,4 @@
-"""The subset construction, with states numbered in order of discovery."""
+"""The subset construction. States are numbered in the order in which they are found."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from guideway.errors import LimitExceededError
 __all__ = ["DEAD", "Numbered", "determinize"]
 
 MAX_WORK = 2_000_000
-"""Maximum number of transitions and NFA states that one construction looks at; about a second."""
+"""The maximum number of transitions and NFA states that one construction visits. These take about a second."""
 
 DEAD = -1
-"""The dead state, from which no accepting state is reachable."""
+"""In place of a state: no accepting state is reachable."""
 
 State = TypeVar("State", bound=Hashable)
 
 
 class Numbered(Generic[State]):
-    """States by number; the initial state is number 0. `order` can be iterated while it grows.
+    """Numbers states in the order in which they are found.
 
-    More than `most` states raise `LimitExceededError` with the message `why`.
+    Args:
+        first: The initial state, which has the number 0.
+        most: The maximum number of states.
+        why: The message of the `LimitExceededError` for more states.
+
+    Attributes:
+        order: The states by number. A loop over it also reaches the states that are added during the loop.
     """
 
     def __init__(self, first: State, most: int, why: str) -> None:
@@ -31,7 +37,7 @@ class Numbered(Generic[State]):
         self._most, self._why = most, why
 
     def number(self, state: State) -> int:
-        """Return the number of a state, which is added if it is new."""
+        """Return the number of a state. A new state is added; raises `LimitExceededError` if there are too many."""
         found = self._numbers.setdefault(state, len(self.order))
         if found == len(self.order):
             self.order.append(state)
@@ -51,15 +57,15 @@ def determinize(
     """Determinize an NFA by the subset construction.
 
     Args:
-        starts: Initial NFA states.
-        free: Per NFA state, the targets of its epsilon transitions.
+        starts: The initial NFA states.
+        free: For each NFA state, the targets of its epsilon transitions.
         steps: Returns the transitions of an NFA state as (letter, target).
-        letters: Number of letters.
-        most: Maximum number of DFA states.
-        why: Message of the `LimitExceededError` beyond that.
+        letters: The number of letters.
+        most: The maximum number of DFA states.
+        why: The message of the `LimitExceededError`.
 
     Returns:
-        Per DFA state its set of NFA states, and its transitions by letter.
+        For each DFA state, its set of NFA states; and for each DFA state, the next state by letter, or `DEAD`.
 
     Raises:
         LimitExceededError: There are more than `most` states, or they need more than `MAX_WORK` steps.

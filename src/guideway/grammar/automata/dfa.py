@@ -1,4 +1,4 @@
-"""DFAs of expressions over the letters of an alphabet, with intersections and complements."""
+"""Translates expressions to DFAs over the letters of an alphabet. Intersections and complements are supported."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ _MAX_WITHIN = 20  # maximum nesting depth of intersections and complements
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Machine:
-    """A DFA with initial state 0: transitions by character class, and whether a state is accepting.
+    """A DFA. State 0 is initial.
 
-    Dead states are replaced by `DEAD`.
+    Attributes:
+        steps: For each state, the next state by letter. `DEAD`: no accepting state is reachable.
+        accepting: For each state, whether it is accepting.
     """
 
     steps: list[list[int]]
@@ -31,7 +33,7 @@ class Machine:
 
 
 class _LetterNfa(NfaBuilder[Regular]):
-    """An NFA over the letters of an alphabet. `takes`: per state, letters and target of its transitions."""
+    """An NFA over the letters of an alphabet. `takes` has the transitions of each state as (letters, target)."""
 
     def __init__(self, alphabet: Alphabet, within: int) -> None:
         super().__init__(_MAX_STATES, lambda: LimitExceededError(_TOO_MANY))
@@ -68,7 +70,16 @@ class _LetterNfa(NfaBuilder[Regular]):
 
 
 def machine_of(language: Regular, alphabet: Alphabet, within: int = 0) -> Machine:
-    """Return the DFA of an expression. Raises `LimitExceededError`."""
+    """Return the DFA of an expression.
+
+    Args:
+        language: The expression. It must not contain special tokens, `JsonEscaped` or `Substrings`.
+        alphabet: An alphabet that was constructed with the expression.
+        within: The number of intersections and complements around the expression.
+
+    Raises:
+        LimitExceededError: There are too many states, or intersections and complements are nested too deep.
+    """
     if within > _MAX_WITHIN:
         raise LimitExceededError(f"intersections and complements may be nested at most {_MAX_WITHIN} deep")
     places = _LetterNfa(alphabet, within)

@@ -11,7 +11,12 @@ __all__ = ["alive", "minimal_automaton"]
 
 
 def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]:
-    """Return the states from which an accepting state is reachable. `after`: the distinct successors of each state."""
+    """Return the states from which an accepting state is reachable.
+
+    Args:
+        after: For each state, its next states, each once.
+        accepting: For each state, whether it is accepting.
+    """
     into: list[list[int]] = [[] for _ in after]
     for state, targets in enumerate(after):
         for target in targets:
@@ -26,7 +31,13 @@ def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]
 
 
 def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
-    """Return the minimal automaton: without dead states, and with equivalent states merged."""
+    """Return the minimal automaton of a DFA: without dead states, and with equivalent states merged.
+
+    Args:
+        rows: For each state, its next states, each with the character sets of the transitions. State 0 is initial. The
+            character sets must be equal or disjoint.
+        accepting: For each state, whether it is accepting.
+    """
     known = alive(rows, accepting)
     if 0 not in known:
         return NEVER
@@ -51,9 +62,9 @@ def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]
 def _equivalent(steps: dict[int, list[tuple[tuple[Ranges, ...], int]]], accepting: list[bool]) -> dict[int, int]:
     """Return the block of each state in the coarsest partition into equivalent states, in O(n log n) splits.
 
-    Hopcroft's partition refinement (1971) for partial automata (Valmari and Lehtinen 2008): every initial block is a
-    splitter, and a block that is split adds its smaller half. Ranges are compared as symbols, since all states have the
-    same classes.
+    This is Hopcroft's partition refinement (1971) for automata with missing transitions (Valmari and Lehtinen 2008).
+    Each initial block is a splitter; if a block is split, its smaller half is a new splitter. Equal character sets are
+    one symbol, because the sets of all states are equal or disjoint.
     """
     sources: dict[int, list[tuple[Ranges, int]]] = {state: [] for state in steps}
     for state, edges in steps.items():

@@ -12,21 +12,21 @@ from guideway.grammar.regular import Chars, Concat, Literals, Ranges, Repeat, Un
 __all__ = ["NfaBuilder", "Task"]
 
 Part = TypeVar("Part")
-"""What is translated: expressions, and other nodes that a subclass knows."""
+"""What is translated: an expression, or another kind of node that a subclass supports."""
 
 Task = tuple[Part, int, int]
-"""A part to translate between two states."""
+"""A part that is still to be translated, and the states before and after it."""
 
 
 class NfaBuilder(Generic[Part]):
-    """An NFA under construction. Subclasses define how characters are read.
+    """An NFA under construction. Subclasses define the transitions that read characters.
 
     Args:
-        most: Maximum number of states.
-        too_large: Returns the error for more.
+        most: The maximum number of states.
+        too_large: Returns the error to raise for more states.
 
     Attributes:
-        free: Per state, the targets of its epsilon transitions.
+        free: For each state, the targets of its epsilon transitions.
     """
 
     def __init__(self, most: int, too_large: Callable[[], Exception]) -> None:
@@ -45,15 +45,21 @@ class NfaBuilder(Generic[Part]):
         self.free[start].append(end)
 
     def read(self, start: int, ranges: Ranges, end: int) -> None:
-        """Add a transition by the characters of a class."""
+        """Add a transition that reads one character of a set. Subclasses must implement it."""
         raise NotImplementedError
 
     def other(self, part: Part, start: int, end: int) -> list[Task[Part]]:
-        """Translate a part that is not an expression of the basic kinds. Returns tasks that remain."""
+        """Translate a part that `_tasks` does not support. Returns the parts inside it that are still to be translated.
+
+        Subclasses override it. Here it raises `TypeError`.
+        """
         raise TypeError(part)
 
     def add(self, part: Part, start: int, end: int) -> None:
-        """Add a part between two states. No other transition may end at `start` or begin at `end`."""
+        """Translate a part between two states.
+
+        The caller adds no other transition that ends at `start` or begins at `end`.
+        """
         tasks: list[Task[Part]] = [(part, start, end)]
         while tasks:
             checkpoint()
@@ -85,7 +91,7 @@ class NfaBuilder(Generic[Part]):
         return list(zip(parts, [low, *ends], [*ends, high], strict=True))
 
     def repetition(self, part: Part, least: int, most: int | None, low: int, high: int) -> list[Task[Part]]:
-        """Return the tasks for a counted repetition, which is unrolled."""
+        """Return the tasks for a repetition, with one copy of the part for each count. `most` None: unbounded."""
         copies = least if most is None else most
         if copies > self._most:
             raise self._too_large()
@@ -105,7 +111,7 @@ class NfaBuilder(Generic[Part]):
         return tasks
 
     def _texts(self, texts: tuple[str, ...], low: int, high: int) -> None:
-        """Add a trie of texts."""
+        """Add fixed texts between two states, as a trie."""
         known: dict[tuple[int, str], int] = {}
         for text in texts:
             at = low

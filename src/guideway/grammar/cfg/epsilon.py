@@ -1,4 +1,4 @@
-"""Epsilon elimination: afterwards every variable derives its texts except the empty one."""
+"""Epsilon elimination: after it, each variable derives the same texts as before except the empty text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from guideway.grammar.regular import Regular
 
 __all__ = ["nullable_variables", "without_empty"]
 
-_AT_ONCE = 2  # number of optional symbols whose combinations are written out
+_AT_ONCE = 2  # maximum number of nullable symbols of a production whose combinations are written as productions
 
 
 def nullable_variables(
@@ -21,9 +21,9 @@ def nullable_variables(
 
     Args:
         group: The productions of the component.
-        outside: Whether a variable outside the component derives the empty text.
-        expressions: Properties of expressions.
-        solid: Variables that never derive the empty text.
+        outside: Returns whether a variable outside the component derives the empty text.
+        expressions: The properties of expressions.
+        solid: Variables that do not derive the empty text, whatever their productions are.
     """
 
     def is_empty(symbol: Symbol) -> bool:
@@ -42,7 +42,16 @@ def nullable_variables(
 def without_empty(
     group: dict[int, list[Production]], nullable: Callable[[Symbol], bool], made: Productions, expressions: Expressions
 ) -> dict[int, list[Production]]:
-    """Return productions of the same texts except the empty one. Shared combinations become new variables."""
+    """Return productions that derive the same texts except the empty text.
+
+    If a production has more than `_AT_ONCE` nullable symbols, new variables derive the ends of the production.
+
+    Args:
+        group: The productions of a component.
+        nullable: Returns whether a symbol derives the empty text.
+        made: Supplies new variables, and counts the productions.
+        expressions: The properties of expressions.
+    """
     result: dict[int, list[Production]] = {}
 
     def combinations(parts: list[tuple[Symbol, bool]]) -> list[Production]:

@@ -1,4 +1,4 @@
-"""Properties of expressions: nullability, removal of the empty text, structural equality."""
+"""Properties of expressions: nullability (whether the empty text matches), removal of the empty text, equality."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from guideway.grammar.regular import (
 
 __all__ = ["Expressions", "is_never"]
 
-_MAX_JOINED = 4_000  # length to which adjacent texts are joined; rules can double a text many times
+_MAX_JOINED = 4_000  # maximum length of adjacent texts that are joined, because rules can double a text many times
 
 _SOME = Repeat(ANY_CHAR, 1, None)
 
 
 def is_never(symbol: object) -> bool:
-    """Return whether an expression is written as the empty language."""
+    """Return whether a symbol is an expression without alternatives, and so derives no text."""
     return isinstance(symbol, (Union, Literals)) and not (symbol.parts if isinstance(symbol, Union) else symbol.texts)
 
 
 class Expressions:
-    """Properties of expressions, cached by identity. No recursion, since expressions may be nested deeply."""
+    """Computes properties of expressions without recursion, and caches them by the identity of the expression."""
 
     def __init__(self) -> None:
         self._nullable: dict[int, int] = {}
         self._numbers: dict[int, int] = {}
         self._by_content: dict[object, int] = {}
-        self._kept: list[Regular] = []  # keeps expressions alive, so that ids are not reused
+        self._kept: list[Regular] = []  # keeps the expressions alive, so that their identities stay valid
 
     def nullable(self, expression: Regular) -> bool:
         """Return whether an expression matches the empty text."""
@@ -64,7 +64,7 @@ class Expressions:
         return numbers[id(expression)]
 
     def key(self, symbols: Iterable[object]) -> tuple[Hashable, ...]:
-        """Return a key that is equal for structurally equal symbols. Hashing expressions directly would recurse."""
+        """Return a key that is equal for structurally equal symbols. Hashing expressions would need recursion."""
         return tuple(
             (self.number(one),) if isinstance(one, Regular) else one if isinstance(one, int) else id(one) << 64
             for one in symbols
@@ -108,14 +108,14 @@ class Expressions:
         return Intersection((expression, _SOME))
 
     def either(self, parts: list[Regular]) -> Regular:
-        """Return the alternation; fixed texts are collected in one `Literals`."""
+        """Return the alternation of expressions, without duplicates. All fixed texts become one `Literals`."""
         texts = dict.fromkeys(text for part in parts if isinstance(part, Literals) for text in part.texts)
         others = {self.number(part): part for part in parts if not isinstance(part, Literals)}
         made = ([Literals(tuple(texts))] if texts else []) + [part for part in others.values() if not is_never(part)]
         return made[0] if len(made) == 1 else Union(tuple(made)) if made else NEVER
 
     def cat(self, parts: list[Regular]) -> Regular:
-        """Return the concatenation; adjacent single texts are joined."""
+        """Return the concatenation of expressions. Adjacent fixed texts are joined, up to a length."""
         made: list[Regular] = []
         for part in parts:
             if isinstance(part, Concat) and not part.parts:

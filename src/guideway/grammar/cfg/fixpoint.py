@@ -1,4 +1,4 @@
-"""A least fixpoint over productions: which variables are productive, which are nullable."""
+"""A least fixpoint over productions, to find the productive and the nullable variables."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def reached(
 ) -> tuple[set[int], set[tuple[int, int]]]:
     """Return the least set of variables that have a production whose needs are all in the set.
 
-    Linear in the size of the productions: a worklist with a counter of unsatisfied needs per production.
+    The time is linear in the size of the productions.
 
     Args:
-        group: Productions by variable.
-        needs: The variables of the group that a production needs; None if the production can never be used.
-        never: Variables that are excluded.
+        group: The productions by variable.
+        needs: Returns the variables of the group that a production needs; None: the production can never be used.
+        never: Variables that are never in the set.
 
     Returns:
-        The set, and the usable productions as (variable, index).
+        The set; and the productions whose needs are all in the set, as (variable, index).
     """
     users: dict[int, list[tuple[int, int]]] = {}
     waits: dict[tuple[int, int], int] = {}

@@ -1,8 +1,9 @@
 """Eliminates left recursion by the left-corner transform.
 
 Rosenkrantz and Lewis, "Deterministic left corner parsing" (1970), restricted to the left-recursive strongly connected
-components, and for texts that are not empty. A text of A begins with a left corner outside the component of A. The rest
-is derived by a new variable, which extends the corner upwards to A. New variables are right recursive.
+components. No variable may derive the empty text. A text of a variable A begins with a production of the component of A
+whose first symbol is outside the component. A new variable derives the rest, from there up to A. New variables are
+right recursive.
 """
 
 from __future__ import annotations
@@ -17,7 +18,13 @@ Group = dict[int, list[Production]]
 
 
 def without_left_recursion(group: Group, wanted: set[int], made: Productions) -> Group:
-    """Return productions without left recursion for the variables of `wanted` and those that they refer to."""
+    """Return productions without left recursion, for the variables of `wanted` and all that they refer to.
+
+    Args:
+        group: The productions, without empty ones.
+        wanted: The variables that other components refer to.
+        made: Supplies new variables, and counts the productions and the work.
+    """
 
     def corners(variable: int) -> list[int]:
         return [one[0] for one in group[variable] if isinstance(one[0], int) and one[0] in group]
@@ -46,7 +53,7 @@ def without_left_recursion(group: Group, wanted: set[int], made: Productions) ->
 
 
 class _Component:
-    """A left-recursive component, as a graph from left corners to the variables whose productions they begin."""
+    """A left-recursive component, as a graph: from each variable to the variables whose productions begin with it."""
 
     def __init__(self, component: list[int], group: Group, made: Productions) -> None:
         self._made = made
@@ -81,7 +88,9 @@ class _Component:
 
     def turn(self, wanted: list[int], result: Group) -> None:
         for target in wanted:
-            rest: dict[int, int] = {}  # by corner: the variable that derives the rest up to the target
+            rest: dict[
+                int, int
+            ] = {}  # by variable of the component, the new variable for the rest from it up to the target
             todo: list[int] = []
 
             def onwards(

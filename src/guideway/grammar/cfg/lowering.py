@@ -26,11 +26,17 @@ __all__ = ["Lowered", "lower"]
 
 Group = dict[int, list[Production]]
 
-_HIDDEN = "%"  # prefix of names of generated rules
+_HIDDEN = "%"  # prefix of the names of generated rules, which are not reported
 
 
 class Lowered:
-    """The result of `lower`: the grammar, and the names of rules that it does not need."""
+    """The result of `lower`.
+
+    Attributes:
+        grammar: The grammar.
+        unreachable: The names of the rules that the start symbol does not reach.
+        unproductive: The names of the reachable rules that derive no text.
+    """
 
     def __init__(self, grammar: Grammar, unreachable: tuple[str, ...], unproductive: tuple[str, ...]) -> None:
         self.grammar = grammar
@@ -43,17 +49,14 @@ def lower(rules: list[Rule], start: str) -> Lowered:
 
     Args:
         rules: The rules.
-        start: Name of the start symbol.
-
-    Returns:
-        The grammar, and the names of unreachable and unproductive rules.
+        start: The name of the start symbol.
 
     Raises:
-        InvalidConstraintError: A rule is defined twice.
+        InvalidConstraintError: A rule is defined twice, or a repetition count is negative.
         UnsatisfiableError: `start` derives no finite text. The message has the unproductive rules.
-        UnsupportedError: An operand of an exception is not regular.
-        LimitExceededError: The rules need too many productions.
-        KeyError: A rule is not defined. Callers check this, since they know the position of the reference.
+        UnsupportedError: An operand of an `Except` is not regular.
+        LimitExceededError: The rules need too many productions or steps.
+        KeyError: A rule is not defined. Callers must check this before.
     """
     numbers: dict[str, int] = {}
     for number, rule in enumerate(rules):
@@ -82,14 +85,17 @@ def lower(rules: list[Rule], start: str) -> Lowered:
 
 
 class _Lowering:
-    """Lowers components. A lowered variable has an expression, or productions without the empty text."""
+    """Lowers the strongly connected components. After it, a variable has an expression, or productions.
+
+    The expression includes the empty text if the variable derives it. The productions do not.
+    """
 
     def __init__(self, made: Productions, rules: list[Rule], root: int) -> None:
         self._made, self._rules, self._root = made, rules, root
         self._expressions = Expressions()
-        self._regular: dict[int, Regular] = {}  # expressions, including the empty text
-        self._nullable: set[int] = set()  # nullable variables with productions
-        self._solid: set[int] = set()  # variables without the empty text, by an exception
+        self._regular: dict[int, Regular] = {}  # the expressions of variables
+        self._nullable: set[int] = set()  # the variables with productions that also derive the empty text
+        self._solid: set[int] = set()  # the variables from which an `Except` excludes the empty text
         self._final: Group = {}
 
     def run(self) -> None:
@@ -110,7 +116,7 @@ class _Lowering:
         return is_never(self._regular.get(variable))
 
     def grammar(self) -> Grammar:
-        """Return the nodes that are reachable from the root."""
+        """Return the grammar of the nodes that are reachable from the root."""
         writer = Writer(self._final, self._expressions, lambda variable: self._rules[self._made.rule[variable]].place)
         if self._root in self._regular:
             return writer.leaf(self._regular[self._root])
@@ -148,7 +154,7 @@ class _Lowering:
         self._final |= left
 
     def _is_simple(self, component: list[int]) -> bool:
-        """Lower a regular repetition or a difference without productions. Return whether the component is one."""
+        """Lower a component that is one repetition or one difference of regular symbols. Returns False for others."""
         variable, made = component[0], self._made.of[component[0]]
         for one in component:
             exception = self._made.of[one]
@@ -193,7 +199,7 @@ class _Lowering:
 
     @staticmethod
     def _productive(group: Group) -> Group:
-        """Remove unproductive variables and the productions that use them."""
+        """Return the productions without variables that derive no text, and without the productions that use these."""
 
         def needs(one: Production) -> set[int]:
             return {symbol for symbol in one if isinstance(symbol, int) and symbol in group}

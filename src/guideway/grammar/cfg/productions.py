@@ -26,12 +26,12 @@ MAX_SYMBOLS = 250_000
 """Maximum total number of symbols of all productions."""
 
 MAX_WORK = 4_000_000
-"""Maximum number of steps of the left-corner transform."""
+"""The maximum number of steps of the left-corner transform (left_recursion.py)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opaque:
-    """A grammar that is used as one symbol."""
+    """An embedded grammar that is used as one symbol. It is compared by identity."""
 
     grammar: Grammar
 
@@ -42,7 +42,7 @@ Production = tuple[Symbol, ...]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedSymbol:
-    """The definition of a variable as `least` to `most` repetitions of a symbol."""
+    """The definition of a variable as `least` to `most` repetitions (None: unbounded) of a symbol."""
 
     part: Symbol
     least: int
@@ -51,7 +51,10 @@ class RepeatedSymbol:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceOfSymbols:
-    """The definition of a variable as the texts of one symbol that are not texts of another."""
+    """The definition of a variable as the texts of `part` that are not texts of `without`.
+
+    `place` is the position in the grammar text, for errors.
+    """
 
     part: Symbol
     without: Symbol
@@ -60,7 +63,14 @@ class DifferenceOfSymbols:
 
 @dataclass(slots=True)
 class Productions:
-    """The definition of each variable, and the rule that it comes from."""
+    """The definitions of variables.
+
+    Attributes:
+        of: The definition of each variable.
+        rule: For each variable, the number of the rule that it was made for.
+        size: The number of symbols that `count` has counted.
+        worked: The number of steps that `work` has counted.
+    """
 
     of: list[list[Production] | RepeatedSymbol | DifferenceOfSymbols] = field(default_factory=list)
     rule: list[int] = field(default_factory=list)
@@ -68,7 +78,7 @@ class Productions:
     worked: int = 0
 
     def variable(self, rule: int) -> int:
-        """Return a new variable."""
+        """Add a variable without productions for a rule, and return its number."""
         self.of.append([])
         self.rule.append(rule)
         return len(self.of) - 1
@@ -136,7 +146,12 @@ class Productions:
 
 
 def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
-    """Return the productions of all rules. Rule number i is variable i."""
+    """Return the productions of all rules. Rule i is variable i; nested terms get further variables.
+
+    Args:
+        rules: The rules.
+        numbers: The numbers of the rules by name.
+    """
     made = Productions()
     for number in range(len(rules)):
         made.variable(number)
@@ -174,7 +189,7 @@ def flatten(rules: list[Rule], numbers: dict[str, int]) -> Productions:
 
 
 def _options(term: Term) -> list[list[Term]]:
-    """Return the alternatives of a term, each as a list of terms."""
+    """Return the alternatives of a term, each as the list of terms that it concatenates."""
     found, todo = [], [term]
     while todo:
         one = todo.pop()

@@ -1,4 +1,4 @@
-"""Replaces regular variables by expressions: those whose component is right linear."""
+"""Replaces variables by expressions if their strongly connected component is right linear, and therefore regular."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ __all__ = ["fold"]
 
 Group = dict[int, list[Production]]
 
-_MAX_EQUATIONS = 8  # maximum size of a component that is solved; larger ones give long expressions
+_MAX_EQUATIONS = 8  # maximum size of a component that is solved, because larger ones give long expressions
 
 
 def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Group]:
-    """Return the expressions of regular variables, and the productions of the others with these substituted."""
+    """Return the expressions of regular variables, and the productions of the other variables.
+
+    In these productions, regular variables are replaced by their expressions.
+    """
 
     def callees(variable: int) -> list[int]:
         return [symbol for one in group[variable] for symbol in one if isinstance(symbol, int) and symbol in group]
@@ -35,7 +38,7 @@ def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Gr
 
 
 def joined(productions: list[Production], known: dict[int, Regular], expressions: Expressions) -> list[Production]:
-    """Substitute known variables, and join adjacent expressions."""
+    """Return productions with variables of `known` replaced by their expressions, and adjacent expressions joined."""
     made: dict[Hashable, Production] = {}
     for production in productions:
         symbols = [known.get(symbol, symbol) if isinstance(symbol, int) else symbol for symbol in production]
@@ -55,7 +58,10 @@ def joined(productions: list[Production], known: dict[int, Regular], expressions
 
 
 def _solved(component: Group, expressions: Expressions) -> dict[int, Regular] | None:
-    """Solve right-linear equations by Arden's rule. Returns None if they are not right linear."""
+    """Return an expression for each variable of a right-linear component, by Arden's rule.
+
+    None: the component is not right linear, or has more than `_MAX_EQUATIONS` variables.
+    """
     if len(component) > _MAX_EQUATIONS:
         return None
     steps: dict[int, dict[int, list[Regular]]] = {variable: {} for variable in component}

@@ -10,7 +10,10 @@ __all__ = ["strongly_connected_components"]
 
 
 def strongly_connected_components(starts: Iterable[int], edges: Callable[[int], Iterable[int]]) -> list[list[int]]:
-    """Return the strongly connected components that are reachable from `starts`, callees first."""
+    """Return the strongly connected components that are reachable from `starts`.
+
+    A component follows all components that it has edges to. `edges` returns the targets of the edges of a node.
+    """
     found: list[list[int]] = []
     index: dict[int, int] = {}
     low: dict[int, int] = {}

@@ -26,7 +26,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A regular language. `source`: the constraint that it was made from, for captures."""
+    """The texts of a regular language.
+
+    `source`: the constraint that it was made from, for captures; None: there is none.
+    """
 
     language: Regular
     source: object = field(default=None, compare=False, repr=False)
@@ -64,9 +67,10 @@ class Repetition:
 
 @dataclass(frozen=True, slots=True)
 class Except:
-    """The texts of `part` that are not texts of `without`. Both are regular, or `without` is the empty text.
+    """The texts of `part` that are not texts of `without`.
 
-    `place`: the position in the grammar text, for errors.
+    Both must be regular, unless `without` is the empty text; `lower` checks this. `place` is the position in the
+    grammar text, for errors.
     """
 
     part: Term
@@ -76,7 +80,7 @@ class Except:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedded:
-    """An embedded grammar, such as that of a JSON Schema. `source`: the constraint it was made from, for captures."""
+    """The texts of a grammar, such as that of a JSON Schema. `source`: the constraint of the grammar, for captures."""
 
     grammar: Grammar
     source: object = None
@@ -98,7 +102,7 @@ def parts_of(term: Term) -> tuple[Term, ...]:
 
 
 def parts_first(root: Term) -> Iterator[Term]:
-    """Yield every subterm once, in post-order, without recursion."""
+    """Yield the term and all terms in it, each object once, parts before the terms that contain them."""
     done: set[int] = set()
     todo = [root]
     while todo:
@@ -115,7 +119,7 @@ def parts_first(root: Term) -> Iterator[Term]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A named term. `place`: its position in the grammar text, for errors."""
+    """A rule: a name and its right side. `place`: its position in the grammar text, for errors."""
 
     name: str
     term: Term

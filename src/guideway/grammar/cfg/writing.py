@@ -1,4 +1,7 @@
-"""Writes productions as nodes. Alternatives that differ in one expression are merged; common prefixes are factored."""
+"""Writes productions as nodes of a grammar.
+
+Productions of a variable that differ only in a first expression become one. Common first symbols are factored out.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Writer:
         self._productions, self._expressions, self._place = productions, expressions, place
         self._grammar = Grammar()
         self._variables: dict[int, int] = {}
-        self._nodes: dict[Hashable, int] = {}  # leaves and embedded grammars
+        self._nodes: dict[Hashable, int] = {}  # the nodes of expressions and embedded grammars
         self._todo: list[tuple[int, list[Production], str | None]] = []
 
     def leaf(self, expression: Regular) -> Grammar:
@@ -30,7 +33,7 @@ class Writer:
         return self._grammar
 
     def write(self, root: int, nullable: bool) -> Grammar:
-        """Return the grammar of a variable; with the empty text if `nullable`."""
+        """Return the grammar of a variable. With `nullable`, it also allows the empty text."""
         top = self._variable(root)
         while self._todo:
             number, productions, place = self._todo.pop()
@@ -52,7 +55,7 @@ class Writer:
         return number
 
     def _together(self, productions: list[Production]) -> list[Production]:
-        """Merge productions that differ only in a leading expression."""
+        """Merge productions that differ only in their first symbol, if that is an expression."""
         groups: dict[Hashable, list[Production]] = {}
         for one in productions:
             key = self._expressions.key(one[1:] if isinstance(one[0], Regular) else one)
