@@ -1,8 +1,8 @@
-"""A grammar and a vocabulary are compiled to an automaton. Results are cached in memory and on disk.
+"""Compiles a grammar and a vocabulary to an automaton. Results are cached in memory and on disk.
 
 compilation.py      `compile`
 automaton_cache.py  `cache`: compiled automata in memory
-cache_keys.py       keys by identity and by content
+cache_keys.py       which program belongs to a constraint
 limits.py           `CompileLimits`
 """
 

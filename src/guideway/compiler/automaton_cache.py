@@ -1,7 +1,7 @@
-"""The cache of compiled automata in memory: least recently used, with a byte budget. Also the switches of all caches.
+"""The cache of compiled automata in memory, with a byte budget. It also enables, disables and clears all caches.
 
-An automaton's own tables are small; the states it learns are stored in the vocabulary. So an automaton counts as the
-size of its program plus a constant.
+The tables of an automaton are small: the states that are computed later are stored with the vocabulary. So the size of
+an automaton is estimated as that of its program plus a constant.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ _FLAT_BYTES = 16 << 10  # size of the tables of a typical automaton, measured ov
 
 
 class AutomatonCache:
-    """Automata by (program digest, vocabulary fingerprint). Thread-safe.
+    """Caches automata by (program digest, vocabulary fingerprint). Thread-safe.
 
     Attributes:
-        budget_bytes: Maximum size, in bytes.
-        used_bytes: Accounted size of the cached automata, in bytes.
-        hits: Number of lookups that found an automaton.
-        misses: Number of lookups that did not.
+        budget_bytes: The maximum size of all automata, in bytes. The least recently used are dropped first.
+        used_bytes: The estimated size of the cached automata, in bytes.
+        hits: The number of lookups that found an automaton.
+        misses: The number of lookups that found none.
+        programs: The digests of programs by constraint.
     """
 
     def __init__(self, budget_bytes: int = 64 << 20) -> None:
@@ -55,8 +56,8 @@ class AutomatonCache:
         """Drop all automata and reset the counters.
 
         Args:
-            disk_too: Also delete the files on disk.
-            functions: Also empty the caches of function results that `info` lists.
+            disk_too: Whether to delete the files on disk, too.
+            functions: Whether to empty the caches of function results that `info` lists, too.
         """
         with self._lock:
             self._entries: OrderedDict[Key, tuple[Automaton, int]] = OrderedDict()
@@ -68,7 +69,10 @@ class AutomatonCache:
             files.clear()
 
     def statistics(self) -> dict[str, object]:
-        """Return entries, bytes, hits and misses in memory and on disk (None if there is no disk cache)."""
+        """Return statistics: "enabled", "memory" (entries, bytes, hits and misses) and "disk".
+
+        "disk" is None if there is no cache directory.
+        """
         files = disk.cache()
         with self._lock:
             memory = {
@@ -105,10 +109,10 @@ class AutomatonCache:
         Args:
             key: Program digest and vocabulary fingerprint.
             automaton: The automaton.
-            size: Size of its program, in bytes.
+            size: The size of its program, in bytes.
 
         Returns:
-            The cached automaton: that of another thread if it added one first.
+            The automaton that is now cached: `automaton`, or the one that another thread has added before.
         """
         with self._lock:
             if (found := self._entries.get(key)) is not None:

@@ -1,10 +1,10 @@
-"""Cache keys of constraints: they map a constraint to the digest of its program.
+"""Caches the digest of the program of a constraint, so that a known constraint is not lowered again.
 
-Constraints are immutable and types are assumed to be, so they are identified by identity, with weak references. Equal
-constraints share a state (`constraints/known.py`), which has the digest, too. A schema given as a dict can be modified,
-so it is identified by content, in two ways. `quick_key` digests a pickle: it takes some microseconds, but equal values
-with different sharing of parts have different keys, so it is used only within the process. `content_key` depends only
-on the content and names files on disk.
+Constraints are immutable, and types are assumed to be. So they are cached by identity, with weak references. Equal
+constraints share their `__dict__` (`constraints/known.py`), which stores the digest as well. A schema given as a dict
+can be modified, so it is cached by its content. There are two keys of content. `quick_key` digests a pickle, which
+takes some microseconds. But the pickles of equal values can differ, so this key is used only within the process.
+`content_key` depends only on the content, and is part of the names of files on disk.
 """
 
 from __future__ import annotations
@@ -29,16 +29,21 @@ _MAX_CONTENTS = 65_536  # entries of 16 + 16 bytes; about 10 MB with overhead
 
 
 class _Content(pickle.Pickler):
-    """Pickles plain data only. Shared parts are written once. It recurses in C, so the caller bounds the nesting."""
+    """Pickles plain data; raises `TypeError` for other values.
+
+    An object that occurs several times is written once. The pickler recurses in C, so the caller must limit the
+    nesting.
+    """
 
     def reducer_override(self, value: object) -> NoReturn:
         raise TypeError(f"{type(value).__name__} is not plain data")
 
 
 def quick_key(constraint: object) -> tuple[bytes, int] | None:
-    """Return a digest of a dict of plain data and its size in bytes, or None for other values and for deep nesting.
+    """Return a digest of a dict of plain data, and the size of its pickle in bytes.
 
-    Equal digests imply equal content.
+    None for other values, and for deeply nested ones. Values with equal digests have equal content, but not the
+    reverse.
     """
     if type(constraint) is not dict or nests_deeper(constraint, MAX_C_DEPTH):
         return None
@@ -52,7 +57,7 @@ def quick_key(constraint: object) -> tuple[bytes, int] | None:
 
 
 class ProgramMemo:
-    """A cache from constraints to the digests of their programs. A known digest makes lowering unnecessary."""
+    """Caches the digests of the programs of constraints."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -64,10 +69,7 @@ class ProgramMemo:
         self._by_content: OrderedDict[bytes, bytes] = OrderedDict()
 
     def of_object(self, constraint: object) -> bytes | None:
-        """Return the digest for a constraint or type, or None if it is unknown.
-
-        Equal constraints share an object with their grammar, which stores the digest too.
-        """
+        """Return the digest of the program of a constraint or type; None: it is not known."""
         found = self._by_identity.get(id(constraint))
         if found is not None and found[0]() is constraint and found[1] is _marker(constraint):
             return found[2]
@@ -77,14 +79,20 @@ class ProgramMemo:
         return None
 
     def of_content(self, key: bytes) -> bytes | None:
-        """Return the digest for a key from `quick_key`, or None if it is unknown."""
+        """Return the digest of the program for a key from `quick_key`; None: it is not known."""
         with self._lock:
             if (found := self._by_content.get(key)) is not None:
                 self._by_content.move_to_end(key)
             return found
 
     def keep(self, constraint: object, key: bytes | None, digest: bytes) -> None:
-        """Store the digest for `key`, a key from `quick_key`, or for the constraint if `key` is None."""
+        """Store the digest of a program.
+
+        Args:
+            constraint: The constraint. Only constraints and classes are stored by identity.
+            key: The key of `quick_key` for a dict; None: store the digest by the identity of the constraint.
+            digest: The digest of the program.
+        """
         if key is not None:
             with self._lock:
                 self._by_content[key] = digest
@@ -92,7 +100,7 @@ class ProgramMemo:
                     self._by_content.popitem(last=False)
         elif isinstance(constraint, (Constraint, type)):
             number, known = id(constraint), self._by_identity
-            # partial binds _forget now: module globals may be gone when the last constraint dies at interpreter exit.
+            # `partial` holds `_forget`: when the interpreter exits, the name may be gone before the last constraint is.
             reference: weakref.ref[object] = weakref.ref(constraint, partial(_forget, known, number))
             known[number] = (reference, _marker(constraint), digest)
             if isinstance(constraint, Constraint) and in_library(type(constraint)):
@@ -105,5 +113,5 @@ def _forget(known: dict[int, tuple[weakref.ref[object], object, bytes]], number:
 
 
 def _marker(constraint: object) -> object:
-    """Return an object that changes when Pydantic rebuilds a model."""
+    """Return an object that is another one after Pydantic has rebuilt a model; None for what is not a model."""
     return getattr(constraint, "__pydantic_core_schema__", None)

@@ -1,7 +1,7 @@
 """`compile`: compiles a constraint and a vocabulary to an automaton.
 
-There are four caches: automata in memory (`automaton_cache.py`); program digests by constraint in memory
-(`cache_keys.py`), where a hit costs microseconds; programs of expensive constraints on disk
+There are four caches: automata in memory (`automaton_cache.py`); the digests of the programs of constraints in memory
+(`cache_keys.py`), whose lookup takes microseconds; programs of expensive constraints on disk
 (`constraints/programs.py`); and vocabulary tables on disk (`Vocabulary.kernel`).
 """
 
@@ -50,12 +50,12 @@ def compile(
         constraint: A constraint (`JsonSchema`, `Regex`, …), or a value that `guideway.of` accepts: a JSON Schema as a
             dict, a compiled pattern, a Python type.
         vocabulary: A `Vocabulary`, or an object that has one, such as a `Tokenizer` or a model.
-        cache: Use the caches (see `guideway.cache`). If False, nothing is looked up or stored.
-        limits: How many states and how much work the constraint may take. Limits other than the defaults bypass the
-            caches.
+        cache: Whether to use the caches of automata and programs (see `guideway.cache`).
+        limits: How many states and how much work the constraint may take. With other limits than the default, the
+            caches of automata and programs are not used.
 
     Returns:
-        The automaton. It is immutable and thread-safe; `automaton.matcher()` makes a matcher per sequence.
+        The automaton. It is immutable and thread-safe. `automaton.matcher()` returns a new matcher for one sequence.
 
     Raises:
         InvalidConstraintError: The constraint has an error.
@@ -96,21 +96,27 @@ def compile(
 
 
 def store_program(constraint: Constraint[Any]) -> None:
-    """Translate a constraint and store its program on disk, so that another process reads it.
+    """Lower a constraint and store its program on disk, so that another process can load it.
+
+    Programs that take little time to create are not stored.
 
     Raises:
-        ConstraintError: As in `compile`, as far as it does not depend on the vocabulary.
+        ConstraintError: The errors of `compile` that do not depend on the vocabulary.
     """
     _program(constraint, None, 0)
 
 
 def _program(constraint: object, content: bytes | None, size: int) -> tuple[bytes, Grammar | None, int]:
-    """Return the program, from disk or made from the grammar, the grammar if it was made, and the work to do ahead.
+    """Return the program of a constraint: from the disk, or encoded from its grammar.
 
     Args:
         constraint: The constraint.
-        content: The digest of a dict's content; None for other constraints, whose constructors search the disk.
-        size: The size of a dict, in bytes.
+        content: The result of `content_key` for a schema given as a dict; None for other constraints. Their
+            constructors search the disk.
+        size: The size of the dict, in bytes.
+
+    Returns:
+        The program; the grammar (None: the program is from the disk); and `Grammar.ahead`.
     """
     if content is not None and (found := programs.load(content, size)) is not None:
         return found, None, 0
@@ -138,7 +144,10 @@ async def acompile(
     cache: bool = True,
     limits: CompileLimits | None = None,
 ) -> Automaton:
-    """`compile` in another thread, so that it blocks neither the event loop nor other threads for long."""
+    """Run `compile` in another thread, so that it blocks neither the event loop nor other threads for long.
+
+    The arguments, the result and the errors are those of `compile`.
+    """
     return await background.run(compile, constraint, vocabulary, cache=cache, limits=limits)
 
 
@@ -154,7 +163,7 @@ def _from_source(constraint: object, table: Vocabulary, kernel: KernelVocabulary
 
 
 def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
-    """Return the error, extended by the keywords that contradict each other."""
+    """Return the error. An `UnsatisfiableError` is extended by what `Constraint.conflict` says, such as keywords."""
     why = constraints.of(constraint).conflict(error.place) if isinstance(error, UnsatisfiableError) else None
     return error if why is None else UnsatisfiableError(f"{error}: no value satisfies {why}", error.place)
 
@@ -165,7 +174,7 @@ def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabula
         if ahead:
             made.warm_up(ahead)
         return made
-    except ConstraintError as error:  # the kernel reports a node; the grammar maps it to a place
+    except ConstraintError as error:  # the kernel reports the number of a node; the grammar has its origin
         place = None if error.node is None or grammar is None else grammar.place(error.node)
         if place is None:
             raise

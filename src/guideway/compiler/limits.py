@@ -1,4 +1,4 @@
-"""`CompileLimits`: how much one constraint may cost."""
+"""`CompileLimits`: how many states and how much work a constraint may take."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["CompileLimits"]
 
 @dataclass(frozen=True)
 class CompileLimits:
-    """The limits of a compiled constraint, for `guideway.compile(..., limits=)`. Exceeding one is a `LimitExceededError`.
+    """The limits of a compiled constraint, for `guideway.compile(..., limits=)`. Exceeding one raises an error.
 
-    Both are counts, so that the same constraint has the same outcome on every machine.
+    The limits are counts, so that the result is the same on every machine.
 
     Args:
-        max_states: The number of automaton states that constraints with these limits may create together.
-        max_work: The units of work of one call (compiling, or computing one mask).
+        max_states: The maximum number of automaton states of all constraints that are compiled with these limits for
+            one vocabulary, together.
+        max_work: The maximum number of work units of one call, such as compiling, or computing one mask.
     """
 
     max_states: int = 4_000_000

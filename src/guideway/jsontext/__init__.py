@@ -5,6 +5,6 @@ decoder.py  JSON text -> values
 encoder.py  values -> JSON text
 copying.py  copies of JSON-like Python values
 numbers.py  exact and bounded numbers
-partial.py  the complete parts of a text that is still being written
+partial.py  the value of the beginning of a JSON text, read piece by piece
 pointer.py  JSON Pointers (RFC 6901)
 """

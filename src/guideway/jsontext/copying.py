@@ -17,10 +17,13 @@ MAX_VALUES = 2_000_000
 """Maximum number of values of a schema."""
 
 MAX_DEPTH = 4000
-"""Maximum nesting depth of a schema. It also stops at cyclic Python values."""
+"""The maximum nesting depth of a schema. A cyclic Python value exceeds it."""
 
 MAX_C_DEPTH = 150
-"""Maximum nesting depth of values for code in C that recurses, as the standard library's: about 40 KB of stack."""
+"""The maximum nesting depth of values that are passed to recursive code in C, such as `json`.
+
+It needs about 40 KB of stack.
+"""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 LONE_SURROGATE = "a string contains a lone surrogate, which UTF-8 cannot encode"
@@ -29,9 +32,17 @@ _ANCHORS = frozenset({"$anchor", "$dynamicAnchor"})
 
 
 def copy_schema(value: object) -> tuple[object, bool]:
-    """Copy a schema, and return whether an inner schema may have an identifier or an anchor."""
+    """Copy a schema as plain dicts and lists with exact numbers.
+
+    Returns:
+        The copy, and whether a subschema may have an identifier or an anchor.
+
+    Raises:
+        InvalidConstraintError: The value is not JSON-like.
+        LimitExceededError: The value is too large or nested too deep.
+    """
     copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_VALUES, MAX_DEPTH, 3 * MAX_DIGITS)
-    return (copy_value(value), True) if copied is None else copied  # the general path reports errors
+    return (copy_value(value), True) if copied is None else copied  # None: not plain; `copy_value` also reports errors
 
 
 def _exact(number: object) -> int | Decimal | None:
@@ -46,14 +57,14 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
 
     Args:
         value: The value.
-        exact: Return non-integer numbers as `Decimal` (a float by its shortest repr), else as float.
-        deepest: Maximum nesting depth.
+        exact: True: non-integer numbers become `Decimal`, a float by its shortest repr. False: they become float.
+        deepest: The maximum nesting depth.
 
     Raises:
         InvalidConstraintError: The value is not JSON-like.
         LimitExceededError: The value is too large or nested too deeply.
     """
-    if count_values(value, MAX_VALUES) > MAX_VALUES:  # at once, since parts may be shared
+    if count_values(value, MAX_VALUES) > MAX_VALUES:  # checked before the copy, which writes shared parts several times
         raise _too_large(deepest)
     root: list[object] = [None]
     todo: list[tuple[object, dict[str, object] | list[object], str | int, _Path | None]] = [(value, root, 0, None)]
@@ -89,7 +100,7 @@ def _too_large(deepest: int) -> LimitExceededError:
 
 
 class _Path:
-    """The path of a value as a linked list; joined only for errors."""
+    """The path of a value as a linked list. It is converted to a JSON Pointer only for errors."""
 
     __slots__ = ("before", "depth", "name")
 

@@ -1,7 +1,7 @@
 """Decodes JSON text without recursion, so that deeply nested input cannot overflow the stack.
 
-Numbers with a fraction or an exponent become `Decimal`, so that they are exact. The decoder of the standard library is
-four times as fast, but recursive: with a stack of 128 KB it crashes at depth 980.
+In `read_json`, numbers with a fraction or an exponent become `Decimal`, so that they are exact. The decoder of the
+standard library is four times as fast, but recursive: with a stack of 128 KB it crashes at depth 980.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ _CONSTANTS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
 def loads(text: str, **hooks: Any) -> Any:
-    """As `json.loads(text, **hooks)`, for texts of any depth; deep ones are decoded without recursion and without hooks.
+    """Return `json.loads(text, **hooks)`. Texts deeper than `MAX_C_DEPTH` are decoded without recursion, without hooks.
 
     Raises:
         ValueError: The text is not JSON.
+        InvalidConstraintError: A deep text is not JSON.
+        LimitExceededError: A deep text is too large.
     """
     if not is_deeper(text, MAX_C_DEPTH):
         return json.loads(text, **hooks)
@@ -33,10 +35,9 @@ def loads(text: str, **hooks: Any) -> Any:
 
 
 def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:
-    """The JSON value that begins at `start`, and where it ends. Takes time linear in the value.
+    """Return the JSON value that begins at the index `start`, and the index after it. The time is linear in the value.
 
-    Raises:
-        ValueError: No JSON value begins there.
+    `hooks` are the arguments of `json.JSONDecoder`. Raises the errors of `loads` if no JSON value begins there.
     """
     depth, end = nesting(text, start) if text.startswith(("{", "["), start) else (0, None)
     if depth <= MAX_C_DEPTH:
@@ -48,12 +49,25 @@ def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:
 
 
 def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
-    """Return the value of a JSON text. Raises `InvalidConstraintError` with line and column if it is not JSON."""
+    """Return the value of a JSON text, with exact numbers.
+
+    Args:
+        text: The text.
+        deepest: The maximum nesting depth.
+
+    Raises:
+        InvalidConstraintError: The text is not JSON. The message has line and column.
+        LimitExceededError: It is nested too deep, or a number has too many digits.
+    """
     return _Decoder(text, deepest).read()
 
 
 class _Decoder:
-    """A decoder that reads token by token. Open arrays and objects are on a stack, each with its key."""
+    """Decodes one text token by token.
+
+    `_open` is a stack of the open arrays and objects, each with the key under which it is a value of the object around
+    it.
+    """
 
     def __init__(self, text: str, deepest: int) -> None:
         self._text = text
@@ -102,9 +116,9 @@ class _Decoder:
                 return value
 
     def _next(self) -> str:
-        """Return the next token; "" if there is none."""
+        """Read and return the next token; "": no token follows."""
         found = TOKEN.match(self._text, self._at)
-        if not found:  # for type checkers: the pattern matches the empty text
+        if not found:  # only for type checkers: the pattern always matches, if only the empty text
             return ""
         self._from, self._at = found.span(1)
         return found[1]
@@ -148,7 +162,7 @@ class _Decoder:
         raise InvalidConstraintError(f"the text is not JSON at line {self._place(self._from)}: expected {expected}")
 
     def where(self) -> str:
-        """Return the current position for a message. Lines are counted only then."""
+        """Return the current line and column for a message."""
         return f"line {self._place(self._at)}"
 
     def _place(self, at: int) -> str:

@@ -14,12 +14,18 @@ __all__ = ["identity", "write_json", "write_number"]
 
 
 def write_json(value: object, comma: str = ", ", colon: str = ": ") -> str:
-    """Return the canonical JSON text of a value: dicts in their order, numbers without exponent."""
+    """Return the JSON text of a value: keys in the order of the dict, canonical escapes.
+
+    `Decimal` numbers are written without an exponent. `comma` and `colon` are the separators.
+    """
     return _plainly_written(value, comma, colon, same=False) or "".join(_written(value, comma, colon))
 
 
 def _plainly_written(value: object, comma: str, colon: str, same: bool) -> str | None:
-    """Encode with the standard library, which recurses in C; None for values with decimals or great depth."""
+    """Encode a value with the standard library. None for values with `Decimal` numbers, and for deeply nested values.
+
+    `same`: sort the keys, as `identity` needs it.
+    """
     if nests_deeper(value, MAX_C_DEPTH):
         return None
     try:
@@ -68,12 +74,12 @@ class _Raw:
 
 
 def identity(value: object) -> str:
-    """Return a text that is equal for values that are equal in JSON Schema: 1 equals 1.0, key order is ignored."""
+    """Return a text that is the same for values that are equal in JSON Schema: 1 equals 1.0, in any key order."""
     return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
 
 
 def write_number(value: int | Decimal) -> str:
-    """Return a number in decimal digits without exponent, never `-0`."""
+    """Return a number in decimal digits without an exponent. Zero is written "0", never "-0"."""
     if value == 0:
         return "0"
     return str(value) if isinstance(value, int) else format(value, "f")

@@ -1,4 +1,4 @@
-"""Exact and bounded numbers of JSON text."""
+"""Reads numbers of JSON text, and limits their digits."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from decimal import Decimal, InvalidOperation
 __all__ = ["MAX_DIGITS", "TOO_MANY_DIGITS", "bounded", "read_float", "read_int"]
 
 MAX_DIGITS = 1000
-"""Maximum number of digits of a number in a schema, before and after the decimal point."""
+"""The maximum number of digits of a number in a schema before the decimal point, and also after it."""
 
 TOO_MANY_DIGITS = f"numbers may have at most {MAX_DIGITS} digits before and after the point"
 _INFINITE = float("inf")
 
 
 def bounded(number: int | Decimal) -> int | Decimal | None:
-    """Return the number, or None if it has too many digits."""
+    """Return the number; None: it has more digits than `MAX_DIGITS` before or after the point."""
     if not number:
         return 0  # 0e-999999999 would be written with all its zeros
     if isinstance(number, int):
@@ -24,10 +24,10 @@ def bounded(number: int | Decimal) -> int | Decimal | None:
 
 
 def read_float(text: str) -> float | Decimal:
-    """Return the nearest float.
+    """Return the float nearest to a number of JSON text.
 
-    Returns a `Decimal` if the float would be infinite, or zero for a non-zero number. Numbers whose exponent is too
-    large for `Decimal` are infinite or zero, as in `json.loads`.
+    A number whose nearest float is infinite, or is zero although the number is not, becomes a `Decimal`. If its
+    exponent is too large for `Decimal`, too, the float is returned, as by `json.loads`.
     """
     value = float(text)
     if value and abs(value) != _INFINITE:
@@ -39,7 +39,7 @@ def read_float(text: str) -> float | Decimal:
 
 
 def read_int(text: str) -> int | Decimal:
-    """Return the int, or a `Decimal` if it has more digits than Python's limit for int."""
+    """Return the int of a JSON text. It becomes a `Decimal` if it has more digits than Python's limit for int."""
     try:
         return int(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Incremental JSON: the complete parts of a text that is still being written."""
+"""`PartialReader`: the value of the beginning of a JSON text that is still being written."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ _WHOLE = re.compile(  # the part of a string without an incomplete escape or hal
 
 
 class PartialReader:
-    """Parses a JSON text incrementally, in linear time. Strings grow; other scalars count once they are complete.
+    """Parses a JSON text piece by piece, in linear time.
 
-    The text must be JSON: the syntax is not checked. Text after the value is ignored if the value is an array or object.
+    An incomplete string is part of the value with the characters so far. An incomplete number or word is not part of
+    it. The text must be JSON; this is not checked. Text after an array or object is not read.
 
     Args:
-        on_entry: Called with key and value of each complete entry of the outermost object.
+        on_entry: Is called with key and value of each complete entry of the outermost object.
 
     Attributes:
-        root: All complete values so far, with containers and strings that are still open. None before any input.
-        changes: Number of values that began, grew or ended.
+        root: The value so far, with arrays, objects and strings that are still open. None before any value.
+        changes: A count that increases whenever `root` changes.
         is_closed: Whether an outermost array or object has ended.
     """
 
@@ -36,8 +37,8 @@ class PartialReader:
         self._open: list[dict[str, Any] | list[Any]] = []
         self._keys: list[str | None] = []
         self._scalar: list[str] = []  # the parts of an incomplete scalar
-        self._grown = ""  # the decoded beginning of an incomplete string
-        self._rest = ""  # its end that is not decoded yet
+        self._grown = ""  # the decoded characters of an incomplete string
+        self._rest = ""  # the end of an incomplete string that cannot be decoded yet, such as half of an escape
         self._is_placed = False  # whether the incomplete string is in its container
         self.is_closed = False
         self._escaped = False  # whether the last character of an incomplete string is an unpaired backslash
@@ -45,7 +46,10 @@ class PartialReader:
         self.changes = 0
 
     def push(self, text: str) -> int:
-        """Read the next part of the text, up to the end of the value. Returns the number of characters that were read."""
+        """Read the next piece of the text, at most to the end of an outermost array or object.
+
+        Returns the number of characters that were read.
+        """
         at, size = 0, len(text)
         while at < size and not self.is_closed:
             if self._scalar:
@@ -66,7 +70,7 @@ class PartialReader:
         return at
 
     def snapshot(self) -> Any:
-        """Return the root as a value that later input does not change. Containers that have ended are shared."""
+        """Return a copy of `root` that later input does not change. Complete arrays and objects are not copied."""
         copies: list[Any] = [one.copy() for one in self._open]
         for parent, child, key in zip(copies, copies[1:], self._keys, strict=False):
             if isinstance(parent, list):
@@ -76,12 +80,12 @@ class PartialReader:
         return copies[0] if copies else self.root
 
     def finish(self) -> None:
-        """Signal the end of the text, which completes a number at the top level."""
+        """Signal the end of the text. A number or word that is the whole text is complete only then."""
         if self._scalar:
             self._complete()
 
     def _in_string(self, text: str, at: int) -> int:
-        """Read characters of a string. Returns the offset after them."""
+        """Read characters of an incomplete string. Returns the index after them."""
         start = at
         while at < len(text):
             if self._escaped:
@@ -100,7 +104,7 @@ class PartialReader:
         return at
 
     def _grow(self, more: str) -> None:
-        """Show the beginning of an incomplete string, unless it is a key."""
+        """Add characters to an incomplete string, and put it into `root`, unless it is a key."""
         if self._open and isinstance(self._open[-1], dict) and self._keys[-1] is None:
             return
         text = self._rest + more
@@ -112,7 +116,7 @@ class PartialReader:
             self.changes += 1
 
     def _place(self, value: Any) -> None:
-        """Put a value into the open container, in place of its incomplete beginning."""
+        """Put a value into the innermost open array or object, in place of its beginning if that is there."""
         if not self._open:
             self.root = value
         elif isinstance(container := self._open[-1], list):
@@ -122,7 +126,7 @@ class PartialReader:
         self._is_placed = True
 
     def _in_scalar(self, text: str, at: int) -> int:
-        """Read characters of another scalar. Returns the offset after them."""
+        """Read characters of an incomplete number or word. Returns the index after them."""
         end = _end(_IN_SCALAR, text, at)
         self._scalar.append(text[at:end])
         if end < len(text):

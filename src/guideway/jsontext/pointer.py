@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): of a value, and of a position in a text."""
+"""JSON Pointers (RFC 6901): joining and reading them, and the pointer of a position in a text."""
 
 from __future__ import annotations
 
@@ -16,32 +16,39 @@ MISSING = object()
 
 
 def pointer(place: str, *names: str | int) -> str:
-    """Append property names and array indices to the JSON Pointer `place`. "~" and "/" in names are escaped."""
+    """Return the JSON Pointer `place`, extended by keys and indices. "~" and "/" in them are escaped."""
     for name in names:
         text = str(name)
-        if "~" in text or "/" in text:  # not a call of `escape`: this runs for each place of a schema
+        if "~" in text or "/" in text:  # tested first for speed: this runs for each location of a schema
             text = text.replace("~", "~0").replace("/", "~1")
         place = f"{place}/{text}"
     return place
 
 
 class _Container:
-    """An array or object that is open: the key or index of its current child, and whether the child is incomplete."""
+    """An array or object that is open.
+
+    Attributes:
+        name: The key or index of its current child; None: an object without a current child.
+        is_array: Whether it is an array.
+        is_inside: Whether the current child is incomplete.
+    """
 
     def __init__(self, name: str | int | None) -> None:
-        self.name = name  # None: an object between children
+        self.name = name
         self.is_array = isinstance(name, int)
         self.is_inside = False
 
 
 def pointer_at(text: str, following: str | None = None) -> str:
-    """Return the JSON Pointer of the innermost value that contains the end of the beginning of a JSON text.
+    """Return the JSON Pointer of the innermost value that is incomplete at the end of `text`.
 
-    A key belongs to its object until its colon, and a comma to its container.
+    A key is part of its object until its colon, and a comma is part of its array or object.
 
     Args:
         text: The beginning of a JSON text. Its syntax is not checked.
-        following: What follows; it decides whether a number at the end is complete. None: unknown, the number is not.
+        following: The text that follows. It decides whether a number at the end is complete. None: it is not known, and
+            the number is taken as incomplete.
     """
     containers: list[_Container] = []
     for found in _PART.finditer(text):
@@ -96,17 +103,20 @@ def _is_whole(part: str) -> bool:
 
 
 def shown(place: str) -> str:
-    """Return a JSON Pointer as error messages show it."""
+    """Return a JSON Pointer as error messages write it: quoted, or "the whole schema" for the root."""
     return repr(place) if place else "the whole schema"
 
 
 def unescape(part: str) -> str:
-    """Return the property name that one part of a JSON Pointer encodes."""
+    """Return the key or index that a reference token of a JSON Pointer encodes: "~1" is "/", and "~0" is "~"."""
     return part.replace("~1", "/").replace("~0", "~") if "~" in part else part
 
 
 def child(value: object, name: str) -> Any:
-    """Return the property or item with this name or index, or `MISSING`. `name` is unescaped."""
+    """Return the member of a mapping or list with a key or index; `MISSING`: there is none.
+
+    `name` is the key or the index, without the escapes of a JSON Pointer.
+    """
     if isinstance(value, Mapping):
         return value.get(name, MISSING)
     if isinstance(value, list) and name.isascii() and name.isdecimal() and len(name) < 10 and int(name) < len(value):

@@ -13,10 +13,12 @@ TOKEN = re.compile(
     r'[ \t\n\r]*([{}\[\],:]|"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"'
     r"|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null|NaN|-?Infinity|)"
 )
-"""White space and one token (group 1); an empty token if none follows. Includes the constants NaN and Infinity, which
-are not JSON, but which the standard library's decoder accepts."""
+"""Matches white space and one token (group 1); the group is empty if no token follows.
 
-_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)  # strings without an end match too
+NaN and Infinity are tokens, because the decoder of the standard library accepts them, although they are not JSON.
+"""
+
+_BRACKET = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[{}\[\]]', re.DOTALL)  # a bracket, or a string, even without its end
 _WORDS = frozenset("tfnNI")
 
 
@@ -25,9 +27,9 @@ class Token(NamedTuple):
 
     Attributes:
         kind: "key", "string", "number", "word" (true, false, null, NaN, Infinity), or the punctuation character.
-        start: Offset of its first character.
-        end: Offset after its last character.
-        depth: Number of containers around it. A bracket has the depth of the value that it begins or ends.
+        start: The index of its first character.
+        end: The index after its last character.
+        depth: The number of arrays and objects around it. The brackets of a value are not inside this value.
         text: Its characters.
     """
 
@@ -44,10 +46,10 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text that is JSON. Takes linear time.
+    """Yield the tokens of a JSON text, in linear time. The order of tokens is not checked.
 
     Raises:
-        ValueError: A part of the text is not a JSON token. The order of tokens is not checked.
+        ValueError: A part of the text is not a token.
     """
     opened: list[bool] = []  # for each open container, whether it is an object
     at, last, match = 0, "", TOKEN.match
@@ -73,13 +75,13 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def located(text: str) -> Iterator[tuple[Token, list[str | int]]]:
-    """Yield the tokens of a text that is JSON, with the path of the value to which each belongs.
+    """Yield the tokens of a JSON text, each with the path of the value to which it belongs.
 
-    The path is a list of keys and indices, as in a JSON Pointer. It is modified between tokens: copy it to keep it.
-    Brackets have the path of their container. Commas have the path of the item before them.
+    The path is a list of keys and indices, as in a JSON Pointer. It is one list, which is modified between tokens: copy
+    it to keep it. A bracket has the path of its array or object. A comma has the path of the item or entry before it.
 
     Raises:
-        ValueError: As `tokens`.
+        ValueError: A part of the text is not a token.
     """
     path: list[str | int] = []
     for token in tokens(text):
@@ -96,13 +98,17 @@ def located(text: str) -> Iterator[tuple[Token, list[str | int]]]:
 
 
 def nesting(text: str, start: int = 0, stop: int | None = None) -> tuple[int, int | None]:
-    """Measure the first array or object at or after `start`, in linear time.
+    """Measure the first array or object at or after the index `start`, in linear time.
 
-    `stop`: a depth at which the search can end.
+    Args:
+        text: The text. Its syntax is not checked.
+        start: The index.
+        stop: The search ends if the depth is more than this. None: it does not.
 
     Returns:
-        The maximum depth of its containers, and the offset after it. The offset is None if it has no end, or if the
-        depth is more than `stop`.
+        The maximum nesting depth (1: no array or object is inside), and the index after the array or object. If the
+        search ended because of `stop`, the depth is `stop` + 1 and the index is None. The index is also None if the
+        array or object has no end.
     """
     level = deepest = 0
     for found in _BRACKET.finditer(text, start):
@@ -120,5 +126,5 @@ def nesting(text: str, start: int = 0, stop: int | None = None) -> tuple[int, in
 
 
 def is_deeper(text: str, depth: int) -> bool:
-    """Whether arrays and objects of a JSON text nest deeper than `depth`."""
+    """Return whether the first array or object of a JSON text is nested deeper than `depth` levels."""
     return text.count("{") + text.count("[") > depth and nesting(text, stop=depth)[0] > depth

@@ -70,7 +70,7 @@ class GbnfReader(Reader):
         self._dotted = {name for name in self._defined if "." in name}
 
     def _head(self, at: int) -> str | None:
-        """Return the name of the rule whose definition begins at the position `at`; None: no definition begins there."""
+        """Return the name of the rule whose definition begins at the position `at`; None: none begins there."""
         found = _HEAD.match(self.text, at)
         return None if found is None else found[1]
 

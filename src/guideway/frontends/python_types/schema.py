@@ -366,7 +366,10 @@ def _without_bounds(schema: Any, what: str) -> None:
 
 
 def _in_field(name: str, field: Any, made: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """Return the schema of a field, made by `made`. An `UnsupportedError` inside it gets the JSON Pointer of the field."""
+    """Return the schema of a field, which `made` returns.
+
+    An `UnsupportedError` in it gets the JSON Pointer of the field.
+    """
     try:
         alias = field.get("validation_alias")
         if isinstance(alias, list) and not any(isinstance(path, list) and len(path) == 1 for path in alias):

@@ -128,7 +128,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 """JSON Schemas by the name of a format in Pydantic. Names with a space, and "hex", are not names of Pydantic."""
 
 NOT_PYTHON = r"\[\^?\]|\\[^dDwWsSbBnrtfv.*+?()\[\]{}|^$\\/]|\(\?[^:=!]|[0-9]{5}"
-"""A pattern that finds what may be valid in ECMA-262 but not in Python's `re`: empty classes, escapes, groups, counts."""
+"""A pattern that finds what may be valid in ECMA-262 and not in Python's `re`: empty classes, escapes, large counts."""
 
 STRIPPED = r"^([^\s\x85]([^]*[^\s\x85])?)?$"
 """A pattern of the texts that `str.strip` does not change."""

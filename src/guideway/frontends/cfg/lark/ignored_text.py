@@ -57,7 +57,7 @@ class IgnoredText:
         return any(self._meets(machine_of(one, self._alphabet)) for one in self._terminals.values())
 
     def _meets(self, terminal: Machine) -> bool:
-        """Return whether an ignored terminal that has matched could match more together with a beginning of `terminal`."""
+        """Return whether an ignored terminal that has matched could also match a beginning of `terminal` after it."""
         seen = {
             (number, state, 0)
             for number, machine in enumerate(self._ignored)

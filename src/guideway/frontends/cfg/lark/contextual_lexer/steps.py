@@ -174,7 +174,7 @@ class Steps:
         return self._contexts[content]
 
     def _at(self, accepted: Accepted, pending: Pending) -> int:
-        """Return the lexer context of a position, by the terminals that are tried there and the pending continuations."""
+        """Return the lexer context of a position where `accepted` terminals are tried and `pending` can complete."""
         key = accepted, pending
         if key not in self._at_known:
             self._at_known[key] = self._made_at(accepted, pending)
@@ -239,7 +239,7 @@ class Steps:
         return self._touched[key]
 
     def _prune(self, accepted: Accepted, pending: Pending) -> Pending:
-        """Return the forbidden continuations of `pending` that can occur in a text of an accepted terminal or after it."""
+        """Return the forbidden continuations that can occur in the text of an accepted terminal or after it."""
         key = accepted, pending
         if key not in self._pruned:
             names = [name for name in accepted if name in self._scanners.machines]

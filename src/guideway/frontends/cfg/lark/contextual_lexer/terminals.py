@@ -42,7 +42,7 @@ class Terminal:
 
     @property
     def rank(self) -> tuple[int, int, int, str]:
-        """The sort key of Lark's order: higher priority first, then the longer text, the longer pattern, and the name."""
+        """The sort key of Lark's order: higher priority first, then longer text, longer pattern, and the name."""
         return -self.priority, -(_ENDLESS if self.most is None else self.most), -self.length, self.shown
 
 
@@ -86,7 +86,10 @@ class TerminalScanners:
         self._within: dict[tuple[str, str], bool] = {}
 
     def of(self, accepted: frozenset[str]) -> dict[str, tuple[TerminalScanner, ...]]:
-        """Return, for each terminal of a set, the scanners that can produce it: its own, and those it is a keyword of."""
+        """Return, for each terminal of a set, the scanners that can produce it.
+
+        These are the scanner with its name, and the scanners that have it as a keyword.
+        """
         if accepted not in self._known:
             self._known[accepted] = self._made([one for one in self._order if one.name in accepted])
         return self._known[accepted]
