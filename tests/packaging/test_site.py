@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "tools" / "site"))
 import assemble  # the line above makes them importable
 import check
 import cited
+import look
 import pictures
 import reference
 import steps
@@ -133,6 +134,13 @@ def test_the_check_of_the_site_names_the_defect(tmp_path: Path, monkeypatch: Any
     pages = check.read_pages()
     [found] = check.defects_of(path, pages[path], pages)
     assert found.startswith(defect)
+
+
+def test_a_part_of_the_pages() -> None:
+    pages = list(range(10))
+    assert [pages[look.part_of(text)] for text in (":", "2:4", ":3", "8:")] == [pages, [2, 3], [0, 1, 2], [8, 9]]
+    with pytest.raises(SystemExit, match="a range such as 0:40"):
+        look.part_of("-1:3")
 
 
 def test_markdown_is_converted_for_the_site() -> None:

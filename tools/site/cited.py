@@ -16,6 +16,7 @@ import ast
 import operator
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from records import LLGUIDANCE, RECORDS, XGRAMMAR, readme_rows, steps_of
@@ -25,6 +26,7 @@ COMPILE = "2026-11-21-compile.txt"
 SAMPLER = "2026-11-21-sampler.txt"
 CHOICES = "2026-11-25-choices.txt"
 VLLM = "2026-11-21-vllm.txt"
+PROBE = "2026-11-26-probe.txt"
 EXPERIMENTS = "2026-11-22-mask-experiments.md"
 _FIGURE = re.compile(
     r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:\s?(?:µs|us|ms|ns|seconds?|minutes?|hours?|[KMG]i?B|%)(?!\w)|x(?!\w)| times\b)"
@@ -153,6 +155,19 @@ def source(record: str, program: str) -> str:
     return f"`benchmarks/record/{record}`, from `benchmarks/{program}`"
 
 
+def probed_rows() -> list[str]:
+    """Returns the rows of the servers that were probed: the verdicts of `json_schema`, and other routes that are enforced."""
+    rows = []
+    for block in (RECORDS / PROBE).read_text("utf-8").split("\n\n")[1:]:
+        title, _, *lines = block.strip().splitlines()
+        verdicts = [line.split() for line in lines if " requests, " not in line]
+        counts = Counter(verdict for route, _, verdict in verdicts if route == "json_schema")
+        schema = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items(), key=lambda one: -one[1]))
+        others = [f"`{route}`" for route, _, verdict in verdicts if route != "json_schema" and verdict == "enforced"]
+        rows.append(f"| {title.rpartition(', dialect')[0]} | {schema} | {', '.join(others)} |")
+    return rows
+
+
 def sampler_rows() -> list[list[float]]:
     """Returns the milliseconds of the kernel, NumPy, torch and transformers of each sampler."""
     text = (RECORDS / SAMPLER).read_text("utf-8")
@@ -201,6 +216,7 @@ def cited() -> dict[str, list[str]]:
             f"{min(spans):.0f} to {max(spans):.0f} µs per character for two patterns and a grammar "
             f"({source(CHOICES, 'bench_choices.py')})"
         ],
+        "docs/remote.md": [PROBE, *probed_rows()],
         "docs/extraction.md": [
             f"For a text of 100,000 characters this takes {quoted[1]:.0f} ms of CPU time, and half of the following steps "
             f"at most {quoted[3]:.0f} µs ({source(CHOICES, 'bench_choices.py')})"
