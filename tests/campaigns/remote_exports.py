@@ -3,7 +3,8 @@
     python -m tests.campaigns.remote_exports --count 1000
 
 Constraints are the schemas of maskbench-dev and random patterns. llama.cpp takes part where llama-cpp-python is installed, and
-xgrammar, which vLLM and SGLang use, where it is installed.
+xgrammar, which vLLM and SGLang use, where it is installed. llguidance's converter of GBNF judges, too. It makes lexemes of
+rules and takes the longest one, so for some grammars it accepts fewer texts; these are counted, and are no failure.
 """
 
 from __future__ import annotations
@@ -182,7 +183,9 @@ def main() -> int:
                 continue
             found[f"texts judged by {kind}"] += len(texts)
             for text, mine, other in zip(texts, own, verdicts, strict=True):
-                if mine != other:
+                if mine and not other and isinstance(judge, GbnfConverter):
+                    found["texts that the converter of GBNF loses"] += 1
+                elif mine != other:
                     wrong += 1
                     print(f"WRONG {kind} {name}: {text[:200]!r}: {other}, the constraint: {mine}", flush=True)
     print(dict(found), dict(reasons))
