@@ -1,9 +1,9 @@
 """Engines run models. `base` defines the protocol. Each engine's library is imported only in its own package.
 
 base.py       `StepEngine`: the protocol; `Cache`
-kv_cache.py   caches as values: rows of a batch, states of recurrent models
+kv_cache.py   caches as immutable values: rows of a batch, states of recurrent models
 row_store.py  rows of different lengths in shared arrays
-batching.py   which rows run together, and counts of them
+batching.py   decides which rows run together, and counts them
 config.py     the configuration files of models
 onnx/         ONNX Runtime
 transformers/ transformers on PyTorch

@@ -1,8 +1,9 @@
 """The protocol of step engines: an engine runs a model on new tokens and returns the KV cache.
 
-An engine keeps no state between calls. Caches are immutable values that the caller owns: a session forks by sharing a
-cache, rewinds by keeping an older or truncated one, and several sessions can use one engine. An engine whose library
-modifies caches in place copies a cache only if someone else still holds the old value.
+An engine keeps no state of a sequence between calls. Caches are immutable values that the caller keeps: a session forks
+by sharing a cache, and rewinds by truncating it or by returning to an older one. Several sessions can use one engine.
+If the library of an engine modifies caches in place, the engine copies a cache first if another reference to the old
+value exists.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = [
 
 Logits = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[np.generic]]
-"""An exported cache: keys and values of used positions, by names that the engine defines."""
+"""An exported cache: arrays by names that the engine defines. Positions that no token uses are left out."""
 
 
 class LogitsTensor(Protocol):
@@ -62,13 +63,17 @@ class LogitsTensor(Protocol):
 
 
 EngineLogits = Logits | LogitsTensor
-"""The result of an engine: a NumPy array, or a tensor on the device of the engine, which is sampled on that device."""
+"""The logits that an engine returns: a NumPy array, or a tensor on the device of the engine, where sampling runs too.
+"""
 Draw = Callable[[EngineLogits], Sequence[Sequence[int]] | None]
-"""The callback of `decode_steps`: samples from the logits of all rows. Returns the next ids per row; None: stop."""
+"""The callback of `decode_steps`: it samples from the logits of all rows.
+
+It returns the ids that run next for each row; None ends the call.
+"""
 
 
 class Cache(Protocol):
-    """The keys and values of the tokens of one row, or the state of a recurrent model after them. Immutable."""
+    """The keys and values of the tokens of one row, or the state of a recurrent model after these tokens. Immutable."""
 
     @property
     def length(self) -> int:
@@ -77,14 +82,14 @@ class Cache(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of the memory that it keeps alive, in bytes."""
+        """Approximate size of the memory that is allocated while this cache exists, in bytes."""
         ...
 
     def truncated(self, length: int) -> Cache:
         """Return the cache of the first `length` tokens. This cache is unchanged. The cost does not depend on `length`.
 
         Raises:
-            ValueError: The cache has fewer tokens, or the engine does not support rollback.
+            ValueError: The cache has fewer tokens than `length`, or the engine does not support rollback.
         """
         ...
 
@@ -92,7 +97,7 @@ class Cache(Protocol):
 class StepEngine(Protocol):
     """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations.
 
-    An engine may have an attribute `batch_tolerance`, see the function of this name.
+    An engine may also have an attribute `batch_tolerance`; the function of this name reads it.
     """
 
     @property
@@ -107,7 +112,7 @@ class StepEngine(Protocol):
 
     @property
     def supports_rollback(self) -> bool:
-        """Whether caches can be truncated. If not (recurrent models), sessions keep some caches as checkpoints."""
+        """Whether caches can be truncated. If not (recurrent models), a session keeps older caches to rewind to."""
         ...
 
     @property
@@ -135,11 +140,14 @@ class StepEngine(Protocol):
         ...
 
     def export(self, cache: Cache) -> Arrays:
-        """Return the cache as arrays of its used positions."""
+        """Return the contents of a cache as arrays, without unused positions.
+
+        `restore` makes the cache again from them.
+        """
         ...
 
     def restore(self, arrays: Arrays) -> Cache:
-        """Return the cache of exported arrays, or of a soft prompt in that form.
+        """Return the cache of arrays that `export` returned, or of a soft prompt given as such arrays.
 
         Raises:
             EngineError: The arrays do not match the model.
@@ -185,7 +193,7 @@ class VerifyingEngine(StepEngine, Protocol):
         """Run new tokens as `forward` does.
 
         Args:
-            rows: As in `forward`; few tokens per row, since the logits of all are kept.
+            rows: As in `forward`. Only few tokens per row should be given, because the logits of all are returned.
             caches: As in `forward`.
 
         Returns:
@@ -198,10 +206,10 @@ class VerifyingEngine(StepEngine, Protocol):
 
 
 def batch_tolerance(engine: StepEngine) -> float:
-    """Return the attribute `batch_tolerance` of an engine; 0.0: it has none.
+    """Return the attribute `batch_tolerance` of an engine; 0.0 if it has none, so that nothing is known.
 
-    The difference of two logits of a row changes by less than this number if other rows run in the same call, or if the
-    tokens run in several calls.
+    If other rows run in the same call, or if the tokens of a row are divided into other calls, the difference of two
+    logits of the row changes by less than this number.
     """
     return float(getattr(engine, "batch_tolerance", 0.0))
 
@@ -216,7 +224,7 @@ def decode_steps(
     while (more := draw(logits)) is not None:
         try:
             logits, made = engine.forward(more, made)
-        except Exception:  # these tokens run again in the next call, which reports the error
+        except Exception:  # the caller runs these tokens again in its next call, which raises the error
             break
     return made
 
@@ -247,6 +255,6 @@ def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequen
 
 
 def check_truncation(cache: Cache, length: int) -> None:
-    """Raise `ValueError` if the cache does not have this length."""
+    """Raise `ValueError` if the cache has fewer than `length` tokens, or `length` is negative."""
     if not 0 <= length <= cache.length:
         raise ValueError(f"a cache of {cache.length} tokens cannot be truncated to {length} tokens")

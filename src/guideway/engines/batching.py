@@ -1,4 +1,4 @@
-"""Which rows of a call run together, and how many they were."""
+"""Decides which rows of a call of an engine run together, and counts them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["CALL_TOKENS", "DEVICE_CALL_TOKENS", "CallCounts", "by_length", "by_p
 
 @dataclass
 class CallCounts:
-    """How well the rows of `forward` filled the calls of the model.
+    """Counts the calls of a model, and how many of the rows of `forward` ran together in each.
 
     Attributes:
         calls: The number of calls of the model.
         rows: The sum of the rows of each call.
-        active: The sum, over these calls, of the rows that the enclosing `forward` was given.
+        active: The sum, over these calls, of the number of rows that `forward` was called with.
         tokens: The number of tokens that ran, without padding.
     """
 
@@ -38,7 +38,7 @@ class CallCounts:
 
     @property
     def filled(self) -> float:
-        """The rows per call as a part of the active rows; 1.0 if nothing ran."""
+        """`rows` divided by `active`: 1.0 if all rows of `forward` always ran together, or if nothing ran."""
         return self.rows / self.active if self.active else 1.0
 
 
@@ -50,12 +50,12 @@ def by_length(
     alone: bool = False,
     stack: Callable[[Sequence[Any]], Any] = np.stack,
 ) -> tuple[Logits, list[Cache]]:
-    """Implement `forward` by running groups of rows with equal cached and new lengths.
+    """Run groups of rows with equal numbers of cached and of new tokens. Returns the result of `StepEngine.forward`.
 
     Args:
         rows: As for `forward`.
         caches: As for `forward`.
-        run: `forward` for rows of equal lengths.
+        run: Does the same for rows with equal numbers.
         alone: Run every row separately.
         stack: Joins the logits of several rows.
     """
@@ -67,21 +67,27 @@ def by_length(
 
 
 CALL_TOKENS = 8
-"""The fixed cost of a call of the model, in tokens. On a CPU a call with 16 rows of 8 tokens takes four times as long as
-one with 16 rows of 1 token, so a few forced tokens of one row are no reason to pad all rows."""
+"""The fixed cost of a call of the model on a CPU: the time that this number of tokens takes.
+
+A call with 16 rows of 8 tokens takes four times as long as a call with 16 rows of 1 token. So it does not pay to pad
+all rows if one row has a few forced tokens.
+"""
 DEVICE_CALL_TOKENS = 256
-"""The same on a GPU, where a call with few tokens takes as long as one with many."""
+"""The fixed cost of a call on a GPU, in tokens. A call with few tokens takes as long there as one with many."""
 
 
 def by_padding(counts: Sequence[int], call_tokens: int = CALL_TOKENS) -> list[list[int]]:
-    """Return the groups of rows that run together with padding, such that the calls take the least time.
+    """Divide rows into groups that run together with padding, so that all calls take the least time.
 
-    The time of a call is its fixed cost, and that of its tokens: the number of rows times the largest number of new
-    tokens.
+    The time of a call is estimated as its fixed cost plus one unit per token: the number of rows times the largest
+    number of new tokens of a row.
 
     Args:
         counts: The number of new tokens of each row.
         call_tokens: The fixed cost of a call, in tokens.
+
+    Returns:
+        The indexes of the rows of each group.
     """
     rows: dict[int, list[int]] = {}
     for index, count in enumerate(counts):
@@ -89,7 +95,7 @@ def by_padding(counts: Sequence[int], call_tokens: int = CALL_TOKENS) -> list[li
     if len(rows) == 1:
         return list(rows.values())
     sizes = sorted(rows)
-    best, starts = [0], [0]  # for the first sizes: the least cost, and the first size of the last group
+    best, starts = [0], [0]  # for the first n sizes: the least cost, and the first size of their last group
     for end in range(1, len(sizes) + 1):
         total, found = 0, (0, 0)
         for start in range(end - 1, -1, -1):

@@ -16,7 +16,10 @@ _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx
 
 
 def read_config(model: Path) -> dict[str, Any]:
-    """Return config.json from the folder of the model file or its parent; empty if there is none."""
+    """Return the content of config.json in the folder of the model file or in the folder above; {} if there is none.
+
+    The settings of `text_config` (multimodal models) replace those of the same name.
+    """
     for file in (model.parent / "config.json", model.parent.parent / "config.json"):
         if file.is_file():
             try:
@@ -35,11 +38,11 @@ def context_size(config: Mapping[str, Any], given: int | None = None) -> int:
 
     Args:
         config: The content of config.json.
-        given: The user's choice; None: that of the model.
+        given: The size that the user requested; None: the size in config.json.
 
     Raises:
-        EngineError: Neither is known.
-        ValueError: `given` is not positive, or greater than that of the model.
+        EngineError: `given` is None, and config.json does not have the size.
+        ValueError: `given` is not positive, or greater than the size in config.json.
     """
     known = next((int(config[key]) for key in _CONTEXT_KEYS if positive(config.get(key))), None)
     if given is not None and given < 1:

@@ -4,7 +4,8 @@
 fewer tokens of a batch stays valid, and forks and rewinds copy nothing. `StateCache` is the complete cache of a model
 that does not support rollback: a recurrent state, or a sliding window. It is copied before it is modified.
 
-Each engine injects its operations on arrays as `ArrayOps`, which also identify its caches.
+Each engine defines its operations on arrays in one `ArrayOps` object. A cache belongs to the engine whose object it
+has.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class ArrayOps:
 
 
 class RowBatch(Protocol):
-    """The keys and values of rows that ran together. Tokens may be appended to it, and only appended."""
+    """The keys and values of rows that ran together. Tokens may be appended to it; other changes are not allowed."""
 
     @property
     def ops(self) -> ArrayOps:
@@ -116,7 +117,7 @@ class ArrayBatch:
     Attributes:
         ops: As in `RowBatch`.
         arrays: As in `RowBatch`. All rows end at the last token of the arrays.
-        starts: The place of the first token of each row; None: all rows begin at 0.
+        starts: The index of the first token of each row on the token axis; None: 0 for all rows.
     """
 
     ops: ArrayOps
@@ -137,7 +138,7 @@ class ArrayBatch:
 
 
 class RowCache(Generic[B]):
-    """The first `length` tokens of one row of a batch. `start`: the place of the first one in the arrays."""
+    """The first `length` tokens of one row of a batch. `start`: the index of the first token on the token axis."""
 
     __slots__ = ("batch", "length", "row", "start")
 
@@ -157,13 +158,13 @@ class RowCache(Generic[B]):
         return RowCache(self.batch, self.row, length, self.start)
 
     def used(self) -> list[Any]:
-        """Return the used parts of the arrays: views of shape [1, head, token, channel]."""
+        """Return the keys and values of these tokens: views of shape [1, head, token, channel]."""
         start, end = self.start, self.start + self.length
         return [array[self.row : self.row + 1, :, start:end] for array in self.batch.arrays]
 
 
 def alone(cache: Cache) -> Cache:
-    """Return the cache without the other rows of its batch, which it would keep in memory."""
+    """Return an equal cache that does not keep the other rows of its batch in memory."""
     if not isinstance(cache, RowCache) or not isinstance(cache.batch, ArrayBatch) or cache.batch.rows == 1:
         return cache
     ops, parts = cache.ops, cache.used()
@@ -172,7 +173,10 @@ def alone(cache: Cache) -> Cache:
 
 
 class StateCache:
-    """A complete cache without rollback, which is never modified."""
+    """The complete cache of a row that cannot be truncated.
+
+    `whole`: the object of the library, which is never modified.
+    """
 
     __slots__ = ("length", "ops", "whole")
 
@@ -192,12 +196,12 @@ class StateCache:
 
 
 def row_caches(batch: B, length: int) -> list[Cache]:
-    """Return the values of the rows of a batch after a run."""
+    """Return a cache for each row of a batch. All rows have `length` tokens."""
     return [RowCache(batch, row, length) for row in range(batch.arrays[0].shape[0])]
 
 
 def whole_batch(rows: Sequence[RowCache[B]], length: int) -> B | None:
-    """Return the batch whose rows these are, all of them, in order, with all its `length` tokens; else None."""
+    """Return the batch if the caches are exactly its rows, in order, with all its `length` tokens; else None."""
     first = rows[0].batch
     if first.tip != length or first.arrays[0].shape[0] != len(rows):
         return None
@@ -205,7 +209,10 @@ def whole_batch(rows: Sequence[RowCache[B]], length: int) -> B | None:
 
 
 def padded_batch(rows: Sequence[RowCache[ArrayBatch]]) -> ArrayBatch | None:
-    """Return the batch whose rows these are, all of them, in order, with all their tokens; else None."""
+    """Return the batch if the caches are exactly its rows, in order, with all their tokens; else None.
+
+    The rows may begin at different indexes.
+    """
     first = rows[0].batch
     if first.arrays[0].shape[0] != len(rows):
         return None
@@ -217,44 +224,53 @@ def padded_batch(rows: Sequence[RowCache[ArrayBatch]]) -> ArrayBatch | None:
 
 
 def join_rows(rows: Sequence[RowCache[B]]) -> tuple[Any, ...]:
-    """Return the arrays of rows with equal lengths, joined to a batch."""
+    """Join the arrays of rows with equal lengths along the row axis."""
     concat = rows[0].ops.concat
     return tuple(concat(parts) for parts in zip(*(one.used() for one in rows), strict=True))
 
 
 def own_cache(cache: Cache, ops: ArrayOps) -> RowCache[Any] | StateCache:
-    """Return a cache of the engine with these operations. Raises `EngineError` for other caches."""
+    """Return the argument if it is a cache of the engine with these operations.
+
+    Raises `EngineError` for other caches.
+    """
     if not isinstance(cache, (RowCache, StateCache)) or cache.ops is not ops:
         raise foreign_cache(cache)
     return cache
 
 
 def own_rows(cache: Cache, ops: ArrayOps) -> RowCache[Any]:
-    """Like `own_cache`, for engines or models whose caches are all rows."""
+    """Return the argument if it is a `RowCache` of the engine with these operations.
+
+    Raises `EngineError` for other caches.
+    """
     if not isinstance(cache, RowCache) or cache.ops is not ops:
         raise foreign_cache(cache)
     return cache
 
 
 def own_state(cache: Cache, ops: ArrayOps) -> StateCache:
-    """Like `own_cache`, for engines or models whose caches are all states."""
+    """Return the argument if it is a `StateCache` of the engine with these operations.
+
+    Raises `EngineError` for others.
+    """
     if not isinstance(cache, StateCache) or cache.ops is not ops:
         raise foreign_cache(cache)
     return cache
 
 
 def foreign_cache(cache: Cache) -> EngineError:
-    """Return the error for a cache of another engine."""
+    """Return (not raise) the error for a cache of another engine."""
     return EngineError(f"the cache belongs to another engine or model: {type(cache).__name__}")
 
 
 def state_not_truncated() -> ValueError:
-    """Return the error for the truncation of a state."""
+    """Return (not raise) the error for the truncation of a state."""
     return ValueError("the state of a recurrent model cannot be truncated; feed the tokens again")
 
 
 def closed_model() -> EngineError:
-    """Return the error for a call of a closed engine."""
+    """Return (not raise) the error for a call of a closed engine."""
     return EngineError("the model is closed; load it again")
 
 
@@ -264,7 +280,10 @@ def layer_names(count: int) -> list[str]:
 
 
 def export_cache(cache: Cache, ops: ArrayOps, names: Sequence[str] | None = None) -> Arrays:
-    """Return the arrays of a cache by name. `names`: the names of keys and values of a row; by default `layer_names`."""
+    """Return the arrays of a cache by name, as NumPy arrays.
+
+    `names`: the names of the keys and values of a `RowCache`; None: `layer_names`.
+    """
     own = own_cache(cache, ops)
     if isinstance(own, StateCache):
         found = {name: ops.to_numpy(array) for name, array in ops.state_arrays(own.whole)}
@@ -276,7 +295,9 @@ def export_cache(cache: Cache, ops: ArrayOps, names: Sequence[str] | None = None
 def restore_rows(
     arrays: Arrays, like: RowCache[Any], names: Sequence[str] | None = None
 ) -> tuple[tuple[Any, ...], int]:
-    """Return the library's arrays and the length of an exported row. `like`: a cache of the same model.
+    """Convert an exported row to arrays of the library. Returns the arrays and the number of tokens.
+
+    `like`: a cache of the same model. `names`: as in `export_cache`.
 
     Raises:
         EngineError: The names, shapes or types differ.
@@ -306,7 +327,7 @@ def restore_state(arrays: Arrays, like: StateCache) -> StateCache:
 
 
 def check_arrays(arrays: Arrays, expected: Mapping[str, tuple[tuple[int, ...], np.dtype[Any] | None]]) -> None:
-    """Check names, shapes and types of exported arrays. None: any type.
+    """Check names, shapes and types of exported arrays. `expected`: shape and type by name; type None: any type.
 
     Raises:
         EngineError: They differ.

@@ -1,7 +1,8 @@
 """KV caches of rows with different lengths in shared arrays, for engines that run them in one call.
 
 A `Store` has an array [row, head, token, channel] for the keys and one for the values of each layer. The token at
-position p of a row is at place p of its row. A row is extended in place; `RowCache` values with fewer tokens stay valid.
+position p of a row is at index p of the token axis. A row is extended in place; `RowCache` values with fewer tokens
+stay valid. A place is an index of the row axis.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from guideway.engines.kv_cache import ArrayOps, RowCache
 __all__ = ["Store", "StoredRow", "arranged", "stored"]
 
 _ROOM = 64
-"""Minimum spare capacity in tokens; an eighth of the length if that is more."""
+"""Minimum spare capacity in tokens. The spare capacity is an eighth of the length if that is more."""
 
 
 class Store:
@@ -32,17 +33,18 @@ class Store:
         return int(self.arrays[0].shape[2])
 
     def owner(self, row: int) -> StoredRow | None:
-        """Return the row that is stored here; None: no row uses it."""
+        """Return the object of the row at this place; None: the place is unused."""
         reference = self.owners[row]
         return None if reference is None else reference()
 
     def own(self, row: int, owner: StoredRow | None) -> None:
+        """Assign a place to a row, which then refers to it; None: the place becomes unused."""
         self.owners[row] = None if owner is None else weakref.ref(owner)
         if owner is not None:
             owner.store, owner.row = self, row
 
     def resize(self, rows: int, capacity: int) -> None:
-        """Replace the tensors by larger ones."""
+        """Replace the tensors by larger ones, with `rows` places of `capacity` tokens."""
         kept, held = len(self.owners), self.capacity
         for index, old in enumerate(self.arrays):
             new = self.ops.zeros((rows, old.shape[1], capacity, old.shape[3]), old)
@@ -51,12 +53,12 @@ class Store:
         self.owners += [None] * (rows - kept)
 
     def write(self, row: int, parts: Sequence[Any], length: int) -> None:
-        """Copy the first `length` tokens of tensors [1, head, token, channel] to a row."""
+        """Copy the first `length` tokens of tensors [1, head, token, channel] to a place."""
         for array, part in zip(self.arrays, parts, strict=True):
             array[row, :, :length] = part[0, :, :length]
 
     def swap(self, one: int, other: int) -> None:
-        """Exchange two rows; the second may be unused."""
+        """Exchange the rows at two places; `other` may be unused."""
         first, second = self.owner(one), self.owner(other)
         length = 0 if second is None else second.tip
         kept = [self.ops.copy(array[other : other + 1, :, :length]) for array in self.arrays] if length else []
@@ -69,9 +71,11 @@ class Store:
 
 
 class StoredRow:
-    """One row of a store, a `RowBatch`. It may move to another place or store; its tokens stay equal.
+    """One row of a store. It is a `RowBatch` with one row. It may be moved to another place or store with its tokens.
 
     Attributes:
+        store: The store.
+        row: The place in the store.
         tip: Number of tokens that have run successfully.
     """
 
@@ -97,7 +101,7 @@ class StoredRow:
 
 
 def stored(ops: ArrayOps, arrays: Sequence[Any], length: int) -> StoredRow:
-    """Return a store of one row from tensors [1, head, token, channel]."""
+    """Return the row of a new store with one place, from tensors [1, head, token, channel] with `length` tokens."""
     return StoredRow(Store(ops, list(arrays)), 0, length)
 
 
@@ -109,10 +113,10 @@ def arranged(
     A row is extended in place if no later token was written to it. Other caches are copied.
 
     Args:
-        caches: The caches of the rows; None: no tokens.
+        caches: The cache of each row; None: the row has no tokens.
         counts: The number of new tokens of each row.
         like: A row of the same model.
-        spare: The number of places after the tokens of each row that the engine needs.
+        spare: The number of further tokens for which the engine needs memory after each row.
     """
     claimed: dict[StoredRow, None] = {}
     for cache in caches:
@@ -140,14 +144,18 @@ def arranged(
 
 
 def _store_for(claimed: list[StoredRow], count: int, need: int, like: StoredRow) -> Store:
-    """Return the store for a call of `count` rows: the one that holds most of them, or a new one; large enough."""
+    """Return a store with `count` places for `need` tokens each.
+
+    This is the store that holds most of the claimed rows, enlarged if needed. It is a new store if no row is claimed,
+    or if at most half of its places would be used.
+    """
     held: dict[Store, int] = {}
     for row in claimed:
         held[row.store] = held.get(row.store, 0) + 1
     store = max(held, key=lambda one: held[one], default=None)
     capacity = need + max(_ROOM, need // 8)
     if store is not None and 2 * max(count, _alive(store)) <= len(store.owners):
-        store = None  # mostly unused
+        store = None  # at least half of its places are unused
     if store is None:
         shapes = [(count, array.shape[1], capacity, array.shape[3]) for array in like.arrays]
         return Store(like.ops, [like.ops.zeros(shape, array) for shape, array in zip(shapes, like.arrays, strict=True)])
@@ -161,7 +169,7 @@ def _alive(store: Store) -> int:
 
 
 def _adjacent(store: Store, rows: list[StoredRow], count: int) -> range:
-    """Move rows so that they are within `count` adjacent places. Returns the places."""
+    """Move rows within the store so that all are in a range of `count` places. Returns this range."""
     taken = sorted(row.row for row in rows)
     start = min(taken[0], len(store.owners) - count) if taken else 0
     places = range(start, start + count)
@@ -170,14 +178,14 @@ def _adjacent(store: Store, rows: list[StoredRow], count: int) -> range:
     outside = [row for row in rows if row.row not in places]
     inside = {row.row for row in rows}
     gaps = [place for place in places if place not in inside]
-    gaps.sort(key=lambda place: store.owner(place) is not None)  # unused ones first
+    gaps.sort(key=lambda place: store.owner(place) is not None)  # unused places first
     for row, place in zip(outside, gaps, strict=False):
         store.swap(row.row, place)
     return places
 
 
 def _evict(store: Store, place: int) -> None:
-    """Move the row at this place, if any, to its own store without spare capacity."""
+    """Move the row at this place, if there is one, to a new store without spare capacity."""
     owner = store.owner(place)
     if owner is not None:
         parts = [owner.ops.copy(part[:, :, : owner.tip]) for part in owner.arrays]

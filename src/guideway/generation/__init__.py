@@ -2,15 +2,15 @@
 
 api.py                     `generate`, `complete`, `extract`, `stream`, and their overloads
 model.py                   `Model`: the same functions as methods
-async_api.py               the same, awaited; async_loop.py: the thread in which they share their rounds
+async_api.py               async variants of these functions; async_loop.py: the thread that generates for them
 options.py                 their keyword arguments
 protocol.py                `GeneratingModel`: models that generate by themselves, such as those served by an API
 chat_prompts.py            prompts from messages: the chat template, and the tools of the constraint
-chat.py                    `Chat`: a conversation; chat_steps.py: replies and calls of functions in a turn
+chat.py                    `Chat`: a conversation; chat_steps.py: the replies and function calls of one turn
 plan.py                    one call: requests checked and compiled, prompts fed, rows
 scheduler.py               the generation loop: rows, rounds, limits
 deferral.py                worker threads for rows whose constraint needs too much work in a round
-unbudgeted.py              a row with banned strings without its token budget, for comparison
+unbudgeted.py              the text that a row with banned strings would have without its token budget
 speculation.py             speculative decoding: proposed tokens that the model checks in one pass
 multi_step.py              several tokens per engine call for rows that need no inspection
 stop_checker.py            stop strings, banned strings, which text may be shown

@@ -6,8 +6,8 @@
     stream_values, stream_extract  values that grow
 
 The model gets a str or a list of token ids verbatim. The model's chat template renders a list of messages. A
-`GenerationRequest` has its own output and options. One prompt gives one result, a list of prompts a list; `n=` makes
-each of them a list. The same functions are methods of `Model`.
+`GenerationRequest` has its own output and options. One prompt gives one result, a list of prompts a list. With `n=`,
+each prompt gives a list of results. The same functions are methods of `Model`.
 """
 
 from __future__ import annotations
@@ -106,11 +106,12 @@ def generate(
         and a list of samples for each prompt if `n` is given.
 
     Raises:
-        BudgetTooSmallError: No text that fits `output` is that short.
+        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
         ContextOverflowError: The prompt leaves no room in the model's context.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the text.
         ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
         TypeError: An option is unknown or of the wrong type.
@@ -190,11 +191,12 @@ def complete(
         A `Generation`, in the same shape as the values of `generate`.
 
     Raises:
-        BudgetTooSmallError: No text that fits `output` is that short.
+        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
         ContextOverflowError: The prompt leaves no room in the model's context.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the text.
         ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
         TypeError: An option is unknown or of the wrong type.
@@ -248,11 +250,12 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
         The record; for a list of texts a list of records.
 
     Raises:
-        BudgetTooSmallError: No text that fits `output` is that short.
+        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
         ContextOverflowError: The prompt leaves no room in the model's context.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the text.
         ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
         TypeError: An option is unknown or of the wrong type.
@@ -277,7 +280,7 @@ def complete_extract(model: AnyModel, text: str | list[str], output: object, *, 
 @dispatched
 @with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
 def complete_extract(model: AnyModel, text: str | list[str], output: object, **options: Any) -> Any:
-    """Read a text into a typed record as `extract` does, and return it with its evidence.
+    """Read a text into a typed record as `extract` does, and return it with its tokens and its spans in the text.
 
     Args:
         model: The model, from `guideway.load`.
@@ -286,7 +289,7 @@ def complete_extract(model: AnyModel, text: str | list[str], output: object, **o
         **options: Generation options, see `guideway.generation.OPTIONS` and `EXTRACTION_OPTIONS`.
 
     Returns:
-        The `Generation`, whose value is the record; for a list of texts a list of them.
+        The `Generation`, whose value is the record; for a list of texts a list of generations.
 
     Raises:
         GuidewayError: As in `extract`.
@@ -329,11 +332,12 @@ def stream(
         by this call, not by the first chunk.
 
     Raises:
-        BudgetTooSmallError: No text that fits `output` is that short.
+        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
         ContextOverflowError: The prompt leaves no room in the model's context.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the text.
         ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
         TypeError: An option is unknown or of the wrong type.
@@ -357,7 +361,7 @@ def stream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: o
 @dispatched
 @with_options()
 def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
-    """Generate a value, and yield it each time that a part of it begins, grows or ends. Strings grow.
+    """Generate a value, and yield its known part each time that this changes. Strings are yielded while they grow.
 
     Args:
         model: The model, from `guideway.load`.
@@ -369,11 +373,12 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
         A `Stream` of `PartialValue`; the last one has the whole value.
 
     Raises:
-        BudgetTooSmallError: No text that fits `output` is that short.
+        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
         ContextOverflowError: The prompt leaves no room in the model's context.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the text.
         ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
         TypeError: An option is unknown or of the wrong type.
@@ -393,7 +398,7 @@ def stream_extract(model: AnyModel, text: str, output: object,
 @dispatched
 @with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
 def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -> Any:
-    """Read a text into a typed record as `extract` does, and yield it each time that another part is complete.
+    """Read a text into a typed record as `extract` does, and yield its known part each time that this changes.
 
     Args:
         model: The model, from `guideway.load`.
@@ -405,11 +410,12 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
         A `Stream` of `PartialValue`; the last one has the whole record.
 
     Raises:
-        BudgetTooSmallError: No text that fits `output` is that short.
+        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
         ContextOverflowError: The prompt leaves no room in the model's context.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
         UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: The model went back 512 times because of `bad_words` or `max_tokens`.
+        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
         InvalidTextError: A validator of the output type rejected the text.
         ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
         TypeError: An option is unknown or of the wrong type.

@@ -318,20 +318,23 @@ async def astream_values(
 
 
 async def results_of(job: Job) -> Any:
-    """The results of a call that runs in the model's shared loop."""
+    """Run a job in the model's shared loop. Returns its results as `Job.shaped`."""
     async for _ in rounds_of(job, job.finish_all):
         pass
     return job.shaped()
 
 
 async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> AsyncIterator[Any]:
-    """Yield the items that `read` returns for each round, in the model's loop. Leaving early removes the rows."""
+    """Run a job in the model's shared loop. Yields the items that `read` returns for the rows of each round.
+
+    `read` runs in other threads. Closing the generator early removes the rows from the loop.
+    """
     here = asyncio.get_running_loop()
     queue: asyncio.Queue[list[Any] | BaseException | None] = asyncio.Queue()
 
     guard = threading.Lock()
     reading = 0  # the number of calls of `read` in other threads
-    ends: list[BaseException | None] = []  # the end of the call, if it came before their results
+    ends: list[BaseException | None] = []  # what `done` received while such a call of `read` was running
 
     def send(item: list[Any] | BaseException | None) -> None:
         try:
@@ -354,7 +357,10 @@ async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Asy
             finish(over)
 
     def finish(rows: list[Row]) -> None:
-        """Make the values of finished rows. It can take long, and the other rows of the loop do not wait for it."""
+        """Read finished rows in another thread.
+
+        Making their values can take long, and the loop must not wait for it.
+        """
         nonlocal reading
         try:
             send(list(read(rows)))

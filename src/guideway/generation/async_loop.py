@@ -1,4 +1,7 @@
-"""One thread per model generates for all asynchronous calls. Their rows share rounds, and join and leave the batch."""
+"""One thread per model generates for all async calls.
+
+The rows of all calls run in the same rounds. Rows join and leave the batch at any time.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Loop", "loop_of"]
 
 
-_PARKED_SECONDS = 0.05  # for which a loop waits whose rows are all parked, before it looks for new and cancelled calls
+_PARKED_SECONDS = 0.05  # while all rows are parked, the loop looks for new and cancelled calls after this time
 
 
 class Call:
-    """A job in a loop. `moved` gets the rows of each round; `done` is called once at the end.
+    """A job in a loop.
 
-    Both run in the loop's thread.
+    Args:
+        job: The job.
+        moved: Called after each round with the rows of the job that took part, those that have ended included.
+        done: Called once at the end, with the error that ended the call, or None.
+
+    `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
     """
 
     def __init__(
@@ -50,12 +58,12 @@ class Loop:
         self._deferral = Deferral()
 
     def add(self, call: Call) -> None:
-        """Add a call. Its rows join the running batch."""
+        """Add a call. Its rows join the running batch. Raises `RuntimeError` if no thread can be started."""
         with self._guard:
             if not self._running:
                 threading.Thread(target=self._run, name="guideway-loop", daemon=True).start()
                 self._running = True  # not before: the system may refuse the thread
-            self._calls.append(call)  # the thread waits for the guard
+            self._calls.append(call)  # a thread that was just started cannot read the list before this lock is released
 
     @property
     def sequences(self) -> int:
@@ -82,7 +90,7 @@ class Loop:
                     _tell(call, error)
 
     def _round(self, calls: list[Call]) -> None:
-        """Let rows join, run one round, and notify their calls."""
+        """Add waiting rows to the batch, run one round, and call `moved` of each call."""
         most = max(call.job.width for call in calls)
         going = sum(len(call.active) for call in calls)
         unchecked = 0

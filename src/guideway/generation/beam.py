@@ -55,8 +55,8 @@ def beam_search(
     """Search for the most probable texts.
 
     In every step, the `width` most probable sequences are extended. Their log-probabilities are those of the model, not
-    renormalised by the mask. The search ends when no sequence can exceed the worst result. It is exact if `width` is at
-    least the number of sequences.
+    renormalised by the mask. The search ends when `count` results are more probable than every unfinished sequence. It
+    is exact if `width` is at least the number of sequences.
 
     Args:
         model: The model, from `guideway.load`.
@@ -98,7 +98,7 @@ def beam_search(
                 ended.append((after.logprob, _result(plan, after, limits, start, "stop")))
             elif taken + 1 < limits.max_tokens:
                 live.append(after)
-            elif plan.source is None:  # a text of a constraint that was cut is not a result
+            elif plan.source is None:  # with a constraint, a text that was cut is not a result
                 ended.append((after.logprob, _result(plan, after, limits, start, "length")))
         ended = sorted(ended, key=lambda one: -one[0])[:count]
         live = sorted(live, key=lambda beam: -beam.logprob)[:width]
@@ -110,7 +110,7 @@ def beam_search(
 
 
 def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tuple[_Beam, TokenLogprobs]]:
-    """Return the best `width` extensions that continue, and all extensions that end and are at least as probable."""
+    """Return the `width` most probable extensions by a token that is not EOS, and all more probable ones by EOS."""
     found: list[tuple[float, int, int, TokenLogprobs]] = []
     for number, beam in enumerate(live):
         session = beam.session

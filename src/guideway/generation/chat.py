@@ -48,7 +48,7 @@ _THINK = ("<think>", "</think>")
 
 @dataclass
 class _ChatState:
-    """The messages, the session after the last reply, and the results of the last turn."""
+    """The messages, the session after the last reply, the results of the last turn, and the number of tool calls."""
 
     messages: list[dict[str, Any]]
     session: Session | None = None
@@ -60,7 +60,7 @@ class _ChatState:
 
 
 class ChatStream(Iterator[T]):
-    """An iterator over a turn of a `Chat`. The turn belongs to the chat when the iterator has ended.
+    """An iterator over a turn of a `Chat`. The turn is added to the chat when the iterator has ended.
 
     Attributes:
         value: What `Chat.ask` returns; None before the end.
@@ -78,7 +78,7 @@ class ChatStream(Iterator[T]):
             raise StopIteration from None
 
     def close(self) -> None:
-        """End the generation early. The chat is then as before."""
+        """End the generation early. The chat remains without this turn."""
         self._items.close()
 
 
@@ -311,7 +311,8 @@ class Chat:
 
         Args:
             text: The text, or a list of parts.
-            output: A type or a constraint of the last reply. None: text.
+            output: A type or a constraint of the last reply: a reply without calls is discarded, and the last reply is
+                generated under this constraint. None: text.
             max_rounds: The maximum number of replies with calls. The reply after them has no calls.
             **options: As in `ask`.
 
@@ -335,7 +336,7 @@ class Chat:
 
     @contextmanager
     def _changing(self) -> Iterator[_ChatState]:
-        """Give a copy of the state, which replaces the state if nothing is raised."""
+        """A context that gives a copy of the state. The copy becomes the state if the block raises nothing."""
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
                 "the chat is answering another question: wait for it, close its stream, or use chat.fork()"
@@ -412,7 +413,10 @@ class Chat:
         reasoning: str,
         opened: str,
     ) -> Any:
-        """Append the message of a reply. Returns the value. `opened`: a marker of reasoning at the end of the prompt."""
+        """Append the message of a reply. Returns its value.
+
+        `opened`: the marker of reasoning with which the prompt ends; "": there is none.
+        """
         value, text = found.value, found.text
         if isinstance(value, Reply):
             value = self._with_ids(state, value, reasoning)
@@ -432,7 +436,10 @@ class Chat:
         return value
 
     def _think(self, session: Session, most: int, is_open: bool, options: Mapping[str, Any]) -> Steps[str]:
-        """Generate reasoning of at most this number of tokens. The session then continues with the answer."""
+        """Generate reasoning of at most `most` tokens. Returns its text. The session then continues with the answer.
+
+        `is_open`: whether the prompt ends with the marker before the reasoning.
+        """
         begin, end = self._markers
         encode = session.tokenizer.encode
         if not most:
@@ -471,14 +478,14 @@ class Chat:
 
     @property
     def _special_names(self) -> tuple[str, ...]:
-        """The names of special tokens, and the markers of the notation of calls."""
+        """The names of the special tokens, the longest first. Empty for a model served by an API."""
         if not isinstance(self.model, ModelBase):
             return ()
         names = {name for name in self.model.vocabulary.special_tokens if name.strip()}
         return tuple(sorted(names, key=len, reverse=True))
 
     def _with_choice(self, choice: str) -> ToolCalls:
-        """Return the tool calls with a choice."""
+        """Return the `ToolCalls` of the chat with another `choice`."""
         return self._variant(choice, thoughts=True)
 
     def _variant(self, choice: str, *, thoughts: bool) -> ToolCalls:
@@ -491,6 +498,7 @@ class Chat:
         return known
 
     def _without_thoughts(self, source: Constraint[Any] | None) -> Constraint[Any] | None:
+        """Return the constraint of a reply whose reasoning was already generated."""
         if isinstance(source, ToolCalls):
             return self._variant(source.choice, thoughts=False) if source.tools == self.tools else source
         if source is None and self._calls.family.answer:
@@ -498,7 +506,7 @@ class Chat:
         return source
 
     def _split(self, text: str) -> Reply:
-        """Return the reasoning and the text of a free reply."""
+        """Separate the reasoning and the text of a reply without a constraint."""
         begin, end = self._markers
         start = len(text) - len(text.lstrip())
         if not text.startswith(begin, start) or (at := text.find(end, start)) < 0:
@@ -527,7 +535,10 @@ class Chat:
         return text
 
     def _session_after(self, before: Session | None, text: str) -> Session:
-        """Return a session with the tokens of a text. Tokens of an earlier session with the same text stay."""
+        """Return a session with the tokens of a text.
+
+        Tokens of `before` whose bytes are equal to its beginning are kept.
+        """
         if not isinstance(self.model, ModelBase):
             raise TypeError("the model has no session here")
         model = self.model
@@ -566,9 +577,9 @@ def chat(model: AnyModel, **options: Any) -> Chat:
 
 
 def _common_beginning(tokens: list[int], ids: list[int], piece: Callable[[int], bytes]) -> tuple[int, int]:
-    """Return the numbers of tokens at the beginning of two sequences that have the same bytes.
+    """Return how many tokens of each sequence belong to the longest beginning that has the same bytes in both.
 
-    Equal text can have different tokens, because a model may write a text with other tokens than the tokenizer.
+    `piece` returns the bytes of a token. A model may write a text with other tokens than the tokenizer.
     """
     start = common_length(tokens, ids)
     at, other = start, start

@@ -57,9 +57,9 @@ def prompt_text(
     *,
     warn: bool = True,
 ) -> str:
-    """Return the text of messages.
+    """Render messages with the chat template.
 
-    The tools of `source` are passed to the template. A template that takes none gets them in the system message.
+    The tools of `source` are passed to the template. If the template takes no tools, the system message describes them.
 
     Args:
         tokenizer: The tokenizer with the template.
@@ -98,7 +98,10 @@ def prompt_text(
 
 
 def _rendered(tokenizer: Tokenizer, messages: Sequence[Mapping[str, Any]], given: Mapping[str, Any]) -> str:
-    """Render messages. Some templates need the arguments of calls as a JSON text, and fail for a dict."""
+    """Render messages.
+
+    If this fails, try again with the arguments of tool calls as JSON text, which some templates need.
+    """
     try:
         return tokenizer.render_chat(messages, **given)
     except ChatTemplateError:
@@ -113,7 +116,10 @@ def _rendered(tokenizer: Tokenizer, messages: Sequence[Mapping[str, Any]], given
 
 
 def _with_json_arguments(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a message whose tool calls have their arguments as a JSON text."""
+    """Return a copy of a message in which the arguments of tool calls are JSON texts.
+
+    The message itself is returned if it has no tool calls, or a call whose arguments are not a dict.
+    """
     calls = []
     for call in message.get("tool_calls") or ():
         function = call.get("function", call) if isinstance(call, Mapping) else {}
@@ -126,7 +132,10 @@ def _with_json_arguments(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @cached(64)
 def takes_tools(template: str) -> bool:
-    """Return whether a chat template writes the tools that it gets. It is rendered with a tool of a unique name."""
+    """Return whether a chat template writes the tools that it gets. To find out, it is rendered with a test tool.
+
+    If it cannot be rendered, the result is whether its source contains "tools".
+    """
     user = {"role": "user", "content": "x"}
     for messages in ([user], [{"role": "system", "content": "x"}, user]):
         try:

@@ -42,7 +42,11 @@ MAX_ERROR = 2000
 
 
 class Step(Protocol):
-    """One step: a reply, or the call of a function. `shown`: whether its text is a part of the stream."""
+    """One step: a reply, or the call of a function.
+
+    `run` and `arun` return the result. `stream` and `astream` yield the text in chunks, or growing values if `values`;
+    afterwards `result` is the result. `shown`: whether a stream of the turn includes this step.
+    """
 
     shown: bool
 
@@ -141,7 +145,7 @@ class RemoteReply:
     async def astream(self, values: bool) -> AsyncIterator[Any]:
         if values:
             raise TypeError("a chat with a model served by an API streams text, not values")
-        found = await self.arun()  # its stream does not give the result
+        found = await self.arun()  # `GeneratingModel.astream` does not provide the result
         yield found.text
 
     @property
@@ -150,7 +154,11 @@ class RemoteReply:
 
 
 class CallTool:
-    """The call of the function of a tool. The result is the content of the message for the model."""
+    """The call of the function of a tool. The result is the content of the message for the model.
+
+    `raises`: whether an exception of the function is raised; otherwise its text is the content. `special`: names of
+    special tokens, see `tool_result`.
+    """
 
     shown = False
 
@@ -192,7 +200,7 @@ class CallTool:
             raise error
         try:
             text = f"{type(error).__name__}: {error}"
-        except Exception:  # of a __str__ of the user
+        except Exception:  # `__str__` of the user's exception failed
             text = type(error).__name__
         return self._finished(f"Error: {text[:MAX_ERROR]}")
 
@@ -238,7 +246,7 @@ def _as_json(value: object) -> str:
 
     try:
         return json.dumps(to_jsonable_python(value, by_alias=True), ensure_ascii=False, allow_nan=False)
-    except Exception:  # of any object of the user
+    except Exception:  # methods of the user's objects may raise anything
         pass
     try:
         return str(value)
@@ -247,7 +255,7 @@ def _as_json(value: object) -> str:
 
 
 class _Turn(Generic[T]):
-    """The steps of a turn while they run. Leaving its context closes them.
+    """The steps of a turn while they run. The end of the `with` block closes the generator of the steps.
 
     Attributes:
         sent: The result of the last step.
@@ -304,7 +312,7 @@ def pieces(steps: Steps[T], *, values: bool = False) -> Generator[Any, None, T]:
 
 
 async def apieces(steps: Steps[T], *, values: bool = False) -> AsyncIterator[Any]:
-    """The async variant of `pieces`, without the value."""
+    """The async variant of `pieces`. It does not return the value of the turn."""
     with _Turn(steps) as turn:
         while step := turn.next():
             if step.shown:

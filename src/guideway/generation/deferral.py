@@ -1,11 +1,12 @@
 """Limits the work that the constraints of a batch may do in one round of the generation loop.
 
-Each round may do a limited amount of work in the kernel (`ROUND_WORK`). Work is counted in units, not timed; the Python code
-of a row counts as `ROW_OVERHEAD` units. A row that exceeds the limit is parked: it is left out of the rounds, and its state is
-unchanged. A worker thread repeats the row's calls without the limit. Their results are then cached in the vocabulary's
-store, and the row joins the rounds again.
+Each round may do a limited amount of work in the kernel (`ROUND_WORK`). Work is counted in units, not timed; the Python
+code of a row counts as `ROW_OVERHEAD` units. A row that exceeds the limit is parked: it is left out of the rounds, and
+its state is unchanged. A worker thread repeats the row's calls without the limit. Their results are then cached in the
+vocabulary's store, and the row joins the rounds again.
 
-Rows that were never parked run first. The other rows share what is left of the round's limit. There are three exceptions:
+Rows that were never parked run first. The other rows share what is left of the round's limit. There are three
+exceptions:
 
 - A row that was never parked may do `ROW_WORK` units even if nothing is left.
 - One of the other rows, a different one in each round, may do `SLOW_WORK` units.
@@ -51,14 +52,28 @@ ROW_WORK = 40_000
 """The work that a row that was never parked may do even if the round has reached `ROUND_WORK`."""
 
 SLOW_WORK = 100_000
-"""The same for one row that was parked before, a different one in each round."""
+"""The work that one row that was parked before may do even if the round has reached `ROUND_WORK`.
+
+Each round chooses another such row.
+"""
 
 _FIRST_WORK = 2_000_000  # the maximum work of a task in the first queue
 _MOST_TIMES = 3  # a row that was parked more often at one position runs without a limit
 
 
 class _Task:
-    """The calls that a parked row repeats, and the error that ended them."""
+    """The kernel calls of a parked row, which a worker thread repeats.
+
+    Args:
+        matcher: The matcher of the row.
+        budget: The number of tokens that the row may still take; None: its constraint need not be completed.
+        urgent: Whether the first queue runs the task before tasks that are not urgent.
+        tell: A function without arguments that is called when the task is done.
+
+    Attributes:
+        done: Whether the calls have ended.
+        error: The error with which the row must end; None: there is none.
+    """
 
     __slots__ = ("budget", "done", "error", "matcher", "tell", "urgent")
 
@@ -68,7 +83,10 @@ class _Task:
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Repeat the calls of a row at its position. The matcher returns to that position."""
+        """Repeat the calls of the row at its position. Afterwards the matcher is at this position again.
+
+        Raises `WorkDeferred` if the calls exceed the work limit of the thread.
+        """
         matcher, start = self.matcher, self.matcher.position
         row = np.zeros(matcher.words, np.uint32)
         try:
@@ -87,7 +105,7 @@ class _Task:
         except LimitExceededError as error:
             self.error = error
         except GuidewayError:
-            pass  # the row meets this error itself, or handles it
+            pass  # the row makes the same call again, and raises or handles this error then
         finally:
             matcher.rollback(matcher.position - start)
 
@@ -121,7 +139,7 @@ class _Workers:
         with self._guard:
             for number, run in enumerate((self._run_short, self._run_long)):
                 known = self._threads.get(number)
-                if known is None or not known.is_alive():  # not alive: in a forked process
+                if known is None or not known.is_alive():  # not alive: this is a forked process
                     self._threads[number] = threading.Thread(target=run, name="guideway-constraints", daemon=True)
                     self._threads[number].start()
         self._short.put((not task.urgent, next(self._count), task))
@@ -163,15 +181,16 @@ class Deferral:
         self._parked: dict[Row, _Task] = {}
         self._slow: dict[
             Row, tuple[int, int]
-        ] = {}  # rows that were parked: the last position, and the number of times there
+        ] = {}  # rows that were parked: the last position, and how often they were parked there
         self._turn = 0
         self._helped: Row | None = None  # the row that may do `SLOW_WORK` in this round
         self._woken = threading.Event()
 
     def going(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows of the next round: those that are not parked, and rows that were never parked first.
+        """Return the rows of the next round: `rows` without those that are parked.
 
-        A row whose task failed ends with the error.
+        Rows that were never parked come first. The others begin with a different row in each round. A row whose task
+        failed ends with the error.
         """
         self._woken.clear()
         known = set(rows)
@@ -188,7 +207,7 @@ class Deferral:
         return [row for row in free if row not in self._slow] + slow[first:] + slow[:first]
 
     def wait(self, seconds: float) -> None:
-        """Wait until a task has ended."""
+        """Wait until a task has ended, at most `seconds`."""
         self._woken.wait(seconds)
 
     def prepare(self, automaton: Automaton) -> Preparation:
@@ -207,7 +226,7 @@ class Deferral:
         bound_work(None)
 
     def allows(self, row: Row) -> bool:
-        """Whether the row may run in this round; sets the limit of its kernel work (see the module)."""
+        """Return whether the row may run in this round, and set its work limit (see the module's docstring)."""
         if self._times(row) > _MOST_TIMES:
             bound_work(None)
             return True
@@ -220,11 +239,15 @@ class Deferral:
         return left >= ROW_WORK
 
     def _times(self, row: Row) -> int:
+        """Return how often the row was parked at its present position."""
         position, times = self._slow.get(row, (-1, 0))
         return times if position == len(row.running) else 0
 
     def park(self, row: Row) -> None:
-        """Leave the row out of the rounds until a worker has repeated its calls."""
+        """Leave the row out of the rounds until a worker has repeated its calls.
+
+        A row without a constraint is not parked. If no thread can be started, the row ends with that error.
+        """
         session = row.running
         matcher = session.matcher
         if matcher is None:

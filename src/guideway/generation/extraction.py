@@ -60,15 +60,16 @@ EXTRACTION_OPTIONS: dict[str, Option] = {
 
 
 class Extraction:
-    """How texts become requests: the constraint, and the prompt.
+    """Makes the requests of `extract`: the constraint and the prompt of each text.
 
     Args:
         output: A type or a `JsonSchema` whose schema is an object.
-        options: The options of `extract`. Those that are no generation options are read.
+        options: The options of `extract`: generation options and `EXTRACTION_OPTIONS`.
 
     Attributes:
         source: The constraint.
-        options: The generation options.
+        schema: The JSON Schema of a record.
+        options: The generation options among the options.
 
     Raises:
         InvalidConstraintError: `output` is another constraint, such as a pattern.
@@ -135,7 +136,10 @@ class Extraction:
         return GenerationRequest(self.prompt(text, chat=chat), self.bound(text), source_text=text)
 
     def prompt(self, text: str, *, chat: bool) -> str | Messages:
-        """Return the prompt of a text: messages if `chat`, else a str. A prompt function decides for itself."""
+        """Return the prompt of a text: messages if `chat`, else a str.
+
+        If the option `prompt` is a function, its result is the prompt in both cases.
+        """
         if not isinstance(self._prompt, ExtractionPrompt):
             return self._prompt(text, self.schema)
         if chat:
@@ -144,7 +148,7 @@ class Extraction:
 
 
 def extraction_job(model: ModelBase, text: object, output: object, options: Mapping[str, Any]) -> Job:
-    """Return the job that reads a text, or each of a list of texts, into a record."""
+    """Return the job that generates a record from a text, or from each of a list of texts."""
     check_model(model)
     made = Extraction(output, options)
     texts, single = texts_of(text)
@@ -162,7 +166,9 @@ def texts_of(text: object) -> tuple[Sequence[str], bool]:
 
 
 def extraction(model: ModelBase, text: str, output: object, **options: Any) -> GenerationRequest:
-    """Return the request that `extract` runs for a text: for `complete`, `stream` and other functions.
+    """Return the request that `extract` runs for a text.
+
+    `complete`, `stream` and other functions accept it as a prompt.
 
     Args:
         model: The model.
@@ -188,7 +194,7 @@ def _marked(source: Constraint[Any], verbatim: object) -> Constraint[Any]:
 
 
 def _as_json(number: int, record: object) -> str:
-    """Return a record as JSON text, in one line as the model is to write it."""
+    """Return a record as JSON text in one line. Raises `TypeError` for a record that is not JSON data."""
     from pydantic_core import to_jsonable_python
 
     try:
@@ -198,7 +204,7 @@ def _as_json(number: int, record: object) -> str:
 
 
 def _schema_of(source: Constraint[Any]) -> Mapping[str, object]:
-    """The JSON Schema of a record. Raises `InvalidConstraintError` for other constraints, such as a pattern."""
+    """Return the JSON Schema of a record. Raises `InvalidConstraintError` for other constraints, such as a pattern."""
     schema = getattr(source, "schema", None)
     if isinstance(schema, Mapping):
         return schema

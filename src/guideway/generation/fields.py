@@ -26,7 +26,7 @@ __all__ = ["Field", "OptionProbability", "distribution", "fields_of", "options_a
 MAX_PASSES = 4096
 """The maximum number of model passes of one distribution."""
 
-_NEGLIGIBLE = 1e-8  # of the probability of paths that are not followed
+_NEGLIGIBLE = 1e-8  # paths that together have less than this part of the probability found are not followed
 _BATCH = 16
 _MAX_OPTIONS = 256
 _MAX_VISITED = 10_000
@@ -72,7 +72,7 @@ def scalars(text: str) -> Iterator[tuple[str, int, int]]:
         for token, path in located(text):
             if token.kind in ("string", "number", "word"):
                 yield pointer("", *path), token.start, token.end
-    except (ValueError, ConstraintError):  # the rest of a text that was cut
+    except (ValueError, ConstraintError):  # the text ends here, because it was cut
         return
 
 
@@ -88,7 +88,7 @@ def fields_of(
     Args:
         text: The text.
         token_ends: For each token, the number of bytes up to its end.
-        healed: The number of bytes before the text.
+        healed: The number of bytes of healed text, which `token_ends` counts and `text` does not contain.
         steps: The log-probabilities of the tokens.
         distributions: The distributions that were computed.
     """
@@ -109,7 +109,10 @@ def fields_of(
 
 
 def tokens_between(token_ends: Sequence[int], low: int, high: int) -> tuple[int, int]:
-    """Return the index of the first token with bytes after `low`, and the index after the last one before `high`."""
+    """Return the tokens that contain bytes from `low` to `high`: the index of the first, and the one after the last.
+
+    `token_ends`: for each token, the number of bytes up to its end, in ascending order.
+    """
     first = bisect_right(token_ends, low)
     return first, max(first, bisect_left(token_ends, high) + 1)
 
@@ -117,7 +120,8 @@ def tokens_between(token_ends: Sequence[int], low: int, high: int) -> tuple[int,
 def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
     """Return the values that a schema lists for a place: an enum, a constant, a boolean, null, or a union of those.
 
-    None: the schema allows other values there, or it does not say by `properties`, `items` and similar keywords.
+    None: the schema allows other values there, it lists only one value or more than 256, or keywords that are not read
+    here (other than `properties`, `items` and similar ones) describe the place.
     """
     here: list[Any] = [schema]
     for name in [unescape(part) for part in place.split("/")[1:]]:
@@ -133,7 +137,10 @@ def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
 
 
 def _alternatives(document: Mapping[str, Any], schema: Any) -> list[Any]:
-    """Return a schema without references and unions: its alternatives."""
+    """Return the alternatives of a schema: its references are followed, and its unions (anyOf, oneOf) are split.
+
+    A reference that cannot be resolved gives None.
+    """
     made, todo, visited = [], [schema], 0
     while todo and (visited := visited + 1) < _MAX_VISITED:
         one = todo.pop()
@@ -167,6 +174,7 @@ def _children(document: Mapping[str, Any], schema: Any, name: str) -> list[Any]:
 
 
 def _listed(schema: Any) -> list[Any] | None:
+    """Return the values of a schema with a constant, an enum or the type boolean or null; None for other schemas."""
     if not isinstance(schema, Mapping):
         return None
     if "const" in schema:
@@ -180,13 +188,16 @@ def _listed(schema: Any) -> list[Any] | None:
 def distribution(session: Session, head: bytes, options: Sequence[Any]) -> tuple[OptionProbability, ...]:
     """Return the probability of each option that may come next, under the model with the mask.
 
-    All legal tokenizations of an option count. Paths are followed in the order of their probability, until those that
-    remain have less than 1e-8 together.
+    All legal tokenizations of an option count. Sequences of tokens are followed in the order of their probability,
+    until the remaining ones have together less than 1e-8 of the probability found.
 
     Args:
-        session: A session before the token with which the value begins, constrained.
-        head: The bytes of the text from there to the value. Paths with other bytes do not count.
+        session: A session with a constraint, before the first token that contains a byte of the value.
+        head: The bytes that this token has before the value. Sequences with other bytes do not count.
         options: The options, as JSON values.
+
+    Returns:
+        An entry for each option. Empty: none of the options is possible here.
 
     Raises:
         LimitExceededError: This takes more than `MAX_PASSES` passes of the model.
@@ -201,11 +212,13 @@ def distribution(session: Session, head: bytes, options: Sequence[Any]) -> tuple
 
 
 class _PathSearch:
+    """The search of `distribution`. `found`: the probability of each of the texts, not normalised."""
+
     def __init__(self, session: Session, texts: list[bytes]) -> None:
         self._texts = texts
         self._longer = [
             any(other != text and other.startswith(text) for other in texts) for text in texts
-        ]  # such an option is complete when something else follows
+        ]  # an option that is a prefix of another is complete only when bytes follow that the other does not have
         self._order = count()
         self._open: list[tuple[float, int, Session, bytes]] = [(-1.0, next(self._order), session, b"")]
         self.found = [0.0] * len(texts)
@@ -244,7 +257,7 @@ class _PathSearch:
                 heapq.heappush(self._open, (-probability, next(self._order), after, text))
 
     def _complete(self, text: bytes) -> int | None:
-        """Return the option that a text has decided for."""
+        """Return the index of the option with which a text begins, if no other option is still possible; else None."""
         best = None
         for number, one in enumerate(self._texts):
             decided = text.startswith(one) and (not self._longer[number] or len(text) > len(one))

@@ -11,13 +11,13 @@ __all__ = ["Model"]
 class Model(ModelBase):
     """A model that generates: an engine that runs it, and the tokenizer it was trained with.
 
-    `guideway.load` makes one. The methods `generate`, `complete`, `extract`, `stream` and so on are the functions of
+    `guideway.load` returns one. The methods `generate`, `complete`, `extract`, `stream` and so on are the functions of
     the same names in `guideway`, with this model as their first argument. Leaving a `with` block closes the engine.
 
     Args:
         engine: Runs the model; see `guideway.engines.base.StepEngine`.
         tokenizer: The tokenizer of the model.
-        name: A name for messages and tables.
+        name: The name of the model in error messages and tables.
         prefix_bytes: The size of the cache of common prompt prefixes in bytes; 0: none.
     """
 

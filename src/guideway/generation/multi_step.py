@@ -1,7 +1,7 @@
 """Multi-step decoding for sequences that need no per-token inspection.
 
-The engine runs several passes in one call. Between them only tokens are drawn and constraints advanced; a session's
-other state is updated once, at the end. The tokens are those of single steps.
+The engine runs several passes of the model in one call. Between the passes, tokens are drawn and constraints advanced.
+The other state of the sessions is updated once, at the end of the call. The text is the same as with one pass per call.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ if TYPE_CHECKING:
 __all__ = ["stride"]
 
 STRIDE_SECONDS = 0.05
-"""The time limit of a multi-step call. Other threads wait for this time, or for one pass.
+"""A multi-step call ends after the first pass that ends later than this.
 
-Per-call costs are negligible.
+Other threads that use the model wait for about this time, or for one pass. The fixed costs of a call are small compared
+to this time.
 """
 
 
 def stride(rows: Sequence[Row]) -> None:
-    """Draw several tokens in each of these rows (`Row.strides`), all of one model.
+    """Draw several tokens in each of these rows in one call of the engine.
 
-    The call ends when a row ends, is rewound or fails, when a later pass fails, and at its time limit. A failed later
-    pass runs again as the first pass of the next call. Raises as `feed_all`.
+    All rows have the same model, and `Row.strides` is True for each. The call ends when a row ends, is rewound or
+    fails, when a later pass fails, and at its time limit. A failed later pass runs again as the first pass of the next
+    call. Raises as `feed_all`.
     """
     begun = perf_counter()
     sessions, takers = [row.session for row in rows], [row.taker() for row in rows]
     starts = [(len(session), session.model_seconds, session.mask_seconds) for session in sessions]
     drawing, first, width = 0.0, 0.0, len(sessions[0].tokenizer.vocabulary)
-    pads = sessions[0].model.engine.vocab_size > width  # padding ids have no text
+    pads = sessions[0].model.engine.vocab_size > width  # the logits have columns for padding ids
     alone = takers[0] if len(takers) == 1 else None
 
     def draw(logits: Any) -> list[list[int]] | None:

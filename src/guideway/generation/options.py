@@ -199,9 +199,9 @@ def with_options(*names: str, more: Mapping[str, Option] | None = None, typed: t
     """A decorator: `inspect.signature` and `help` show the options instead of `**options`.
 
     Args:
-        names: The options that the function takes; none: all.
-        more: Further options of the function, which come first.
-        typed: The `TypedDict` with the types of these.
+        names: The options that the function takes; without names, it takes all.
+        more: Further options of the function. They are listed first.
+        typed: The `TypedDict` with the types of the options in `more`.
     """
     table = {**(more or {}), **OPTIONS}
     taken = (*(more or {}), *(names or OPTIONS))
@@ -235,7 +235,10 @@ _OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")
 
 @dataclass(frozen=True)
 class GenerationSettings:
-    """Checked options: the sampler, the limits and the rest. `own_seed`: whether the seed was given for this row."""
+    """Checked options: the sampler, the limits and the others.
+
+    `own_seed`: whether the `GenerationRequest` has the seed, and not only the call.
+    """
 
     sampler: Sampler
     limits: Limits
@@ -256,7 +259,14 @@ class GenerationSettings:
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
-        """Check options. Raises `ValueError` for values out of range, and for options that exclude each other."""
+        """Check options. Raises `ValueError` for values out of range, and for options that exclude each other.
+
+        Args:
+            options: The options.
+            constrained: Whether the output has a constraint.
+            sampled: Whether `n` is given, so that the default temperature is 1.
+            own: The options of the `GenerationRequest` alone.
+        """
         check_names(options)
         if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):
             raise ValueError(
@@ -300,13 +310,13 @@ class GenerationSettings:
 
 
 def check_model(model: object) -> None:
-    """Raises `TypeError` for anything but a model, such as the name of one."""
+    """Raise `TypeError` for anything but a `ModelBase`, such as the name of a model."""
     if not isinstance(model, ModelBase):
         raise TypeError(f"model must be a guideway.Model (from guideway.load), got {type(model).__name__} {model!r}")
 
 
 def check_names(options: Mapping[str, object], more: Sequence[str] = ()) -> None:
-    """Raises `TypeError` for an unknown option. `more`: the names of further options, for the message."""
+    """Raise `TypeError` for an unknown option. `more`: names that the message lists as known, in addition."""
     known = OPTIONS
     if unknown := sorted(options.keys() - known.keys()):
         meant = ", ".join(filter(None, (_meant(name, more) for name in unknown)))
@@ -316,7 +326,7 @@ def check_names(options: Mapping[str, object], more: Sequence[str] = ()) -> None
 
 
 def _meant(name: str, more: Sequence[str]) -> str:
-    """Return the known name that is closest to an unknown one; "" if none is close."""
+    """Return a hint for an unknown option, such as the known name that is closest to it; "" if there is none."""
     if name in _SAMPLERS:
         return f"{name} is given by sampler=Sampler({name}=...)"
     if name in {"n", "samples", "num_return_sequences"}:

@@ -50,7 +50,8 @@ def progress_of(source: Constraint[Any] | None) -> GrowingValue:
     """Return a reader that builds the value of a constraint while its text is generated. It has read no text.
 
     Raises:
-        InvalidConstraintError: The constraint's values cannot be shown before the text is complete.
+        InvalidConstraintError: `source` is None or another constraint, whose value is known only when the text is
+            complete.
     """
     if isinstance(source, (JsonSchema, PythonType)):
         return Progress(source)
@@ -87,12 +88,15 @@ class Progress(PartialReader):
         if adapter is None:
             self.fields[key] = copy.deepcopy(value)
             return
-        with suppress(Exception):  # of the type's own validation: the error of the whole value is raised at the end
+        with suppress(Exception):  # validators may raise anything; the whole value is validated again at the end
             self.fields[key] = adapter.validate_json(json.dumps(value))
 
 
 class _Text:
-    """The answer in a `Reasoning` if its constraint has no reader in `progress_of`: the text so far."""
+    """A `GrowingValue` whose value is the text so far.
+
+    It reads the answer of a `Reasoning` if `progress_of` has no reader for the constraint of the answer.
+    """
 
     def __init__(self) -> None:
         self.changes = 0
@@ -110,6 +114,13 @@ class _Text:
 class _Thoughts:
     """Separates reasoning between two markers from the text after it.
 
+    A text that does not begin with the first marker has no reasoning.
+
+    Args:
+        begin: The marker before the reasoning.
+        end: The marker after the reasoning.
+        gap: Whether line breaks directly after the end marker are removed.
+
     Attributes:
         text: The reasoning so far.
         is_over: Whether the text after the reasoning has begun.
@@ -123,7 +134,7 @@ class _Thoughts:
         self.is_over = False
 
     def push(self, text: str) -> str:
-        """Add the next part of the text. Returns the part of it that comes after the reasoning."""
+        """Add the next part of the text. Returns those of its characters that come after the reasoning."""
         if self.is_over:
             if self._gap:
                 text = text.lstrip("\n")
@@ -151,7 +162,7 @@ class _Thoughts:
 
 
 class ReasoningProgress:
-    """The value of a `Reasoning`: a dict with "reasoning" and "answer"."""
+    """The value of a `Reasoning`: a dict with "reasoning" and "answer". The answer is None until it begins."""
 
     def __init__(self, source: Reasoning[Any]) -> None:
         self._thoughts = _Thoughts(source.begin, source.end, gap=True)
@@ -183,8 +194,8 @@ class ReasoningProgress:
 class CallsProgress:
     """The value of `ToolCalls`: a dict with "text", "reasoning" and "calls".
 
-    A call is a dict with "name" and "arguments". If the notation writes arguments as JSON, "arguments" contains what was
-    read so far. In other notations it is None. Calls in Python notation are not shown before the end.
+    A call is a dict with "name" and "arguments". If the notation writes arguments as JSON, "arguments" contains what
+    was read so far. In other notations it is None. Calls in Python notation are left out.
     """
 
     def __init__(self, source: ToolCalls) -> None:
@@ -213,7 +224,7 @@ class CallsProgress:
             pass
 
     def _push_text(self) -> None:
-        """Read text before calls."""
+        """Move text before the first call from `_held` to `_text`. Sets `_in_calls` when the calls begin."""
         family = self._family
         if self._answer:
             if self._held.startswith(self._answer):
@@ -228,7 +239,7 @@ class CallsProgress:
                 self._in_calls = True
                 return
             if not self._text and self._held.lstrip()[:1] in ("", "{", "[", "<") and len(self._held) < 200:
-                return  # it may become a call
+                return  # the held text may be the beginning of a call
             at = len(self._held)
         else:
             found = self._held.find(family.trigger)
@@ -238,7 +249,7 @@ class CallsProgress:
         self.changes += bool(at)
 
     def _push_call(self) -> bool:
-        """Read a part of a call. Returns whether there may be another part."""
+        """Read the name or the arguments of a call. Returns whether the rest of the held text may be read at once."""
         if self._reader is not None:
             before = self._reader.changes
             self._held = self._held[self._reader.push(self._held) :]

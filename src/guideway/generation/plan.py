@@ -65,9 +65,9 @@ class GenerationRequest:
 
         gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)
 
-    Other options are those of the call. If the request has a sampling option (`sampler`, `temperature`, `top_k`,
-    `top_p`, `min_p`), no sampling option of the call applies to it. A request with its own `seed` gives the same result
-    at any place of the list.
+    Options that the request does not have are those of the call. If the request has a sampling option (`sampler`,
+    `temperature`, `top_k`, `top_p`, `min_p`), no sampling option of the call applies to it. A request with its own
+    `seed` gives the same result at any place of the list.
 
     Args:
         prompt: A str, a list of messages or a list of token ids.
@@ -103,7 +103,16 @@ class GenerationRequest:
 
 
 class Plan:
-    """What the generation after one prompt needs: the compiled constraint, the sampler and the limits."""
+    """What the generation after one prompt needs: the compiled constraint, the sampler and the limits.
+
+    Args:
+        model: The model.
+        output: A type or a constraint; None: free text.
+        options: The generation options, those of a request included.
+        sampled: Whether `n` is given, so that the default temperature is 1.
+        own: The options of a `GenerationRequest` alone.
+        source_text: As in `GenerationRequest`.
+    """
 
     def __init__(
         self,
@@ -144,7 +153,10 @@ class Plan:
     def of(
         cls, model: ModelBase, request: GenerationRequest, output: object, options: Options, *, sampled: bool = False
     ) -> Plan:
-        """Return the plan of a request in a call with an output and options."""
+        """Return the plan of a request.
+
+        `output` and `options` are those of the call; those of the request replace them.
+        """
         return cls(
             model,
             output if request.output is _OF_THE_CALL else request.output,
@@ -155,13 +167,21 @@ class Plan:
         )
 
     def prompted(self, prompt: Prompt, session: Session | None = None) -> Prompted:
-        """Return a session with the prompt fed, and with room for an answer.
+        """Feed a prompt to a session, and check that the context has room for an output.
 
-        `session`: one that has the prompt already.
+        Args:
+            prompt: The prompt.
+            session: A session that contains the prompt already; `prompt` is then ignored. None: make one.
+
+        Raises:
+            EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
+            ContextOverflowError: The prompt fills the context.
+            BudgetTooSmallError: The shortest output needs more than `max_tokens`, or more than the context has room
+                for.
         """
         kept = (
             LOGITS_BYTES if self.settings.limits.bad_words else 0
-        )  # rows are rewound for banned strings, and rarely otherwise
+        )  # logits are kept for rewinding, which is rare without banned strings
         settings = self.settings
         if session is not None:
             if settings.kv_cache is not None or settings.kv_hook is not None:
@@ -204,7 +224,12 @@ class Plan:
             session.feed(self.model.tokenizer.encode(text))
 
     def behind(self, healed: str) -> Automaton | None:
-        """Return the automaton of an output that begins with the end of the prompt."""
+        """Return the automaton of `healed` followed by the output.
+
+        None: `healed` is empty, and the output is free text.
+
+        `healed`: the text that token healing removed from the prompt.
+        """
         if not healed:
             return self.automaton
         return compile(Literal(healed) + (self.source or ANY_TEXT), self.model.vocabulary)
@@ -232,6 +257,7 @@ class Plan:
         return PromptLookup(settings.prompt_lookup_num_tokens) if settings.prompt_lookup_num_tokens else None
 
     def _check_drafts(self) -> None:
+        """Raise an error if speculative decoding is requested and the model or the assistant cannot do it."""
         settings, engine = self.settings, self.model.engine
         if settings.assistant_model is not None:
             check_assistant(self.model, settings.assistant_model)
@@ -245,7 +271,8 @@ class Plan:
     def result(self, row: Row) -> Generation[Any]:
         """Return the result of a finished row. Raises the error that ended it.
 
-        If a validator of the type rejects the value, it is excluded, and the row continues before it.
+        If a validator of the type rejects a value and `retries` allows it, the value is excluded, and the text is
+        generated again from the beginning of this value.
         """
         rejected: list[InvalidAttempt] = []
         while True:
@@ -260,14 +287,17 @@ class Plan:
     def _invalid(
         self, found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]
     ) -> Generation[Any]:
-        """Return or raise what remains of a value that a validator rejects."""
+        """Raise the error of a validator, or return the result with the error if `on_invalid="return"`."""
         made = final_error(found, error, rejected)
         if not self.settings.return_invalid or not isinstance(self.source, PythonType):
             raise made from error.__cause__
         return replace(found, value=loads(found.text), invalid=made)
 
     def _checked(self, row: Row) -> tuple[Generation[Any], InvalidTextError | None]:
-        """Return the result of a finished row, and the error of a validator that rejects its value."""
+        """Return the result of a finished row, and the error of a validator that rejects its value, or None.
+
+        Raises the error that ended the row, and `TruncatedError`.
+        """
         if row.error is not None:
             raise row.error
         tokens, session = row.tokens, row.session
@@ -327,13 +357,16 @@ class Plan:
         return made
 
     def _refuses(self, row: Row, truncation: Truncation | None) -> bool:
-        """Whether a truncation is an error. One that the row was resumed with is not."""
+        """Return whether a truncation raises `TruncatedError`.
+
+        A divergence that the resumed state already had does not.
+        """
         if truncation is None or not self.settings.raise_on_truncation:
             return False
         return truncation.kind == "cut" or row.divergence is not row.earlier
 
     def _truncation(self, row: Row, tokens: list[int]) -> Truncation | None:
-        """Return how the limit of tokens changed the text of a finished row."""
+        """Return how the limit of tokens changed the text of a finished row; None: it did not."""
         session, found = row.session, row.divergence
         is_halted = row.limits.halt_on_divergence and found is not row.earlier
         is_cut = row.finish_reason != "stop" and not (is_halted and found is not None)
@@ -390,7 +423,7 @@ def _truncated(truncation: Truncation, most: int, session: Session, begun: int) 
 
 
 def _quotes(source: Constraint[Any]) -> bool:
-    """Whether a constraint has verbatim strings and their source."""
+    """Return whether a constraint has verbatim strings, and the source that they must occur in."""
     return isinstance(source, (JsonSchema, PythonType)) and source.quoted is not None and source.is_verbatim
 
 
@@ -408,7 +441,13 @@ def _value(source: Constraint[Any], text: str) -> Any:
 
 @dataclass(frozen=True)
 class Prompted:
-    """A session after its prompt, the automaton of the output, and the part of the output that the prompt has."""
+    """A session after its prompt.
+
+    Attributes:
+        session: The session.
+        automaton: As `Plan.behind` returns it.
+        healed: The text that token healing removed from the end of the prompt.
+    """
 
     session: Session
     automaton: Automaton | None
@@ -430,7 +469,7 @@ def _matcher_within(automaton: Automaton, work: int) -> Matcher | None:
 
 
 def _healed(session: Session) -> str:
-    """Remove the prompt's last token, and more until the cut is between characters. Returns the removed text.
+    """Remove the prompt's last token, and further ones until the cut is between characters. Returns the removed text.
 
     One token stays, so that there are logits. If this prevents a valid cut, or if the last token has no text (a special
     token), nothing is removed.
@@ -458,12 +497,20 @@ def _check_ids(settings: GenerationSettings, size: int) -> None:
 
 
 class Job:
-    """A call: its prompts, each with a plan, and the rows in order. `shaped` gives the results their shape.
+    """A call of a generating function: its prompts, each with a plan, and their results.
 
-    With `session`, there is one prompt, and the session has it already.
+    `rows` yields the rows to run, `finish` stores the result of one, and `shaped` returns all results in the shape of
+    the prompts. If there are several prompts, an error names the prompt. With `return_exceptions`, the exception
+    replaces the result, and the other prompts continue.
 
-    The error of one of many prompts names the prompt. With `return_exceptions` the exception replaces the result, and
-    the other prompts continue.
+    Args:
+        model: The model.
+        prompt: A prompt or a list of prompts, as in `generate`.
+        output: As in `generate`.
+        n: As in `generate`.
+        options: The generation options.
+        session: A session that contains the only prompt already; `prompt` is then ignored. None: the job makes
+            sessions.
     """
 
     def __init__(
@@ -485,7 +532,7 @@ class Job:
         self._keep_errors = bool(options.get("return_exceptions", False))
         prompts = prompt if self.many else [prompt]
         self.positions: Sequence[int] = range(len(prompts))
-        """The position of each prompt in the sequence that the seeds count, for a part of a longer list."""
+        """The number of each prompt for its random numbers. A caller that runs a part of a longer list sets them."""
         self.place: dict[Row, tuple[int, int]] = {}  # the index of the prompt and of the sample
         self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (self.n or 1) for _ in prompts]
         shared: dict[str, Plan] = {}
@@ -544,7 +591,7 @@ class Job:
                 yield row
 
     def finish(self, row: Row) -> None:
-        """Store the result of a finished row. Raises the error that ended it, unless errors are kept."""
+        """Store the result of a finished row. Raises the error that ended it, unless `return_exceptions` is set."""
         number, sample = self.place.pop(row)
         plan = self.plans[number]
         try:
@@ -553,12 +600,15 @@ class Job:
             self._failed(error, number, sample)
 
     def has_values(self, row: Row) -> bool:
-        """Whether the result of a row is a value of a constraint, which another thread may make."""
+        """Return whether the result of a row is the value of a constraint, which may be made in another thread.
+
+        With `retries`, it may not: the row may have to run again.
+        """
         plan = self.plans[self.place[row][0]]
         return plan is not None and plan.source is not None and not plan.settings.retries
 
     def finish_all(self, moved: Iterable[Row]) -> tuple[()]:
-        """As `finish`, for each finished row."""
+        """Call `finish` for each finished row. Returns no items, so that `rounds_of` accepts this method as `read`."""
         for row in moved:
             if row.is_over:
                 self.finish(row)
@@ -580,7 +630,7 @@ class Job:
             group[place] = error
 
     def shaped(self) -> Any:
-        """Return the results: one, a list, or a list of lists."""
+        """Return the results: one, a list, or a list of lists. The result of a row that has not ended is None."""
         shaped: list[Any] = [group if self.n is not None else group[0] for group in self.results]
         return shaped if self.many else shaped[0]
 
@@ -593,7 +643,7 @@ def _plan_of(
     sampled: bool,
     shared: dict[str, Plan] | None = None,
 ) -> Plan:
-    """Return the plan of one prompt. Prompts without individual options share one plan."""
+    """Return the plan of one prompt. Prompts that are no `GenerationRequest` share one plan, which `shared` keeps."""
     if isinstance(one, GenerationRequest):
         return Plan.of(model, one, output, options, sampled=sampled)
     shared = {} if shared is None else shared

@@ -12,12 +12,14 @@ __all__ = ["prompt_logprobs"]
 
 
 def prompt_logprobs(model: ModelBase, prompts: Sequence[Sequence[int]], count: int) -> list[list[TokenLogprobs | None]]:
-    """Return the log-probability of each token after the tokens before it. That of the first token is None.
+    """Return, for each prompt, the log-probability of each token given the tokens before it.
+
+    The entry of the first token is None.
 
     Args:
         model: The model.
         prompts: Token ids.
-        count: The number of alternatives of each token.
+        count: The number of alternatives in each `TokenLogprobs`.
 
     Raises:
         ContextOverflowError: A prompt is longer than the context.

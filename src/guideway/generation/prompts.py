@@ -83,7 +83,7 @@ class ExtractionPrompt:
         return made
 
     def plain(self, text: str, schema: Mapping[str, object]) -> str:
-        """Return the prompt for a model without a chat template. The record follows its last newline.
+        """Return the prompt for a model without a chat template. The model writes the record after its last newline.
 
         Args:
             text: The text to extract from.
@@ -95,7 +95,10 @@ class ExtractionPrompt:
 
 
 def _described(schema: Mapping[str, object]) -> str:
-    """Return the schema as JSON. Names that only repeat a key ("title") are omitted."""
+    """Return the schema as JSON without its titles, which often repeat a key.
+
+    A schema that is too long, or that is not JSON data, is written as a skeleton (`shape`).
+    """
     try:
         written = json.dumps(copied(schema, _without_title), ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""`GeneratingModel`: what the generating functions need of a model that they do not run themselves."""
+"""`GeneratingModel`: the interface of models that generate by themselves, and the dispatch of the functions to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ __all__ = ["AnyModel", "GeneratingModel", "dispatched", "local"]
 
 
 class GeneratingModel(ABC):
-    """A model that generates by itself, such as one served by an API. The methods have the arguments of the functions."""
+    """A model that generates by itself, such as one served by an API.
+
+    Each method has the arguments and the result of the function of the same name.
+    """
 
     name: str
 
@@ -31,7 +34,7 @@ class GeneratingModel(ABC):
         """As `guideway.extract`."""
 
     def complete_extract(self, text: Any, output: object, **options: Any) -> Any:
-        """As `guideway.generation.complete_extract`."""
+        """As `guideway.generation.complete_extract`. This implementation raises `NotImplementedError`."""
         raise NotImplementedError(f"{self.name} has no complete_extract; use extract")
 
     @abstractmethod
@@ -80,12 +83,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def local(model: AnyModel) -> ModelBase:
-    """Return a model that this library runs. Others were dispatched before; `check_model` reports other values."""
+    """Return the argument, for type checkers as a `ModelBase`. Nothing is checked.
+
+    `dispatched` has handled every `GeneratingModel` before; `check_model` refuses other values later.
+    """
     return model  # type: ignore[return-value]  # checked by the caller
 
 
 def dispatched(function: F) -> F:
-    """A decorator: if the first argument is a `GeneratingModel`, its method of the same name is called instead."""
+    """A decorator: if the first argument is a `GeneratingModel`, its method of the same name is called instead.
+
+    It decorates functions, coroutine functions and async generator functions.
+    """
     name = function.__name__
 
     if inspect.isasyncgenfunction(function):

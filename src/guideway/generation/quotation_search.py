@@ -32,7 +32,10 @@ from guideway.sessions.session import Session
 __all__ = ["MAX_TOKENS", "SIMILARITY", "Quotation", "QuotationSearch", "Quotations", "similarity"]
 
 MAX_TOKENS = 64
-"""The maximum number of tokens of a string that is chosen as a whole. The end of a longer one is chosen token by token."""
+"""The maximum number of tokens of a string that is chosen as a whole.
+
+The end of a longer one is chosen token by token.
+"""
 
 SIMILARITY = 2.0
 """What the similarity of a string counts in comparison with its log-probability. Chosen on texts of `tools/tiny_data`."""
@@ -61,9 +64,9 @@ class Quotation(NamedTuple):
     """A string that was chosen as a whole.
 
     Attributes:
-        steps: Its tokens, with the token that ends it.
-        session: A fork of the session, after these tokens.
-        divergence: The first token that would be another without the token budget; None: there is none, or it is not
+        steps: Its tokens, including the token that ends it. Empty: no string fits the token budget.
+        session: A fork of the row's session, after these tokens.
+        divergence: The first token that would be different without the token budget; None: there is none, or it is not
             known.
     """
 
@@ -76,12 +79,13 @@ class QuotationSearch:
     """The search for one verbatim string.
 
     Args:
-        session: A session whose matcher is before or inside a verbatim string. Its model has run. It does not change.
+        session: A session whose matcher is before or inside a verbatim string, and whose logits are computed. The
+            search changes only a fork of it.
         width: The maximum number of beginnings of each length that are extended.
-        budget: The maximum number of tokens up to the end of the text; None: any.
+        budget: The maximum number of tokens up to the end of the text; None: no limit.
         longest: The maximum number of tokens of the string.
         min_position: EOS is excluded before this number of the session's tokens, unless nothing else is legal.
-        compare: Set `is_narrowed`.
+        compare: Whether masks are also computed without the budget, so that `is_narrowed` is exact.
         logprobs: As in `Limits`.
 
     Attributes:
@@ -119,7 +123,7 @@ class QuotationSearch:
         """Take one step: one token of one beginning.
 
         Returns:
-            The string, which has no steps if there is none within the budget; None: the search continues.
+            The chosen string; without steps if no string fits the budget. None: the search is not finished.
 
         Raises:
             WorkDeferred: As in the generation loop. The call can be repeated.
@@ -231,7 +235,7 @@ class QuotationSearch:
             heapq.heappush(self._beginnings, (cost - float(legal[at]), next(self._numbers), (*steps, step)))
 
     def _move(self, ids: list[int]) -> bool:
-        """Rewind the session to a beginning that was extended, and feed the rest. Returns whether the string has ended."""
+        """Make these tokens the ones that the session has taken in the search. Returns whether the string has ended."""
         session = self.session
         there = session.tokens[self._start :]
         kept = common_length(there, ids)
@@ -274,16 +278,16 @@ class Quotations:
     def __init__(self, width: int) -> None:
         self._width = width
         self._search: QuotationSearch | None = None
-        self._budgeted: Quotation | None = None  # found, and now compared with the string without the budget
+        self._budgeted: Quotation | None = None  # the string found, while a second search has no budget
         self._is_drawn = False  # whether the rest of the string is drawn token by token
 
     @property
     def session(self) -> Session | None:
-        """The session that the model is to run; None: that of the row."""
+        """The session that the model must run next; None: no search has begun, and it is the session of the row."""
         return None if self._search is None else self._search.session
 
     def is_next(self, matcher: Matcher | None) -> bool:
-        """Whether the next tokens are those of a string that is chosen as a whole. `matcher`: that of the row."""
+        """Whether the next tokens are those of a string that is chosen as a whole. `matcher`: the row's."""
         if self._search is not None:
             return True
         if matcher is None or matcher.is_finished or (place := matcher.quotation) is None:
@@ -293,18 +297,18 @@ class Quotations:
         return not self._is_drawn
 
     def draw_rest(self) -> None:
-        """Leave the rest of the string here to the sampler."""
+        """End the search. The rest of the string is drawn token by token."""
         self._search, self._budgeted, self._is_drawn = None, None, True
 
     def advance(
         self, session: Session, left: int, *, complete: bool, compare: bool, min_position: int, logprobs: int | None
     ) -> Quotation | None:
-        """Take one step of the search. The model of `Quotations.session` has run.
+        """Take one step of the search. The logits of `session` (or, if it is None, of the row's session) are computed.
 
         Args:
             session: The session of the row.
             left: The number of tokens that the row may take.
-            complete: Whether the text must be complete within them.
+            complete: Whether the text must be complete within these tokens.
             compare: Whether to set `Quotation.divergence`.
             min_position: As in `QuotationSearch`.
             logprobs: As in `QuotationSearch`.

@@ -29,19 +29,20 @@ MAX_SHOWN = 80
 
 @dataclass(frozen=True, repr=False)
 class GenerationState:
-    """The state of a generation, as values. Change what you like and pass it to `resume`.
+    """The state of a generation, as plain values. `resume` continues it, also after changes by `dataclasses.replace`.
 
     Attributes:
         prompt: The ids of the prompt, BOS included.
         tokens: The ids of the output, without its end token.
         source: The constraint; None: free text.
         seed: The seed of the random numbers. They depend only on seed, row and position.
-        row: The stream of the random numbers.
+        row: The number of the sequence, by which sequences with the same seed get different random numbers.
         memory: The state of the sampler, as (position, id, value).
         steps: The log-probabilities, if `logprobs` was given.
-        kv_cache: The KV cache of prompt and output, if `return_kv_cache` was given; else the tokens run again.
-        healed: The end of the prompt's text with which the output's tokens begin (token healing).
-        divergence: The first token that a token budget changed, by its position in prompt and output.
+        kv_cache: The KV cache of prompt and output, if `return_kv_cache` was given; None: the model runs
+            the tokens again.
+        healed: The text that token healing removed from the end of the prompt. The output's tokens begin with it.
+        divergence: The first token that a token budget changed. Its position counts the tokens of the prompt, too.
     """
 
     prompt: tuple[int, ...]
@@ -119,7 +120,7 @@ TokenLimit = Literal["max_tokens", "context"]
 
 
 class Truncation(NamedTuple):
-    """How `max_tokens` or the context changed a text: the first token that would have been another without the limit.
+    """How `max_tokens` or the context changed a text: the first token that would be different without the limit.
 
     Attributes:
         kind: "cut": the text ends before it is complete. "completed_early": the text fits its constraint, but the
@@ -146,24 +147,25 @@ class Generation(Generic[T_co]):
     """One result.
 
     Attributes:
-        value: What the output type reads from the text; None if `allow_truncation=True` let the text be cut.
+        value: The text as a value of the output type; None if `allow_truncation=True` let the text be cut.
         text: The text, without an incomplete character at its end.
         tokens: The generated ids, EOS included.
         prompt_tokens: The number of tokens of the prompt.
         forced: How many of the tokens had no alternative, and were not drawn.
-        finish_reason: "stop" at EOS or a stop string, "length" if `max_tokens` or the context cut or shortened the text.
+        finish_reason: "stop" at EOS or a stop string, "length" if `max_tokens` or the context cut or shortened the
+            text.
         timings: Where the time was spent, in seconds.
         state: The state from which `resume` continues.
         stopped_by: The stop string that ended the text; it is not in the text.
         steps: The log-probabilities of each token, if `logprobs` was given.
         truncation: How `max_tokens` or the context cut or shortened the text; None if they did not.
-        drafted: The number of tokens that were proposed by speculative decoding.
-        accepted: The number of these that were taken.
-        incomplete_bytes: The bytes of an incomplete character at the end of the text; often none.
+        drafted: The number of tokens that speculative decoding proposed.
+        accepted: The number of proposed tokens that became part of the text.
+        incomplete_bytes: The bytes of an incomplete character at the end of the output; usually empty.
         source_text: The text that a record was extracted from; None for other generations.
         token_ends: For each token, the number of bytes up to its end, `state.healed` included, if `logprobs` was given.
-        distributions: See `Field.distribution`; by JSON Pointer.
-        invalid: The error of the validator that rejected the value, with `on_invalid="return"`.
+        distributions: `Field.distribution` of the fields by JSON Pointer, if `distributions=True` was given.
+        invalid: The error of the validator that rejected the value, with `on_invalid="return"`; else None.
         cached_tokens: How many tokens of the prompt the model did not run, because the prefix cache had them.
     """
 
@@ -197,7 +199,7 @@ class Generation(Generic[T_co]):
 
     @property
     def captures(self) -> Captures:
-        """The captures of the text by their names in the constraint. They are computed at each access.
+        """The captures of the text by their names in the constraint. They are found anew at each access.
 
         Raises:
             ValueError: There was no constraint.
@@ -211,10 +213,10 @@ class Generation(Generic[T_co]):
     def spans(self) -> dict[str, tuple[Span, ...]]:
         """Where the strings and numbers of a record occur in `source_text`: ranges of characters by JSON Pointer.
 
-        A value that does not occur there has no entry. They are computed at each access.
+        A value that does not occur there has no entry. The spans are computed at each access.
 
         Raises:
-            ValueError: The text was not made by `extract` or `complete_extract`.
+            ValueError: `source_text` is None. Use `complete_extract` or `GenerationRequest(source_text=...)`.
         """
         if self.source_text is None:
             raise ValueError("spans need a source text: use complete_extract, or GenerationRequest(source_text=...)")
@@ -224,9 +226,9 @@ class Generation(Generic[T_co]):
 
     @property
     def fields(self) -> dict[str, Field]:
-        """The strings, numbers, booleans and nulls of a JSON text by JSON Pointer: tokens and probabilities.
+        """The strings, numbers, booleans and nulls of a JSON text by JSON Pointer, with their tokens and probabilities.
 
-        They are computed at each access.
+        The dict is computed at each access.
 
         Raises:
             ValueError: `logprobs` or `distributions` was not given.
@@ -236,7 +238,7 @@ class Generation(Generic[T_co]):
         return fields_of(self.text, self.token_ends, len(self.state.healed.encode()), self.steps, self.distributions)
 
     def token_span(self, capture: Capture, model: ModelBase) -> tuple[int, int]:
-        """The tokens that contain a part of a capture.
+        """Return the range of tokens that contain at least one byte of a capture.
 
         Args:
             capture: The capture, from `captures`.
@@ -249,7 +251,8 @@ class Generation(Generic[T_co]):
         low, high = (place + len(self.state.healed.encode()) for place in capture.byte_span)
         ends = [0]
         for token_id in self.tokens:
-            name = model.vocabulary.bytes_of([token_id], special=True)  # in the text if the constraint requires it
+            # The name of a special token is in the text if the constraint requires it.
+            name = model.vocabulary.bytes_of([token_id], special=True)
             ends.append(ends[-1] + (len(name) if data.startswith(name, ends[-1]) else 0))
         first = bisect_right(ends, low) - 1
         return first, max(first, bisect_left(ends, high))
@@ -261,7 +264,10 @@ class Generation(Generic[T_co]):
 
     @property
     def logprob(self) -> float:
-        """The log-probability of the tokens under the model. Raises `ValueError` if `logprobs` was not given."""
+        """The log-probability of all tokens together under the model.
+
+        Raises `ValueError` if `logprobs` was not given.
+        """
         if len(self.steps) < len(self.tokens):
             raise ValueError("this generation has no log-probabilities: pass logprobs=0, or the number of alternatives")
         return sum(step.logprob for step in self.steps)

@@ -23,7 +23,7 @@ __all__ = ["ResumedJob", "resume"]
 
 @with_options()
 def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
-    """Continue a generation from a state. An unchanged state continues as if it had never stopped.
+    """Continue a generation from a state. An unchanged state gives the same text as a generation without interruption.
 
     Args:
         model: The model, from `guideway.load`.
@@ -31,7 +31,8 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:
-        The whole output, with what was in the state. `max_tokens` counts only new tokens.
+        The whole output, which begins with the output of the state. `max_tokens` and `min_tokens` count only new
+        tokens.
 
     Raises:
         RejectedTokenError: The tokens of the state do not fit its constraint.
@@ -45,7 +46,7 @@ def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options])
 
 
 class ResumedJob(Job):
-    """The job of one text that is continued from a state, for the loop of a model. See `resume`."""
+    """A job that continues one text from a state, for the loop of `async_loop`. The arguments are those of `resume`."""
 
     def __init__(self, model: ModelBase, state: GenerationState, options: Options) -> None:
         check_names(options)
@@ -88,7 +89,10 @@ def _resumed(model: ModelBase, state: GenerationState, options: Options) -> tupl
 
 
 def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
-    """Return a session with the state's tokens. Tokens that its KV cache covers do not run again."""
+    """Return a session with the tokens and the constraint of a state.
+
+    The model does not run tokens again that the KV cache of the state contains.
+    """
     settings = plan.settings
     wanted = [*state.prompt, *state.tokens]
     known = state.kv_cache is not None and state.kv_cache.owner is model.engine

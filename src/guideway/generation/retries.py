@@ -63,12 +63,12 @@ def retried(
     Args:
         plan: The plan of the row.
         row: The finished row. Its session is used again.
-        found: The result of the row.
+        found: The result of the row, whose value was rejected.
         error: The error of the validator.
-        rejected: The values that were excluded before; the new one is added.
+        rejected: The values that were excluded before. The newly rejected value is appended.
 
     Returns:
-        The finished row; None if the error names no place, or no other value is possible.
+        A finished row with the new text; None if the error names no place, or no other value is possible.
     """
     source = plan.source
     place = error.place
@@ -101,7 +101,7 @@ def retried(
 
 
 def attempt_of(found: Generation[Any], error: InvalidTextError) -> InvalidAttempt:
-    """Return the value that an error names, with the message of the validator."""
+    """Return the value at the place that an error names, with the message of the validator."""
     value: Any = loads(found.text)
     for name in [] if not error.place else error.place.split("/")[1:]:
         name = name.replace("~1", "/").replace("~0", "~")
@@ -110,7 +110,7 @@ def attempt_of(found: Generation[Any], error: InvalidTextError) -> InvalidAttemp
 
 
 def final_error(found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]) -> InvalidTextError:
-    """Return the error with the generation, the value and the earlier attempts."""
+    """Return a copy of the error with `generation`, `value` and `attempts` set. `rejected`: the earlier attempts."""
     made = InvalidTextError(str(error), place=error.place, text=error.text, position=error.position)
     made.generation = replace(found, value=None)
     if error.place is not None:
@@ -132,7 +132,7 @@ def _message(error: InvalidTextError) -> str:
 
 
 def _start(text: str, place: str) -> int | None:
-    """Return the offset of the value at a JSON Pointer."""
+    """Return the offset of the value at a JSON Pointer; None: there is no such value."""
     for token, path in located(text):
         if token.kind in ("string", "number", "word", "{", "[") and pointer("", *path) == place:
             return token.start

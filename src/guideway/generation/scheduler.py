@@ -62,13 +62,13 @@ class Limits:
         min_tokens: EOS is excluded before this number of tokens, unless the constraint allows nothing else.
         stop: Strings that end the text. The text ends before them.
         stop_token_ids: Ids that end the text, in addition to EOS.
-        stopping_criteria: Called with the text after every draw.
+        stopping_criteria: Called with the text after every draw; True ends the text.
         bad_words: Strings that the text never contains.
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
         halt_on_divergence: End the row before the first token that the token budget changes.
         logprobs: Keep a `TokenLogprobs` of every token, with this number of alternatives; None: keep none.
-        verbatim_num_beams: The number of beginnings of each length of a verbatim string that are extended; 1: it is drawn
-            token by token.
+        verbatim_num_beams: The number of beginnings of each length of a verbatim string that are extended; 1: it is
+            drawn token by token.
     """
 
     max_tokens: int
@@ -91,15 +91,15 @@ class Row:
         finish_reason: "stop" at EOS or a stop string, "length" at `max_tokens` or at a divergence that halts the row;
             None while it continues.
         error: The error that ended the row.
-        steps: See `Limits`.
-        begun: The number of the session's tokens that already belong to the output (of a resumed text). `steps` has the
-            log-probabilities of the last ones.
+        steps: The log-probabilities of the tokens, if `Limits.logprobs` is not None.
+        begun: The number of tokens at the end of the session that already belong to the output, when a text is resumed.
+            `steps` may have the log-probabilities of the last of them.
         lowest: The lowest position to which the row was rewound in a multi-step call.
-        healed: The text at the start that is not output.
-        free_after: The constraint applies only to `healed`.
+        healed: The text at the start of the output's tokens that is not output (token healing).
+        free_after: Whether the constraint applies only to `healed`, and free text follows.
         drafter: Proposes tokens (speculative decoding); None: nothing does.
         drafted: The number of proposed tokens.
-        accepted: The number of those that were taken.
+        accepted: The number of proposed tokens that were taken.
         earlier: The first token that a token budget changed before the row was resumed; None: there is none.
 
     Raises:
@@ -124,15 +124,17 @@ class Row:
         self.error: BaseException | None = None
         self.steps: list[TokenLogprobs] = list(steps)
         self.earlier = earlier
-        self._changed: Divergence | None = None  # of a row with banned strings, once it is over
-        self._free_run: UnbudgetedRun | None = None  # of a row with banned strings, after the first difference
+        # These two are used only with banned strings: the divergence, which is known when the row is over, and the
+        # comparison run, which begins when the budget changes a token.
+        self._changed: Divergence | None = None
+        self._free_run: UnbudgetedRun | None = None
         self._unseen = begun - len(steps)  # the number of tokens at the start without log-probabilities
         self._eos_ids = frozenset(session.tokenizer.eos_ids)
         self.begun = begun
         self._start = len(session) - begun
         self._forced: set[int] = set()  # positions in the session
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
-        self._refused: tuple[int, list[int]] = (0, [])  # position and forced ids that do not fit the budget
+        self._refused: tuple[int, list[int]] = (0, [])  # a position, and ids forced there that do not fit the budget
         searches = limits.verbatim_num_beams > 1 and not limits.bad_words and session.sampler.bare
         self._quotations = Quotations(limits.verbatim_num_beams) if searches and session.matcher is not None else None
         self._taken_back, self._furthest = 0, 0  # the number of rewinds since the row was longest, and that length
@@ -147,7 +149,7 @@ class Row:
         try:
             self._check_budget()
         except WorkDeferred:
-            pass  # `take_forced` checks it
+            pass  # `take_forced` checks the budget
         finally:
             bound_work(before)
         if begun and self._watched(self.tokens, matcher) is not None:
@@ -161,7 +163,7 @@ class Row:
         self.drafted = self.accepted = 0
 
     def count_forced(self, other: Row) -> None:
-        """Count the forced tokens of another row, up to the end of this one."""
+        """Count tokens as forced that were forced in another row with the same beginning."""
         self._forced |= {place for place in other._forced if place < len(self.session)}
 
     @property
@@ -171,14 +173,15 @@ class Row:
 
     @property
     def left(self) -> int:
-        """The number of tokens that it may still take."""
+        """The number of tokens that the row may still take."""
         return self.limits.max_tokens - (len(self.session) - self._start)
 
     @property
     def divergence(self) -> Divergence | None:
         """The first token of the output that the token budget changed; None: there is none.
 
-        A row that ends at a divergence reports `earlier` only if there is no other one.
+        This is `earlier`, if there is one. With `halt_on_divergence`, it is `earlier` only if the budget changed no
+        token since the row was resumed.
         """
         if self.earlier is not None and not self.limits.halt_on_divergence:
             return self.earlier
@@ -207,7 +210,8 @@ class Row:
     def take_forced(self) -> None:
         """Take tokens while there is no alternative, without running the model.
 
-        If the probability of every token is requested, the model must run over each, and `draw` takes them.
+        If log-probabilities are requested, no token is taken here: the model must run over each, and `draw` takes it.
+        Raises `BudgetTooSmallError` if the constraint needs more than `max_tokens`.
         """
         self._check_budget()
         if self._quotes():
@@ -232,7 +236,7 @@ class Row:
 
     @property
     def running(self) -> Session:
-        """The session that the model runs: its own, or one that searches for a verbatim string."""
+        """The session that the model must run: the row's session, or the session of a search for a verbatim string."""
         chosen = self._quotations
         return self.session if chosen is None or chosen.session is None else chosen.session
 
@@ -245,7 +249,7 @@ class Row:
 
     @property
     def has_drawn(self) -> bool:
-        """Whether the model has run for it."""
+        """Whether the model has run for this row."""
         return self._prompt_seconds is not None
 
     def draw(self) -> None:
@@ -258,7 +262,7 @@ class Row:
             gave_up = not self._choose(self._quotations)
             if not gave_up:
                 return
-        if session.matcher is not None:  # `take_forced` has checked this, unless log-probabilities are requested
+        if session.matcher is not None:  # `take_forced` found no forced token, unless log-probabilities are requested
             look = limits.logprobs is not None or gave_up
         else:
             look = bool(self._forbidden or limits.min_tokens or session.mask is not None)
@@ -284,10 +288,10 @@ class Row:
             self.finish_reason = "stop"
 
     def _choose(self, quotations: Quotations) -> bool:
-        """Search for a verbatim string by one step, and take the string if it is found.
+        """Do one step of the search for a verbatim string, and take the string if it is found.
 
         Returns:
-            False if there is none, so that a token is to be drawn.
+            False if no string fits, so that a token must be drawn; else True.
         """
         limits = self.limits
         found = quotations.advance(
@@ -321,7 +325,7 @@ class Row:
 
     @property
     def strides(self) -> bool:
-        """Whether its next tokens need only their logits (multi-step decoding)."""
+        """Whether several tokens may be drawn in one engine call: nothing has to inspect the row after each token."""
         if (
             not self._unwatched
             or self._quotes()
@@ -335,14 +339,18 @@ class Row:
     def taker(self) -> Callable[[Any], list[int] | None]:
         """Return the function that draws and takes a token in a multi-step call.
 
-        It returns the next ids to run, or None.
+        It gets the logits of the row. It returns the ids that the model must run next; None: the call must end, because
+        the row has ended or was rewound.
         """
         self.lowest = sys.maxsize
         self._free = self.session.matcher is None and self.watch.is_idle and not self._free_after
         return self._free_taker() if self._free else self._take_held
 
     def _free_taker(self) -> Callable[[Any], list[int] | None]:
-        """The `taker` of a row of which only the end is checked. `settle` does the rest."""
+        """The `taker` of free text without stop strings.
+
+        It only checks whether the text ends; `settle` updates the row.
+        """
         session, ends, most = self.session, self._ends, len(self.session) + self.left
         tokens = session._tokens  # a local name: this runs for every token of free text
         bare = None if session.tolerance else session.sampler.quick
@@ -367,6 +375,7 @@ class Row:
         return take
 
     def _take_held(self, logits: Any) -> list[int] | None:
+        """The `taker` of all other rows: takes a token, and the forced tokens after it."""
         session = self.session
         ran = len(session)
         try:
@@ -384,13 +393,16 @@ class Row:
         return None if is_held else session._tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
-        """Finish a multi-step call that began at position `start`. `seconds`: the model's time up to its first draw."""
+        """Finish a multi-step call that began at position `start`.
+
+        `seconds`: the model's time before the first draw.
+        """
         is_first = self._prompt_seconds is None
         if is_first:
             self._prompt_seconds = seconds
         if self._free and (ids := self.session.tokens[start:]):
             self._took(ids, start, None)
-        if (not self._free) if self.is_over else is_first:  # the end of a free row was kept by `_took`
+        if (not self._free) if self.is_over else is_first:  # `_took` keeps the prefix of a free row that ended
             self.session.keep_prefix()
 
     def _only(self) -> list[int]:
@@ -417,11 +429,13 @@ class Row:
 
     @property
     def _compares(self) -> bool:
-        """Whether a token that the budget changes is still to be found."""
+        """Whether draws are compared with draws without the budget: no token that the budget changed is known yet."""
         return self._free_run is None and (self.earlier is None or self.limits.halt_on_divergence)
 
     def _halts(self) -> bool:
-        """End the row if the budget has changed a token, and the row is to end there.
+        """End the row if the budget has changed a token and `halt_on_divergence` is set.
+
+        Returns whether the row is over.
 
         A row with banned strings ends in `_settle_difference`.
         """
@@ -431,7 +445,10 @@ class Row:
         return self.is_over
 
     def _part(self, ids: Sequence[int]) -> None:
-        """Begin the run without the budget with these ids: from here, the budget changes the tokens."""
+        """Start the comparison run without the budget: from here, the budget changes the tokens.
+
+        `ids`: the first tokens of that run; empty: it draws them.
+        """
         limits = replace(
             self.limits,
             max_tokens=self.session.room + len(self.session) - self._start,
@@ -447,7 +464,10 @@ class Row:
         self._free_run = UnbudgetedRun(other, ids)
 
     def _settle_difference(self) -> None:
-        """Compare the text with the run without the budget, if the row is over, or ends at a difference that stays."""
+        """Compare the text with the run without the budget, if the row is over or `halt_on_divergence` is set.
+
+        With `halt_on_divergence`, the row ends before the first difference when this is final.
+        """
         if self._free_run is None or not (self.is_over or self.limits.halt_on_divergence):
             return
         self._changed = self._free_run.difference(self.tokens, self._start)
@@ -462,7 +482,7 @@ class Row:
             self.watch.hidden_from = index
 
     def _unbudgeted(self) -> int | None:
-        """Return the forced token that comes here without the budget; None: without it, no token is forced here."""
+        """Return the token that would be forced here without the budget; None: there is none, or it is not needed."""
         if self._free_run is not None:
             return None
         place, ids = self._refused
@@ -470,7 +490,10 @@ class Row:
         return ids[index] if 0 <= index < len(ids) else None
 
     def _forced_bytes(self) -> list[int]:
-        """Return tokens for the forced bytes. Returns none if they would exceed the budget, or were rejected before."""
+        """Return tokens for the forced bytes.
+
+        The list is empty if no bytes are forced, if the tokens would exceed the budget, or if a token is excluded here.
+        """
         matcher = self.session.matcher
         if matcher is None or len(self.session) in self._forbidden:
             return []
@@ -505,7 +528,7 @@ class Row:
         self._took_uninterrupted(ids, start, matcher)
 
     def _took_uninterrupted(self, ids: Sequence[int], start: int, matcher: Matcher | None) -> None:
-        left = bound_work(None)  # an interruption would lose the end of the text
+        left = bound_work(None)  # no limit: an interruption here would leave the row incomplete
         try:
             self._took(ids, start, matcher)
             self._settle_difference()
@@ -542,9 +565,9 @@ class Row:
     def _watched(self, ids: Sequence[int], matcher: Matcher | None) -> tuple[int, int] | None:
         """Add the text of these ids, up to the first id that completes a banned string.
 
-        Returns the position of that id, and the position at which the string begins; None: there is none. A special id
-        that the constraint requires has its name as text. An end token that the constraint does not require has no
-        text.
+        Returns the index of that id in `ids`, and the index of the output's token in which the string begins. None: no
+        banned string is complete. A special id that the constraint requires has its name as text. An end token that the
+        constraint does not require has no text.
         """
         if matcher is None and self.watch.is_idle:
             self.watch.extend(ids)
@@ -558,10 +581,14 @@ class Row:
         return None
 
     def _take_back(self, count: int, *, by_budget: bool = False) -> None:
-        """Remove tokens, and exclude the first of them at that position.
+        """Remove the last `count` tokens, and exclude the first of them at its position.
 
-        `by_budget`: without the token budget, they would stay. If the budget had changed one of them, the excluded
-        token, too, is a consequence of the budget.
+        `by_budget`: whether the tokens would stay without the token budget. The exclusion is then a divergence, and
+        also if the budget had changed one of the removed tokens.
+
+        Raises:
+            UnsatisfiableError: One of the tokens was already streamed.
+            LimitExceededError: Tokens were removed too often without progress.
         """
         place = len(self.session) - count
         kept = place - self._start
@@ -589,7 +616,7 @@ class Row:
         self._forbidden.setdefault(place, set()).add(token_id)
 
     def _remove(self, count: int) -> int:
-        """Remove tokens. Returns the first of them."""
+        """Remove the last `count` tokens. Returns the first of them."""
         token_id = self.session.rewind(count)[0]
         place = len(self.session)
         self.lowest = min(self.lowest, place)
@@ -600,7 +627,7 @@ class Row:
 
 
 def _needed(matcher: Matcher) -> int:
-    """Return the number of tokens that complete the text. It exceeds any budget if no tokens spell the completion."""
+    """Return the number of tokens that complete the text; `sys.maxsize` if no tokens spell the completion."""
     try:
         return matcher.min_tokens_to_complete()
     except UnsatisfiableError:
@@ -613,7 +640,7 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
     Yields the rows that took part after each round. An error of one row ends that row (`Row.error`); an error of the
     engine is raised.
 
-    `strides`: a round may take several tokens, if the caller does not inspect the rows in between.
+    `strides`: whether a round may take several tokens per row. The caller must not need the rows after each token.
     """
     queue, active = iter(waiting), list[Row]()
     while True:
@@ -630,7 +657,7 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
 
 
 def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | None = None) -> None:
-    """Run one round. `strides`: as in `rounds`. `deferral`: takes rows whose constraint needs too much work."""
+    """Run one round. `strides`: as in `rounds`. `deferral`: parks rows whose constraint needs too much work."""
     going = []
     for row in rows:
         if row.session.matcher is not None:

@@ -46,15 +46,16 @@ def score(model: AnyModel, prompt: Prompts, options: Sequence[str], *, end: bool
 # fmt: on
 @dispatched
 def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = False, batch_size: int = BATCH) -> Any:
-    """The exact probability of each option after a prompt. Nothing is sampled.
+    """Compute the exact probability of each option after a prompt. Nothing is sampled.
 
-    Options with a common beginning share passes of the model. Only the tokenizer's own spelling of an option counts.
+    Options with a common beginning share passes of the model. An option counts only with the tokens that
+    the tokenizer encodes it to; other tokens with the same text do not count.
 
     Args:
         model: The model, from `guideway.load`.
         prompt: A prompt, or a list of prompts.
         options: The options.
-        end: Whether the end token belongs to each option, so that "no" is not a prefix of "none".
+        end: Whether an end token follows each option, so that one option ("no") may be a prefix of another ("none").
         batch_size: The maximum number of sequences that run together.
 
     Returns:
@@ -81,7 +82,7 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
             logprobs = log_softmax(session.shared_logits())
             by_token: dict[int, list[int]] = {}
             for number in members:
-                if depth == len(spelled[number]):  # only its end token remains
+                if depth == len(spelled[number]):  # only the end token of this option remains
                     found[number] += np.logaddexp.reduce(logprobs[list(model.tokenizer.eos_ids)])
                     continue
                 by_token.setdefault(spelled[number][depth], []).append(number)

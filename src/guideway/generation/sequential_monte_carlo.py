@@ -1,9 +1,10 @@
 """`smc`: sequential Monte Carlo sampling from the model's distribution, conditioned on the constraint.
 
-Masking renormalises step by step, so it favours beginnings that look probable and then leave little choice. A particle
-carries the removed probability mass as a weight, and resampling selects particles by weight. For the method, see
-Doucet, de Freitas and Gordon 2001; for language models, Lew et al. 2023 and Loula et al. 2025. If a constraint can only
-be tested token by token, adaptive weighted rejection (Lipkin et al. 2025) replaces the mask.
+Masking renormalises step by step, so it favours beginnings that look probable and then leave little choice. The weight
+of a particle is the product of the probability masses that its masks allowed, and resampling selects particles by
+weight. For the method, see Doucet, de Freitas and Gordon 2001; for language models, Lew et al. 2023 and Loula et al.
+2025. If a constraint can only be tested token by token, adaptive weighted rejection (Lipkin et al. 2025) replaces the
+mask.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Posterior", "rejection", "smc"]
 
 _TAKEN = ("max_tokens", "temperature", "seed", "return_kv_cache", "kv_cache", "kv_hook")
-_RESAMPLING_ROW = -1  # the stream of random numbers for resampling; no particle has it
-_FIRST_STREAM = 8  # the first stream of a particle's draws at one position
+_RESAMPLING_ROW = -1  # the random stream for resampling; no particle uses it
+_FIRST_STREAM = 8  # the draws of a particle at one position use the streams above this number
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,10 @@ class Posterior:
     """Weighted samples.
 
     Attributes:
-        generations: The samples (particles).
-        weights: Their weights, float64 [particles]; they sum to 1.
-        log_evidence: The estimated log-probability that the model, without a mask, writes a text that fits (times the
-            potential).
+        generations: The samples (particles). Particles of weight 0 are left out.
+        weights: The weight of each sample, float64 [samples]; they sum to 1.
+        log_evidence: The logarithm of the estimated probability that the model, without a mask, writes a text that
+            fits. With a potential: of the estimated mean of exp(potential), where a text that does not fit counts as 0.
     """
 
     generations: tuple[Generation[Any], ...]
@@ -65,6 +66,8 @@ class Posterior:
 
 @dataclass
 class _Particle:
+    """One sequence. `potential`: the potential of its text so far, which is contained in `log_weight`."""
+
     session: Session
     log_weight: float = 0.0
     potential: float = 0.0
@@ -99,7 +102,8 @@ def smc(
         allows: A further constraint, `allows(text, ended)`: False excludes all texts with this beginning. It is always
             tested by rejection.
         potential: A log-weight of texts, `potential(text, ended)`; -inf excludes a text.
-        resample_below: Particles are resampled if the effective sample size falls below this part of them; 0: never.
+        resample_below: Particles are resampled if the effective sample size falls below this fraction of `particles`;
+            0: never.
         **options: Generation options. The default of `temperature` is 1. A text that has not ended after `max_tokens`
             has no weight.
 
@@ -151,7 +155,7 @@ def smc(
 
 
 class _Ways:
-    """How a particle takes its next token, and how its weight changes."""
+    """Extends particles by one token and updates their weights. `start`: the number of tokens of the prompt."""
 
     def __init__(
         self,
@@ -233,6 +237,8 @@ def rejection(
     1 / (1/M_0 + … + 1/M_n). This is the probability that the very first draw would have fitted, given the rejected
     tokens and their order. So the estimate is unbiased. It is independent of the token, so it is the token's proper
     weight. If no token fits, the result is None and 0.
+
+    `number` returns the next random number.
     """
     left, total, mass = share.copy(), 1.0, 1.0
     token_id, known = None, dict[int, bool]()

@@ -19,7 +19,7 @@ MAX_SPANS = 100
 
 
 class Span(NamedTuple):
-    """A range of characters of the source text, as for slices.
+    """A range of characters of the source text: `source_text[start:end]`.
 
     Attributes:
         start: The index of the first character.
@@ -36,11 +36,12 @@ def spans_of(text: str, source_text: str, sources: Iterable[Source] = ()) -> dic
     Args:
         text: The JSON text. A text that is cut has the spans of its complete values.
         source_text: The source.
-        sources: Further ways to find strings: those of a verbatim constraint.
+        sources: The sources of a verbatim constraint. Strings that are not found in `source_text` are searched for in
+            them.
 
     Returns:
-        By JSON Pointer: at most `MAX_SPANS` ranges from left to right. They begin and end at word boundaries, unless the
-        constraint says otherwise. Values that do not occur, and empty strings, have no entry.
+        By JSON Pointer: at most `MAX_SPANS` ranges from left to right. They begin and end at word boundaries, unless
+        the constraint says otherwise. Values that do not occur, and empty strings, have no entry.
     """
     found: dict[str, tuple[Span, ...]] = {}
     known: dict[str, tuple[Span, ...]] = {}
@@ -56,7 +57,7 @@ def spans_of(text: str, source_text: str, sources: Iterable[Source] = ()) -> dic
                 known[token.text] = tuple(Span(*place) for place in places)
             if known[token.text]:
                 found[pointer("", *path)] = known[token.text]
-    except (ValueError, ConstraintError):  # the rest of a text that was cut
+    except (ValueError, ConstraintError):  # the text ends here, because it was cut
         pass
     return found
 

@@ -1,9 +1,9 @@
 """Speculative decoding: the model checks several proposed tokens in one pass.
 
-A drafter proposes the next tokens of a row. One pass gives the logits after each of them. Each position draws as without
-a proposal, with its mask and its random number, so the text does not change, also if it is sampled: a proposed token is
-kept if it is the token that is drawn. The first different token ends the pass. Proposals that the constraint does not
-allow are cut before the pass.
+A drafter proposes the next tokens of a row. One pass of the model gives the logits after each of them. At each
+position, a token is drawn with the same mask and random number as without speculation, so the text is the same, also if
+it is sampled. If the drawn token is the proposed one, the next position follows. The first different token is kept and
+ends the pass. Proposed tokens are discarded before the pass from the first one that the constraint does not allow.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 __all__ = ["AssistantDrafter", "Drafter", "PromptLookup", "check_assistant", "speculate"]
 
 _SIZES = (3, 2)
-"""The numbers of last tokens that are searched for in the earlier tokens."""
+"""The numbers of last tokens that are searched for in the earlier tokens, in this order."""
 _FEW = 32
-"""With more pending tokens than this, a row runs them in a separate pass, which gives no logits of each."""
+"""If a row has more pending tokens, a separate pass runs all but the last of them, without logits for each token."""
 
 
 class Drafter(Protocol):
-    """Proposes the next tokens of one row."""
+    """Proposes the next tokens of one row. `count`: the maximum number of tokens of one proposal."""
 
     count: int
 
     def propose(self, row: Row, most: int) -> list[int]:
-        """Return at most `most` tokens."""
+        """Return at most `most` tokens. The list may be empty."""
         ...
 
 
 class PromptLookup:
-    """Proposes what followed the last tokens where they occurred before, in the prompt or in the text."""
+    """Proposes the tokens that followed an earlier occurrence of the last tokens, in the prompt or in the text."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -73,7 +73,7 @@ class AssistantDrafter:
         return self.propose_all([row], [most])[0]
 
     def begin(self, row: Row) -> Session:
-        """Return the session of the small model at the tokens of the row."""
+        """Return the session of the small model with the tokens of the row, and with a copy of its matcher."""
         session, tokens = self._session, row.session.tokens
         session.constrain(None)
         kept = common_length(tokens, session.tokens)
@@ -93,7 +93,7 @@ class AssistantDrafter:
             drafter = cast(AssistantDrafter, row.drafter)
             try:
                 sessions[number] = drafter.begin(row)
-            except GuidewayError:  # its context is too small
+            except GuidewayError:  # the context of the small model is too small
                 continue
         while going := [
             number
@@ -120,7 +120,7 @@ def check_assistant(model: ModelBase, assistant: object) -> None:
 
 
 def _drafts(rows: Sequence[Row]) -> list[list[int]]:
-    """Return the proposed tokens of each row that its constraint allows."""
+    """Return the proposed tokens of each row, up to the first one that its constraint does not allow."""
     most = [0 if row.drafter is None else max(0, min(row.drafter.count, row.left - 1)) for row in rows]
     drafts: list[list[int]] = [[] for _ in rows]
     groups: dict[int, list[int]] = {}
@@ -140,9 +140,9 @@ def _drafts(rows: Sequence[Row]) -> list[list[int]]:
 
 
 def speculate(rows: Sequence[Row]) -> None:
-    """Run one pass over the pending and the proposed tokens of rows (`Row.strides`), and take the tokens that agree.
+    """Run one pass over the pending and the proposed tokens of rows, and take the tokens that are drawn from it.
 
-    Raises as `feed_all`.
+    `Row.strides` is True for each row. Raises the errors of `feed_all`.
     """
     begun = perf_counter()
     model = rows[0].session.model
@@ -175,7 +175,7 @@ def speculate(rows: Sequence[Row]) -> None:
 
 
 def _run_prompts(rows: Sequence[Row]) -> None:
-    """Run the pending tokens of rows with many, except the last one."""
+    """Run the pending tokens of each row that has more than `_FEW`, except its last one."""
     model = rows[0].session.model
     plans = [(row.session, *row.session._plan()) for row in rows]
     work = [(session, cache, ids[:-1]) for session, cache, ids in plans if len(ids) > _FEW]

@@ -17,9 +17,11 @@ class Watch:
     Attributes:
         stop: The stop strings, as UTF-8.
         banned: The banned strings, as UTF-8.
-        healed: The text at the start that repeats the end of the prompt, and is not output.
-        cut: The end of the text, once a stop string was found.
-        hidden_from: The index of a token; its text and later text is not shown yet. None: there is none.
+        healed: The text at the start that repeats the end of the prompt (token healing). It is not output.
+        skipped: The number of bytes of `healed`.
+        cut: The offset in the bytes at which the stop string that was found begins; None: none was found.
+        stopped_by: The stop string that was found; None: none was found.
+        hidden_from: The index of a token whose text must not be shown yet, nor any later text. None: there is none.
     """
 
     def __init__(
@@ -44,26 +46,31 @@ class Watch:
 
     @property
     def size(self) -> int:
-        """The number of bytes, skipped bytes included."""
+        """The number of bytes, the bytes of `healed` included."""
         return len(self._data)
 
     @property
     def shown_tokens(self) -> int:
-        """The number of tokens with bytes that were shown. They cannot be removed."""
+        """The number of tokens that begin before the end of the shown text.
+
+        They must not be removed (`Row` checks it).
+        """
         return sum(1 for start in (0, *self._ends[:-1]) if start < self._shown) if self._shown > self.skipped else 0
 
     @property
     def settled(self) -> int:
-        """The number of tokens at the start that are not part of a banned string that could still be completed."""
+        """The number of tokens at the start that no banned string can still remove."""
         safe = self._safe_tokens()
         return sum(1 for end in self._ends if end <= safe)
 
     def push(self, token_id: int, *, named: bool = False) -> int | None:
         """Add a token.
 
-        Returns the index of the token in which a banned string begins, if one is now complete; else None.
+        `named`: the text of a special token is its name, because the constraint requires the token; otherwise it is
+        empty.
 
-        `named`: a special token's text is its name, because the constraint requires the token.
+        Returns:
+            If a banned string is now complete: the index of the token in which it begins; else None.
         """
         data = self._data
         before = len(data)
@@ -86,14 +93,14 @@ class Watch:
         return not (self._banned or self._stop)
 
     def extend(self, ids: Sequence[int]) -> None:
-        """As `push` for each of these tokens, if there are no strings to find."""
+        """Add tokens. Only allowed if there are no strings to find (`is_idle`)."""
         pieces = self._vocabulary.pieces(ids)
         ends = accumulate(map(len, pieces), initial=len(self._data))
         self._ends += islice(ends, 1, None)
         self._data += b"".join(pieces)
 
     def pop(self, count: int) -> None:
-        """Remove the last tokens."""
+        """Remove the last `count` tokens, and a stop string that was found."""
         del self._ends[len(self._ends) - count :]
         del self._data[self._ends[-1] if self._ends else 0 :]
         self.cut = self.stopped_by = None
@@ -101,9 +108,9 @@ class Watch:
     def show(self, finished: bool) -> str:
         """Return the new text that may be shown.
 
-        It has no possible part of a stop or banned string, and no partial character, also at the end of the text.
+        It contains nothing that may become part of a stop string or a banned string, and never an incomplete character.
 
-        `finished`: no more text follows, so everything up to a stop string may be shown.
+        `finished`: whether no more text follows, so that all text before a stop string may be shown.
         """
         end = len(self._data) if self.cut is None else self.cut
         if not finished:
@@ -115,7 +122,10 @@ class Watch:
         return self._stream.push(piece)
 
     def _safe_tokens(self) -> int:
-        """Return the index of the token in which a banned string may begin. It and later ones could be removed."""
+        """Return the offset at which the token begins in which an unfinished banned string begins.
+
+        This token and later ones may still be removed. If there is no such string, the number of bytes is returned.
+        """
         safe = _safe(self._data, self._banned)
         if safe == len(self._data):
             return safe
@@ -123,13 +133,16 @@ class Watch:
 
 
 def _first(data: bytearray, strings: Sequence[bytes], before: int, start: int) -> tuple[int, bytes] | None:
-    """Return the first of these strings that is complete now and was not complete in the first `before` bytes."""
+    """Return the offset and the text of the first of these strings in the data; None: there is none.
+
+    Only strings count that begin at `start` or later and end after the first `before` bytes.
+    """
     found = [(at, text) for text in strings if (at := data.find(text, max(start, before - len(text) + 1))) >= 0]
     return min(found, default=None)
 
 
 def _safe(data: bytearray, strings: Sequence[bytes]) -> int:
-    """Return the number of bytes that cannot become part of one of these strings."""
+    """Return the number of bytes at the start that cannot become part of one of these strings."""
     safe = len(data)
     for text in strings:
         safe = min(safe, len(data) - begun(data, text))
@@ -145,7 +158,7 @@ def begun(text: Any, marker: Any) -> int:
 
     Args:
         text: The text.
-        marker: The string that the text may continue to.
+        marker: A string that the text may contain when it continues.
     """
     longest = min(len(marker) - 1, len(text))
     return next((size for size in range(longest, 0, -1) if text.endswith(marker[:size])), 0)

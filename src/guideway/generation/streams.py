@@ -1,4 +1,4 @@
-"""What is returned while sequences advance: results, text chunks, and values that grow."""
+"""Runs a `Job`, and yields what it produces: results, text chunks and growing values."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class TextChunk(NamedTuple):
 
 @dataclass(frozen=True)
 class PartialValue(Generic[T_co]):
-    """A value of which a part is known. The fields are attributes, too.
+    """The value of a text that is still being generated. The entries of `fields` are attributes of this object, too.
 
     Attributes:
-        data: The part as JSON values, with containers and strings that still grow. Containers that are complete are
-            shared by the items of the stream. For a `Reasoning` it is a dict with "reasoning" and "answer", for
-            `ToolCalls` a dict with "text", "reasoning" and "calls".
-        fields: The complete entries of the outermost object, as values of their types; for a `Reasoning` and
-            `ToolCalls` as `data`.
-        value: The whole value in the last item of the stream; else None.
+        data: The value so far as JSON data, including containers and strings that are not complete. Complete
+            containers are the same objects in all items of the stream. For a `Reasoning`, `data` is a dict with
+            "reasoning" and "answer"; for `ToolCalls` a dict with "text", "reasoning" and "calls".
+        fields: The complete entries of the outermost object, as values of their types. For a `Reasoning` and for
+            `ToolCalls`, `fields` is equal to `data`.
+        value: In the last item of the stream, the whole value; in all other items None.
     """
 
     data: Any
@@ -56,18 +56,21 @@ class PartialValue(Generic[T_co]):
 
 
 def run(job: Job) -> Any:
-    """Generate, and return the results in the shape of the prompts."""
+    """Run a job to its end. Returns its results as `Job.shaped`: one, a list, or a list of lists."""
     for moved in moving(job, strides=True):
         job.finish_all(moved)
     return job.shaped()
 
 
 def finished(job: Job) -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
-    """Generate, and yield each result when it is complete, with the numbers of its prompt and of its sample."""
+    """Run a job. Yields the index of the prompt, the index of the sample and the result when a sequence has ended.
+
+    With `return_exceptions`, a result may be an exception.
+    """
     given: set[tuple[int, int]] = set()
 
     def new() -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
-        """Results of rows that did not run: their prompt failed."""
+        """Yield the exceptions of sequences that did not run because their prompt failed."""
         for number, group in enumerate(job.results):
             for sample, one in enumerate(group):
                 if one is not None and (number, sample) not in given:
@@ -94,7 +97,10 @@ def only_values(found: Any) -> Any:
 
 
 def moving(job: Job, *, strides: bool = False) -> Iterator[list[Row]]:
-    """Yield the rounds of a job, with a progress bar on standard error if `progress=True`. `strides`: see `rounds`."""
+    """Run a job. Yields, after each round, the rows that took part, including those that have ended.
+
+    Shows a progress bar on standard error if `progress=True`. `strides`: see `rounds`.
+    """
     going = rounds(job.rows(), job.width, strides=strides)
     bar = _bar(job) if job.progress else None
     try:
@@ -103,7 +109,7 @@ def moving(job: Job, *, strides: bool = False) -> Iterator[list[Row]]:
                 bar.update(bar.task_ids[0], advance=sum(row.is_over for row in moved))
             yield moved
         if bar is not None:
-            bar.update(bar.task_ids[0], completed=job.count)  # rows that failed before they ran, too
+            bar.update(bar.task_ids[0], completed=job.count)  # this counts rows that failed before they ran, too
     finally:
         if bar is not None:
             bar.stop()
@@ -125,9 +131,9 @@ class Stream(Iterator[T]):
 
     @property
     def results(self) -> Any:
-        """The results of `complete`: a `Generation`, a list, or a list of lists.
+        """The results as `complete` returns them: a `Generation`, a list, or a list of lists.
 
-        None for sequences that have not ended.
+        The result of a sequence that has not ended is None.
         """
         return self._job.shaped()
 
@@ -144,7 +150,10 @@ class Stream(Iterator[T]):
 
 
 def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[TextChunk]:
-    """Yield the new text of these rows that may be shown. Finished rows get their result."""
+    """Yield the new text of these rows, without text that may become part of a stop string or a banned string.
+
+    Stores the results of rows that have ended in the job. Raises the error of a row, unless the job keeps errors.
+    """
     for row in moved:
         number, sample = job.place[row]
         if row.error is not None:
@@ -158,9 +167,10 @@ def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[TextChunk]:
 
 
 def values_of(job: Job) -> Growth:
-    """Return what converts the chunks of a job with one row to values.
+    """Return the object that converts the text chunks of a job with one row to partial values.
 
-    Raises `InvalidConstraintError` for output whose values do not grow.
+    Raises `InvalidConstraintError` for an output whose value is known only at the end, and the error of the prompt, if
+    it failed.
     """
     source = None if job.plans[0] is None else job.plans[0].source
     if isinstance(kept := job.results[0][0], Exception):
@@ -169,7 +179,7 @@ def values_of(job: Job) -> Growth:
 
 
 class Growth:
-    """The partial value of one row."""
+    """Converts the text chunks of a job with one row to partial values."""
 
     def __init__(self, job: Job, progress: GrowingValue) -> None:
         self._job = job
@@ -177,7 +187,7 @@ class Growth:
         self._seen = 0
 
     def push(self, pieces: Iterable[TextChunk]) -> Iterator[PartialValue[Any]]:
-        """Add chunks, and yield the value after each change."""
+        """Add chunks. Yields the value after each change, until the row has a result."""
         for piece in pieces:
             self._progress.push(piece.text)
             result = self._job.results[0][0]
@@ -186,7 +196,7 @@ class Growth:
                 yield PartialValue(self._progress.data, dict(self._progress.fields))
 
     def whole(self) -> PartialValue[Any]:
-        """The value at the end."""
+        """Return the last item of the stream, with the whole value. Raises the error of the row."""
         result = self._job.results[0][0]
         if isinstance(result, Exception):
             raise result

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["SETTLED", "UnbudgetedRun"]
 
 SETTLED = 16
-"""The number of tokens after a token, none of them possibly in a banned string, after which the token counts as final.
-Later, only a sequence of this many positions at which every token is excluded could remove it."""
+"""A token counts as final when this many tokens follow it that no banned string can still remove.
+
+Then, only a sequence of this many positions at which every token is excluded could remove it.
+"""
 
 
 class UnbudgetedRun:
@@ -27,7 +29,7 @@ class UnbudgetedRun:
 
     Args:
         row: A copy of the row without the budget, at the position where the budget changed a token.
-        ids: The tokens that it takes there; none: it draws one.
+        ids: The first tokens of this run; empty: it draws them.
     """
 
     def __init__(self, row: Row, ids: Sequence[int]) -> None:
@@ -36,12 +38,12 @@ class UnbudgetedRun:
             row.take(ids)
 
     def difference(self, tokens: Sequence[int], start: int) -> Divergence | None:
-        """Return the first token of this run that differs from the row's; None: all tokens of the row are equal.
+        """Return the first token of this run that differs from the row's; None: there is none.
 
-        The model runs until this token stays.
+        The model runs until the difference is final (see `SETTLED`).
 
         Args:
-            tokens: The output of the row.
+            tokens: The output of the row with the budget.
             start: The number of the session's tokens before the output.
         """
         row = self._row

@@ -149,7 +149,10 @@ def _note(table: Vocabulary, step: TokenLogprobs, share: float) -> str:
 
 
 def _shown(table: Vocabulary, token_id: int) -> str:
-    """Return the token's text. Incomplete UTF-8 is shown as bytes, and a token without text as a mark."""
+    """Return the token's text.
+
+    Incomplete UTF-8 is written as hexadecimal bytes, and a token without text as ⏹ or its id.
+    """
     data = table.bytes_of([token_id])
     if not data:
         return "⏹" if token_id in table.eos_ids else f"⟨{token_id}⟩"

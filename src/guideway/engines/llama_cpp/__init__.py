@@ -2,11 +2,11 @@
 
 model.py    `LlamaCppEngine`
 context.py  a loaded model and its context
-running.py  decode calls
+running.py  calls of `llama_decode`
 batch.py    the input arrays of a decode call
 logits.py   the output arrays of a decode call
-cache.py    sequences of the KV cache as values
-state.py    recurrent states as values
+cache.py    sequences of the KV cache as immutable values
+state.py    recurrent states as immutable values
 log.py      llama.cpp's log messages
 """
 

@@ -11,11 +11,11 @@ import llama_cpp as llama
 __all__ = ["Begun", "DecodeBatch", "laid_out"]
 
 Columns = tuple[list[int], list[int], list[int], list[int]]
-"""Tokens, positions, sequence numbers, and whether logits are needed (0 or 1)."""
+"""For each token: its id, its position, its sequence number, and whether its logits are needed (0 or 1)."""
 
 
 class Begun(Protocol):
-    """A sequence: its number and its length in tokens."""
+    """A sequence in llama.cpp's memory: its number, and how many of its tokens have run."""
 
     number: int
     tip: int
@@ -29,7 +29,7 @@ class DecodeBatch:
         self._tokens, self._positions, self._numbers, self._counts, self._wanted = arrays
         self._counts[:] = [1] * size
         self._size = size
-        self._alone = -1  # sequence of the previous call if it was a single token, else -1
+        self._alone = -1  # number of the sequence in the previous call if that had a single token, else -1
         pointer = ctypes.POINTER(llama.llama_seq_id)
         start, step = ctypes.addressof(self._numbers), ctypes.sizeof(llama.llama_seq_id)
         self._pointers = (pointer * size)(
@@ -46,7 +46,10 @@ class DecodeBatch:
         )
 
     def fill(self, columns: Columns, begin: int) -> int:
-        """Fill in the tokens from `begin` on, up to the size of the batch. Returns the number of logits rows."""
+        """Fill in at most `size` tokens, from index `begin` on.
+
+        Returns the number of tokens whose logits are needed.
+        """
         tokens, positions, numbers, wanted = columns
         count = min(len(tokens) - begin, self._size)
         end = begin + count
@@ -57,7 +60,7 @@ class DecodeBatch:
         return sum(wanted[begin:end])
 
     def put(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> None:
-        """Fill in one token per sequence, with logits for each."""
+        """Fill in one token per sequence. Logits are needed for each."""
         count, first = len(sequences), sequences[0]
         if count == 1:  # slices are five times slower
             if self._alone != first.number:
@@ -72,7 +75,10 @@ class DecodeBatch:
 
 
 def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Columns:
-    """Concatenate the new tokens of sequences. Logits are needed after the last token of each, or after every token."""
+    """Concatenate the new tokens of sequences.
+
+    Logits are needed after the last token of each, or after all tokens if `every`.
+    """
     tokens: list[int] = []
     positions: list[int] = []
     numbers: list[int] = []

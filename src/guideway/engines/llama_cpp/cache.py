@@ -1,9 +1,9 @@
-"""Sequences of llama.cpp as immutable values, with copy on write.
+"""Sequences of llama.cpp as immutable cache values, with copy on write.
 
 A `CellSequence` owns a sequence number in llama.cpp's memory, and releases it when it is garbage-collected. A
 `CachedPrefix` is a cache value: the first `length` tokens of a sequence. Running more tokens after a `CachedPrefix`
-extends the sequence in place if no other `CachedPrefix` has more of its tokens. Otherwise a new sequence is made that
-shares the cells of the prefix.
+extends the sequence in place if no other `CachedPrefix` contains later tokens of this sequence. Otherwise a new
+sequence is created that shares the cells of the prefix.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["CachedPrefix", "SequencePool"]
 
 
 class SequencePool:
-    """The free sequence numbers, and those to be released.
+    """The free sequence numbers (`free`), and the numbers whose cells must be released (`dropped`).
 
     Sequences can be garbage-collected in any thread, also while llama.cpp runs. Therefore their cells are released
     before the next call.
@@ -31,13 +31,14 @@ class SequencePool:
         self.dropped = deque[int]()
 
     def reclaim(self) -> None:
-        """Release the cells of collected sequences."""
+        """Release the cells of sequences that were garbage-collected."""
         while self.dropped:
             number = self.dropped.popleft()
             self.context.remove(number, -1)
             self.free.append(number)
 
     def take(self) -> CellSequence:
+        """Return a new, empty sequence. Raises `KVCacheFullError` if all sequence numbers are in use."""
         self.reclaim()
         if not self.free:
             raise KVCacheFullError(
@@ -51,8 +52,8 @@ class CellSequence:
 
     Attributes:
         tip: Number of its tokens in llama.cpp's memory.
-        held: Weak references to its cache values; may contain dead ones. Any thread may append.
-        crowd: Size of `held` at which dead references are removed.
+        held: Weak references to the cache values of this sequence, dead references included. Any thread may append.
+        crowd: If `held` is longer than this, dead references are removed.
     """
 
     def __init__(self, pool: SequencePool, number: int) -> None:
@@ -61,7 +62,10 @@ class CellSequence:
         self.crowd = 64
 
     def longest(self) -> int:
-        """Return the length of the longest live cache value. Only for the thread that runs llama.cpp."""
+        """Return the length of the longest cache value that still exists.
+
+        Call it only in the thread that runs llama.cpp.
+        """
         longest = 0
         for _ in range(len(self.held)):
             one = self.held.popleft()
@@ -72,7 +76,7 @@ class CellSequence:
         return longest
 
     def copy(self, length: int | None = None) -> CellSequence:
-        """Return a new sequence with the same first tokens; the cells are shared."""
+        """Return a new sequence with the first `length` tokens of this one (None: all). The cells are shared."""
         new = self.pool.take()
         new.tip = self.tip if length is None else length
         self.pool.context.copy(self.number, new.number, new.tip)
@@ -100,9 +104,9 @@ class CachedPrefix:
         return CachedPrefix(self.sequence, length)
 
     def to_go_on(self) -> CellSequence:
-        """Return a sequence of exactly these tokens that may be extended."""
+        """Return a sequence of exactly these tokens that may be extended: this one, or a copy."""
         own = self.sequence
-        if self.length == own.tip:  # no other value can be longer: the common case
+        if self.length == own.tip:  # no other cache value can be longer: the common case
             if len(own.held) > own.crowd:
                 own.longest()
         elif own.longest() > self.length:

@@ -20,9 +20,16 @@ BATCH = 512  # maximum number of tokens per call
 
 
 class Context:
-    """A loaded model with its KV cells. `kv_cache_tokens`: number of cells; by default 8,192 or one row.
+    """A loaded model and its KV cells.
 
-    `owner`: a `llama_cpp.Llama` whose weights are used; None: the file is loaded.
+    Args:
+        file: The GGUF file.
+        gpu: Whether all layers run on a GPU.
+        half: Whether keys and values are float16 instead of float32.
+        context: Maximum number of tokens per row; None: the context size of the model.
+        kv_cache_tokens: Number of cells; None: 8,192, and at least `context`.
+        rows: Maximum number of sequences.
+        owner: A `llama_cpp.Llama` whose weights are used; None: the file is loaded.
     """
 
     def __init__(
@@ -76,12 +83,12 @@ class Context:
         self.running = Running(self.handle, batch, self.vocab_size)
 
     def remove(self, number: int, start: int) -> None:
-        """Remove the tokens of a sequence from a position on."""
+        """Remove the tokens of a sequence from a position on; -1: all of them."""
         if self.handle is not None:
             llama.llama_memory_seq_rm(self.memory, number, start, -1)
 
     def copy(self, source: int, target: int, length: int) -> None:
-        """Copy the first tokens of a sequence to another one; cells are shared."""
+        """Copy the first `length` tokens of a sequence to another one. The cells are shared."""
         llama.llama_memory_seq_cp(self.memory, source, target, 0, length)
 
     def state(self, number: int) -> np.ndarray[Any, np.dtype[np.uint8]]:

@@ -25,5 +25,5 @@ def listen() -> None:
 
 
 def reason() -> str:
-    """Return the last error message of llama.cpp."""
+    """Return the last error message of llama.cpp among its last 21 messages; else a text that there is none."""
     return next((line for line in reversed(_said) if "error" in line or "fail" in line), "llama.cpp gave no reason")

@@ -18,7 +18,10 @@ _address_of = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
 
 
 class Outputs:
-    """The logits of a context, of shape [rows, width]. The array is reused while llama.cpp's buffer does not move."""
+    """The logits of a context as an array [rows, width] over llama.cpp's buffer.
+
+    The array object is used again while the buffer has the same address and number of rows.
+    """
 
     def __init__(self, width: int) -> None:
         self._width = width

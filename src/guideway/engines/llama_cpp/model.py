@@ -21,18 +21,18 @@ __all__ = ["LlamaCppEngine"]
 
 
 class LlamaCppEngine:
-    """A GGUF file, or a `llama_cpp.Llama`, whose weights are shared; the engine has its own context.
+    """A model from a GGUF file, or the model of a `llama_cpp.Llama`. Its weights are shared; the context is separate.
 
     Models with recurrent states or sliding windows run one row at a time and do not support rollback.
 
     Args:
-        path: The file, or the object, which must stay open. It does not notice the engine's calls.
+        path: The file, or the `llama_cpp.Llama`, which must stay open. Its context is not changed by the engine.
         device: "cpu", or "gpu" if this build of llama.cpp supports one.
-        dtype: Type of the KV cache. "float32" (results do not depend on how tokens were divided into calls) or
-            "float16".
-        context_size: Maximum number of tokens per row; by default that of the model.
-        kv_cache_tokens: Total number of tokens of all rows, where a shared prefix counts once; by default 8,192 or one
-            row.
+        dtype: Type of the KV cache: "float32" or "float16". With "float32", results do not depend on how tokens were
+            divided into calls.
+        context_size: Maximum number of tokens per row. None: the context size of the model.
+        kv_cache_tokens: Maximum number of tokens of all rows together, where a shared prefix counts once. It is at
+            least `context_size`. None: 8,192.
         rows: Maximum number of sequences that are kept at the same time.
 
     Raises:
@@ -82,7 +82,7 @@ class LlamaCppEngine:
         """See `StepEngine`. All rows run as one batch; lengths may differ."""
         logits: list[Logits] = []
         if self.supports_rollback:
-            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))  # None: one pass
+            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))  # returns None: one pass
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
@@ -107,7 +107,7 @@ class LlamaCppEngine:
         return logits, [CachedPrefix(sequence, sequence.tip) for sequence in taken.values()]
 
     def _take(self, caches: Sequence[Cache | None], taken: dict[int, CellSequence]) -> None:
-        """Add a sequence for each cache, by number."""
+        """Add a sequence for each cache to `taken`, by number."""
         for cache in caches:
             sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
             if sequence.number in taken:  # two rows extend the same cache value
@@ -115,7 +115,7 @@ class LlamaCppEngine:
             taken[sequence.number] = sequence
 
     def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
-        """See `MultiStepEngine`. The logits are in llama.cpp's memory, and no cache values are made between passes."""
+        """See `MultiStepEngine`. The logits are not copied, and cache values are created only after the last pass."""
         self._check_open()
         if self._pool.dropped:
             self._pool.reclaim()
@@ -153,7 +153,7 @@ class LlamaCppEngine:
         self._context.close()
 
     def _cut(self, sequences: Iterable[CellSequence]) -> None:
-        for sequence in sequences:  # remove the cells that a failed pass left after the tip
+        for sequence in sequences:  # remove the cells that a failed pass left after the last valid token
             self._context.remove(sequence.number, sequence.tip)
 
     def _own(self, cache: Cache) -> CachedPrefix:

@@ -18,9 +18,9 @@ __all__ = ["Running"]
 
 
 class Running:
-    """Runs tokens in a llama.cpp context, at most `size` per call. Logits have shape [rows, width].
+    """Runs tokens in a llama.cpp context, at most `size` per call of `llama_decode`.
 
-    Logits are in llama.cpp's memory and valid until the next call.
+    Logits have the shape [rows, width]. They are in llama.cpp's memory, and valid until the next call.
     """
 
     def __init__(self, handle: Any, size: int, width: int) -> None:
@@ -29,9 +29,10 @@ class Running:
         self._outputs = Outputs(width)
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Logits:
-        """Run new tokens of sequences and advance their tips. Return the logits after each. Raises `EngineError`.
+        """Run new tokens of sequences and advance their `tip`. Raises `EngineError`.
 
-        `every`: return the logits after each token, those of the first sequence first.
+        Returns the logits after the last token of each sequence; if `every`, after each token, those of the first
+        sequence first.
         """
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one token per row: the common case
@@ -52,7 +53,10 @@ class Running:
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
     def go_on(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], draw: Draw) -> bool:
-        """Run as `run`, then the tokens that `draw` returns, until it returns None. False if a later pass failed."""
+        """Run as `run`, then run the tokens that `draw` returns, until it returns None.
+
+        Returns False if a later pass failed, else True. Raises `EngineError` if the first pass failed.
+        """
         more = draw(self.run(sequences, rows))
         while more is not None:
             try:

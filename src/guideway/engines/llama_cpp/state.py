@@ -1,4 +1,4 @@
-"""Runs of recurrent models, whose states are `StateCache` values."""
+"""Runs recurrent models. Their states are `StateCache` values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ LLAMA = ArrayOps(concat=np.concatenate, to_numpy=np.ascontiguousarray, from_nump
 def run_state(
     context: Context, pool: SequencePool, row: Sequence[int], cache: Cache | None
 ) -> tuple[Logits, StateCache]:
-    """Run a row after a state (None: initial state) in a temporary sequence. Raises `EngineError`."""
+    """Run the new tokens of a row after a state, in a temporary sequence. Raises `EngineError`.
+
+    `cache`: the state; None: the initial state.
+    """
     sequence = pool.take()  # released when this function returns
     if cache is not None:
         own = own_state(cache, LLAMA)

@@ -2,7 +2,7 @@
 
 model.py   `MlxEngine`
 padded.py  rows of different lengths in one call
-cache.py   mlx-lm's caches as values
+cache.py   mlx-lm's caches as immutable values
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Caches of mlx-lm as values of `engines.kv_cache`."""
+"""Caches of mlx-lm as the classes of `engines.kv_cache`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ __all__ = ["MLX", "copied_state", "like_cache", "restore"]
 
 
 def copied_state(cache: Cache | None, empty: Any) -> Any:
-    """Return the library's cache of a state, which the model may modify; `empty` if there are no tokens."""
+    """Return a copy of the library's cache in `cache`, which the model may modify.
+
+    `empty` is returned if there are no tokens.
+    """
     return empty if cache is None or not cache.length else own_state(cache, MLX).copy_whole()
 
 
 def like_cache(cache: Any, *, supports_rollback: bool) -> RowCache[StoredRow] | StateCache:
-    """Return the value of the library's cache after one token, to which other caches of the model are compared."""
+    """Convert the library's cache after one token. The result is the `like` of `restore` for this model."""
     if not supports_rollback:
         return StateCache(MLX, cache, 1)
     arrays = [part for one in cache for part in (one.keys[..., :1, :], one.values[..., :1, :])]
@@ -31,7 +34,7 @@ def like_cache(cache: Any, *, supports_rollback: bool) -> RowCache[StoredRow] | 
 
 
 def restore(arrays: Arrays, like: RowCache[StoredRow] | StateCache) -> Cache:
-    """Return the cache of arrays. `like`: a cache of the same model. Raises `EngineError` for mismatches."""
+    """Return the cache of exported arrays. `like`: a cache of the same model. Raises `EngineError` for mismatches."""
     if isinstance(like, StateCache):
         return restore_state(arrays, like)
     made, length = restore_rows(arrays, like)
@@ -54,7 +57,7 @@ def _to_numpy(array: Any) -> NDArray[Any]:
 
 def _copied(array: Any) -> Any:
     made = mx.contiguous(array)
-    mx.eval(made)  # else it keeps the whole store
+    mx.eval(made)  # a lazy copy would keep the whole store in memory
     return made
 
 

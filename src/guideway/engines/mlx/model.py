@@ -26,9 +26,9 @@ from guideway.errors import EngineError, ModelNotFoundError
 __all__ = ["MlxEngine", "folder_of"]
 
 _PREFILL = 512
-"""The maximum number of tokens of each row per call of a prompt."""
+"""The maximum number of tokens of each row in one call for prompts."""
 _FEW = 8
-"""Rows with at most this number of new tokens run in one call."""
+"""If no row has more new tokens than this, all tokens run in one call, which computes the logits of each."""
 
 
 class MlxEngine:
@@ -36,14 +36,15 @@ class MlxEngine:
 
     Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
 
-    Rows of different lengths run in one call if the model gives padded rows the logits of single rows (`pads_rows`),
-    else rows of equal lengths do. The logits of a row in a batch and alone differ by rounding: at most 1e-4 in float32.
+    If the model gives padded rows the same logits as single rows (`pads_rows`), rows of different lengths run in one
+    call; else rows of equal lengths run together. The logits of a row in a batch and alone differ by rounding: at most
+    1e-4 in float32.
 
     Args:
         path: The folder, or a model object.
-        device: "cpu" or "gpu", for this process (MLX has one default device); by default MLX's choice.
-        dtype: Type of the weights: "float32", "bfloat16", …; by default unchanged.
-        context_size: Maximum number of tokens per row; by default that of config.json.
+        device: "cpu" or "gpu". It is set for the whole process, because MLX has one default device. None: MLX chooses.
+        dtype: Type to which the weights are converted: "float32", "bfloat16", …. None: they are not converted.
+        context_size: Maximum number of tokens per row. None: the context size in config.json.
 
     Raises:
         ModelNotFoundError: There is no model in the folder.
@@ -97,9 +98,9 @@ class MlxEngine:
         return dict(vars(getattr(self._model, "args", object)))
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows run together with padding; a prompt runs apart from rows with few new tokens.
+        """See `StepEngine`. Rows run together with padding, but a prompt not together with rows with few new tokens.
 
-        Rows without rollback run one at a time.
+        A model without rollback runs one row at a time.
         """
         if self._model is None:
             raise closed_model()
@@ -119,7 +120,7 @@ class MlxEngine:
         held = arranged(own, [len(row) for row in rows], self._like.batch, spare=1)
         left = [list(row) for row in rows]
         while (longest := max(map(len, left))) > 1:
-            # The head runs over every token of a call whose logits are used, so it runs for the last ones only.
+            # A call that returns logits computes them for all its tokens, so calls for prompts return none.
             if longest <= _FEW:
                 break
             cut = [min(_PREFILL, max(0, len(row) - 1)) for row in left]
@@ -152,7 +153,10 @@ class MlxEngine:
     def _run_padded(
         self, held: Sequence[StoredRow], new: Sequence[Sequence[int]], *, logits: bool, every: bool = False
     ) -> Any:
-        """Run new tokens of rows. Returns the logits of the last token of each, or of every column, if they are wanted."""
+        """Run new tokens of rows.
+
+        Returns the logits of the last token of each row, or of every column if `every`; None if not `logits`.
+        """
         batch = PaddedBatch(held, new)
         try:
             made = self._model(batch.ids, cache=batch.layers)
@@ -168,7 +172,7 @@ class MlxEngine:
         return array if batch.order == list(range(len(held))) else array[batch.order]
 
     def _try_padding(self) -> bool:
-        """Return whether padded rows give the logits of single rows."""
+        """Return whether padded rows give the same logits as single rows."""
         ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]
         rows = [ids[:5], ids[5:6], ids[4:8]]
         if self.context_size < len(ids):

@@ -1,6 +1,7 @@
 """Rows of different lengths in one call: new tokens are padded at the end, and each row has its own position.
 
-The keys and values are in a `Store`. The padding is written to the last place of each row, which no token uses.
+The keys and values are in a `Store`. Those of the padding are written to the last index of each row, which no token
+uses.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ class PaddedBatch:
     """The new tokens of a call, and where they are written.
 
     Attributes:
-        ids: The new ids, int [row, column], in the order of the store's places.
+        ids: The new ids with padding, int [row, column]. The rows are in the order of their places in the store.
         layers: A cache for each layer of the model.
-        order: The index of each given row in `ids`.
+        order: For each of the given rows, its index in `ids`.
     """
 
     def __init__(self, rows: Sequence[StoredRow], new: Sequence[Sequence[int]]) -> None:
@@ -55,7 +56,10 @@ class PaddedBatch:
         self.layers = [_PaddedLayer(self, index) for index in range(len(self.store.arrays) // 2)]
 
     def write(self, index: int, new: Any) -> Any:
-        """Write the new keys or values of a layer, [row, head, column, channel]. Returns those of all tokens."""
+        """Write the new keys or values of a layer, [row, head, column, channel].
+
+        Returns the keys or values of all tokens of these rows.
+        """
         array, first = self.store.arrays[index], self.first
         end = first + new.shape[0]
         if self.is_even:
@@ -79,7 +83,7 @@ class _PaddedLayer:
         self.offset = batch.offset
 
     def update_and_fetch(self, keys: Any, values: Any) -> tuple[Any, Any]:
-        """Append keys and values."""
+        """Append keys and values. Returns those of all tokens."""
         batch, index = self.batch, 2 * self.index
         return batch.write(index, keys), batch.write(index + 1, values)
 
@@ -97,9 +101,9 @@ class _PaddedLayer:
         return mx.arange(batch.reach) <= (batch.tip + mx.arange(count))[:, None]
 
     def is_trimmable(self) -> bool:
-        """Whether tokens can be removed."""
+        """Return True, as mlx-lm's own cache for attention does. Guideway truncates `RowCache` values instead."""
         return True
 
     def empty(self) -> bool:
-        """Whether there are no tokens."""
+        """Return whether the rows have no tokens, new tokens included."""
         return not self.batch.reach

@@ -2,10 +2,10 @@
 
 model.py    `OnnxEngine`
 graph.py    the inputs and outputs of an exported model
-values.py   their types and shapes
+values.py   types and shapes of single inputs and outputs
 files.py    finding and identifying a model's files
 runtime.py  ONNX Runtime sessions
-cache.py    KV caches as values
+cache.py    KV caches as immutable values
 """
 
 from __future__ import annotations

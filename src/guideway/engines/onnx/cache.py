@@ -1,4 +1,4 @@
-"""KV caches of ONNX Runtime: NumPy arrays [row, head, token, channel], as values of `engines.kv_cache`."""
+"""KV caches of ONNX Runtime: NumPy arrays [row, head, token, channel], as the classes of `engines.kv_cache`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _MAPPED = 1 << 16
 
 
 class Scratch:
-    """Memory for arrays that a call of the model only reads. It is reused by the next call.
+    """Memory for arrays that a call of the model only reads. The next call uses the same memory again.
 
-    New memory is several times slower, because the system clears each page of it. Use it in one thread at a time.
+    Newly allocated memory is several times slower, because the operating system clears each page of it. An object must
+    not be used by several threads at once.
     """
 
     def __init__(self) -> None:
@@ -36,7 +37,7 @@ class Scratch:
         self._used = 0
 
     def begin(self, nbytes: int) -> None:
-        """Begin a call. The arrays of the call before are no longer valid."""
+        """Begin a call that needs `nbytes` in total. Arrays of the previous call are no longer valid."""
         self._used = 0
         if nbytes > SCRATCH_BYTES:
             self._held = np.empty(0, dtype=np.uint8)
@@ -44,7 +45,7 @@ class Scratch:
             self._held = np.empty(min(nbytes + nbytes // 4, SCRATCH_BYTES), dtype=np.uint8)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return an array whose values are not set."""
+        """Return an array with undefined values. If the memory is used up, the array has separate memory."""
         begin, size = self._used, math.prod(shape) * dtype.itemsize
         if begin + size > self._held.size:
             return np.empty(shape, dtype)
@@ -53,9 +54,10 @@ class Scratch:
 
 
 def gather(graph: Graph, caches: Sequence[Cache | None], scratch: Scratch | None = None) -> ArrayBatch:
-    """Return the joined arrays of rows. All rows end at the last place; shorter rows begin later.
+    """Join the arrays of rows. All rows end at the last index of the token axis; shorter rows begin later.
 
-    If the rows are one previous batch in order, its arrays are reused. `scratch`: holds the arrays until the next call.
+    If the caches are all rows of one batch in order, this batch is returned. `scratch`: the memory of the joined
+    arrays, which are valid until its next `begin`; None: separate memory.
     """
     rows = [None if cache is None or not cache.length else own_rows(cache, NUMPY) for cache in caches]
     held: list[RowCache[ArrayBatch]] = [row for row in rows if row is not None]
@@ -79,9 +81,12 @@ def gather(graph: Graph, caches: Sequence[Cache | None], scratch: Scratch | None
 
 
 def without_gaps(arrays: tuple[NDArray[Any], ...], cached: int, counts: Sequence[int]) -> tuple[NDArray[Any], ...]:
-    """Return arrays in which the `cached` places of rows with fewer new tokens are next to these tokens.
+    """Move cached tokens so that no unused index lies between the cached and the new tokens of a row.
 
-    The given arrays belong to the caller and may be modified.
+    Args:
+        arrays: Keys and values after a run with padding. They may be modified.
+        cached: The number of indexes before the new tokens.
+        counts: The number of new tokens of each row, which are at the end.
     """
     if not all(array.flags.writeable for array in arrays):
         arrays = tuple(array.copy() for array in arrays)

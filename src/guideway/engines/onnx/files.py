@@ -30,7 +30,10 @@ def find_model(path: Path) -> Path:
 
 
 def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: Mapping[str, Any]) -> int:
-    """Return the size of an axis of a cache input: from the graph, or from config.json if it is variable there."""
+    """Return the size of an axis of a cache input: from the graph, or from config.json if the graph leaves it variable.
+
+    `axis`: 1 (heads) or 3 (channels). Raises `EngineError` if neither has the size.
+    """
     size: Any = shape[axis]
     found = size if positive(size) else (_config_heads if axis == 1 else _config_channels)(config)
     if not positive(found):
@@ -41,7 +44,7 @@ def cache_size(name: str, shape: Sequence[int | str | None], axis: int, config: 
 
 
 def weight_bytes(file: Path) -> int:
-    """Return the approximate size of the model: the bytes of all files in its folder, without .json and .txt files."""
+    """Return the approximate size of the model: the bytes of all files in its folder except .json and .txt files."""
     return sum(f.stat().st_size for f in file.parent.iterdir() if f.is_file() and f.suffix not in {".json", ".txt"})
 
 

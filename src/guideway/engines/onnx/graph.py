@@ -21,7 +21,17 @@ __all__ = ["Graph", "check_probe", "read_graph"]
 
 @dataclass(frozen=True)
 class Graph:
-    """The call signature of a model. `presents[i]` is fed to `pasts[i]`; both are [row, head, token, channel]."""
+    """The inputs and outputs of a model.
+
+    Attributes:
+        integers: The types of the integer inputs that the model has, by name.
+        pasts: The names of the cache inputs, [row, head, token, channel].
+        presents: The names of the cache outputs. `presents[i]` of one call is `pasts[i]` of the next.
+        heads: The number of heads of each cache input.
+        channels: The number of channels of each cache input.
+        cache_type: The type of all cache inputs.
+        has_branch: Whether the model has the input `use_cache_branch`.
+    """
 
     integers: Mapping[str, np.dtype[Any]]
     pasts: tuple[str, ...]
@@ -39,13 +49,13 @@ class Graph:
     def padded_feeds(
         self, ids: NDArray[np.int64], starts: NDArray[np.int64], lengths: NDArray[np.int64], cached: int
     ) -> dict[str, NDArray[Any]]:
-        """Return the inputs except the cache, for rows of different lengths.
+        """Return all inputs except the cache, for rows of different lengths.
 
         Args:
-            ids: The new ids, [rows, new], at the end of each row.
-            starts: The place of the first cached token of each row, [rows].
+            ids: The new ids, [rows, new]. Padding is at the start of each row.
+            starts: The index of the first cached token of each row on the token axis, [rows].
             lengths: The numbers of new tokens, [rows].
-            cached: The number of cached places; the cached tokens of each row end there.
+            cached: The length of the token axis of the cache. The cached tokens of each row are at its end.
         """
         feeds = self.feeds(ids, cached)
         new, kinds = ids.shape[1], self.integers
@@ -57,7 +67,7 @@ class Graph:
         return feeds
 
     def feeds(self, ids: NDArray[np.int64], cached: int, keep: int = 1) -> dict[str, NDArray[Any]]:
-        """Return the inputs except the cache, for ids of shape [rows, new] after `cached` tokens.
+        """Return all inputs except the cache, for ids of shape [rows, new] after `cached` tokens.
 
         `keep`: the number of last tokens whose logits are needed.
         """
@@ -76,7 +86,10 @@ class Graph:
 
 
 def read_graph(inputs: Sequence[Value], outputs: Sequence[Value], config: Mapping[str, Any]) -> Graph:
-    """Check names, ranks and types of inputs and outputs. Raises `EngineError` for the first mismatch."""
+    """Return the `Graph` of a model's inputs and outputs. Raises `EngineError` for unexpected names, ranks or types.
+
+    `config`: the content of config.json, for sizes that the graph leaves variable.
+    """
     given = {value.name: value for value in inputs}
     made = {value.name: value for value in outputs}
     if "input_ids" not in given or "logits" not in made:

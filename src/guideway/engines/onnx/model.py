@@ -1,7 +1,7 @@
 """`OnnxEngine`: a step engine for ONNX exports with a KV cache in the Hub's naming.
 
-`run` with NumPy arrays is as fast as OrtValues with IO binding (0.24 to 0.45 ms per token for 6 layers, width 192,
-vocabulary 4096, on 2 cores), so it is used. For small models one thread is faster than two.
+The engine calls `InferenceSession.run` with NumPy arrays, because OrtValues with IO binding are not faster (0.24 to
+0.45 ms per token for 6 layers, width 192, vocabulary 4096, on 2 cores). For small models one thread is faster than two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from guideway.errors import EngineError
 __all__ = ["OnnxEngine"]
 
 _PREFILL = 512
-"""Tokens per prefill call. The graph computes logits for all of them, and all but the last are discarded."""
+"""The maximum number of tokens per call for a prompt.
+
+The graph computes logits for all of them; only the last are used.
+"""
 
 
 class OnnxEngine:
@@ -36,14 +39,14 @@ class OnnxEngine:
     The inputs are `input_ids`, `past_key_values.N.key/value`, and optionally `attention_mask`, `position_ids`,
     `use_cache_branch`, `num_logits_to_keep`. The outputs are `logits` and `present.N.key/value`.
 
-    Rows of different lengths run together with padding if the graph supports it (`pads_rows`). The logits of a row in a
-    batch and alone differ by rounding: at most 1e-4 in float32.
+    If the graph supports it (`pads_rows`), rows of different lengths run together with padding. The logits of a row in
+    a batch and alone differ by rounding: at most 1e-4 in float32.
 
     Args:
         path: The folder or the model file.
         device: "cpu", or "cuda" if this build of ONNX Runtime supports it.
-        threads: Number of threads; by default 1 for small models and all cores for others.
-        context_size: Maximum number of tokens per row; by default that of config.json.
+        threads: Number of threads. None: 1 for small models, all cores for others.
+        context_size: Maximum number of tokens per row. None: the context size in config.json.
         session: An `onnxruntime.InferenceSession` of this file, to use instead of a new one.
 
     Raises:
@@ -84,7 +87,7 @@ class OnnxEngine:
         return fingerprint(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows run together with padding; a prompt runs apart from rows with few new tokens."""
+        """See `StepEngine`. Rows run together with padding, but a prompt not together with rows with few new tokens."""
         check_rows(self, rows, caches)
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
@@ -123,14 +126,15 @@ class OnnxEngine:
     def pads_rows(self) -> bool:
         """Whether rows of different lengths run together.
 
-        They do if the graph has the inputs `attention_mask` and `position_ids`, and padded rows have the logits of
-        single rows. Some exports accept both inputs, but only support padding at the end of rows.
+        True if the graph has the inputs `attention_mask` and `position_ids`, and gives padded rows the same logits as
+        single rows. Some exports have both inputs, but only support padding at the end of rows.
         """
         return self._rounding is not None
 
     @cached_property
     def batch_tolerance(self) -> float:
-        """See `engines.base.batch_tolerance`. 0.0 if it is unknown: rows are not padded, or float16 rounds too much."""
+        """See `engines.base.batch_tolerance`. 0.0: rows are not padded, or the cache is
+        float16, whose rounding is too large."""
         if self._rounding is None or self._graph.cache_type != np.float32:
             return 0.0
         return 4 * self._rounding
@@ -155,7 +159,7 @@ class OnnxEngine:
         return max(rounding, scale * 2**-20) if rounding <= scale * tolerance else None
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run rows as one batch. New tokens are at the end of each row, after the padding."""
+        """Run rows as one batch. Padding is between the cached and the new tokens of a row."""
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
         past = gather(self._graph, caches, self._scratch)
@@ -205,16 +209,16 @@ class OnnxEngine:
         *,
         every: bool = False,
     ) -> tuple[Logits, tuple[NDArray[Any], ...]]:
-        """Run ids of shape [rows, new]. Returns the last logits (or `every`) and the new arrays.
+        """Run ids of shape [rows, new]. Returns the logits of the last token (or of every token) and the new arrays.
 
-        `inputs`: of `Graph.feeds`.
+        `past`: the cache arrays. `inputs`: the result of `Graph.feeds` or `Graph.padded_feeds`.
         """
         if self._session is None:
             raise closed_model()
         feeds = {**inputs, **dict(zip(self._graph.pasts, past, strict=True))}
         try:
             logits, *presents = self._session.run(self._outputs, feeds)
-        except Exception as error:  # the exception classes of the runtime have no other common base
+        except Exception as error:  # the exception classes of ONNX Runtime have no common base class but this
             shape = f"{ids.shape[0]} rows of {ids.shape[1]} tokens after {past[0].shape[2]} cached tokens"
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
         if every:

@@ -14,11 +14,14 @@ from guideway.errors import EngineError
 __all__ = ["open_session"]
 
 _SMALL_MODEL_BYTES = 64 << 20
-"""Size below which one thread is faster than several, in bytes."""
+"""Below this size of the model in bytes, one thread is faster than several."""
 
 
 def open_session(file: Path, device: str, threads: int | None) -> Any:
-    """Load a graph. Raises `EngineError` if it cannot be loaded or the device is not available."""
+    """Load a graph.
+
+    `threads`: as in `OnnxEngine`. Raises `EngineError` if it cannot be loaded or the device is not available.
+    """
     provider = {"cpu": "CPUExecutionProvider", "cuda": "CUDAExecutionProvider"}.get(device, device)
     if provider not in (known := onnxruntime.get_available_providers()):
         raise EngineError(f"ONNX Runtime has no device {device!r} here; available providers: {', '.join(known)}")
@@ -28,5 +31,5 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
     options.log_severity_level = 4  # errors are raised, not printed
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=[provider])
-    except Exception as error:  # as in `OnnxEngine._run`
+    except Exception as error:  # the exception classes of ONNX Runtime have no common base class but this
         raise EngineError(f"ONNX Runtime cannot load {file}: {error}") from error

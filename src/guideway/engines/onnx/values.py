@@ -27,7 +27,10 @@ class Value(Protocol):
 
 
 def past_names(given: Mapping[str, Value], made: Mapping[str, Value]) -> list[str]:
-    """Return the cache inputs in the order of layers. Checks that each has an output."""
+    """Return the names of the cache inputs in the order of layers.
+
+    Raises `EngineError` if there are none, or if one lacks its output, its key or its value.
+    """
     found = sorted((int(m[1]), m[2]) for m in map(_PAST.fullmatch, given) if m)
     if not found:
         raise EngineError(
@@ -50,7 +53,7 @@ def past_names(given: Mapping[str, Value], made: Mapping[str, Value]) -> list[st
 
 
 def check_rank(value: Value, rank: int, meaning: str) -> None:
-    """Raise `EngineError` if a value has another number of dimensions."""
+    """Raise `EngineError` if a value does not have `rank` dimensions. `meaning`: their names, for the message."""
     if len(value.shape) != rank:
         raise EngineError(f"{value.name} must have {rank} dimensions {meaning}, got the shape {list(value.shape)}")
 

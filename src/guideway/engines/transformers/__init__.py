@@ -2,10 +2,10 @@
 
 model.py    `TransformersEngine`
 loading.py  loading models and tokenizers
-cache.py    transformers' caches as values
+cache.py    transformers' caches as immutable values
 batch.py    rows of equal lengths that run together
 packed.py   rows of different lengths in one call
-logits.py   the logits of the last positions
+logits.py   the logits of the last tokens
 """
 
 from __future__ import annotations

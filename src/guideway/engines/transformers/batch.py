@@ -13,13 +13,14 @@ from guideway.engines.kv_cache import ArrayOps
 __all__ = ["BatchCache"]
 
 _ROOM = 64
-"""Minimum spare capacity in tokens; an eighth of the length if that is more."""
+"""Minimum spare capacity in tokens. The spare capacity is an eighth of the length if that is more."""
 
 
 class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
-    """Keys and values with spare capacity, into which new tokens are written. Only `crop` may change them otherwise.
+    """Keys and values with spare capacity. `update` writes new tokens into it; only `crop` may remove tokens.
 
-    The library's layer concatenates tensors for each token, which took a sixth of a step with 16 rows of 100 tokens.
+    The class of the library concatenates tensors for each token, which took a sixth of the time of a step with 16 rows
+    of 100 tokens. `rooms`: the buffers of keys and values, spare capacity included.
     """
 
     keys: Any
@@ -37,7 +38,10 @@ class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
 
 
 def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
-    """Return a buffer, grown if needed, with the held tokens followed by the new ones."""
+    """Return a buffer with the `length` tokens of `held`, followed by those of `more`.
+
+    It is `room` if that is large enough.
+    """
     end = length + more.shape[-2]
     if room is None or room.shape[-2] < end:
         room = more.new_empty((*more.shape[:-2], end + max(_ROOM, end // 8), more.shape[-1]))
@@ -48,7 +52,7 @@ def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
 
 
 class BatchCache(DynamicCache):  # type: ignore[misc]  # the library has no types
-    """The cache of a batch, a `RowBatch`. `tip`: number of tokens that have run successfully."""
+    """The cache of a batch for transformers, which is also a `RowBatch`. `tip`: as in `RowBatch`."""
 
     def __init__(self, ops: ArrayOps, arrays: Sequence[Any] = (), length: int = 0) -> None:
         super().__init__()
@@ -68,7 +72,7 @@ class BatchCache(DynamicCache):  # type: ignore[misc]  # the library has no type
         return sum(room.nbytes // room.shape[0] for layer in self.layers for room in layer.rooms)
 
     def go_on(self) -> BatchCache:
-        """Return this batch for the next run, without tokens of a run that failed."""
+        """Remove tokens that a failed run may have added. Returns this object, for the next run."""
         for layer in self.layers:
             if (beyond := layer.get_seq_length() - self.tip) > 0:
                 layer.crop(-beyond)

@@ -1,6 +1,6 @@
-"""Caches of transformers as values of `engines.kv_cache`.
+"""Caches of transformers as the classes of `engines.kv_cache`.
 
-A complete batch is extended in place; other rows are copied when they are extended.
+If all rows of a batch run again, the batch is extended in place. Otherwise the rows are copied to a new batch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ __all__ = ["TORCH", "gather", "made_caches", "restore"]
 
 
 def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bool) -> Any:
-    """Return the joined cache of rows with equal lengths, to be modified; None: the model creates its own."""
+    """Join the caches of rows with `cached` tokens each to one cache that the model may modify.
+
+    None: there are no tokens and no rollback, and the model creates its own kind of cache.
+    """
     given = [cache for cache in caches if cache is not None and cached]
     if not given:
         return BatchCache(TORCH) if supports_rollback else None
@@ -40,12 +43,12 @@ def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bo
         return own.copy_whole()
     rows: list[RowCache[BatchCache]] = [own_rows(cache, TORCH) for cache in given]
     if (whole := whole_batch(rows, cached)) is not None:
-        return whole.go_on()  # the previous batch, in the same order
+        return whole.go_on()  # all rows of one batch in the same order: nothing is copied
     return BatchCache(TORCH, join_rows(rows), cached)
 
 
 def made_caches(cache: Any, length: int, *, supports_rollback: bool) -> list[Cache]:
-    """Return the values of the rows of a cache after a run."""
+    """Return a cache for each row of the library's cache after a run. `length`: the number of tokens of each row."""
     if not supports_rollback:
         return [StateCache(TORCH, cache, length)]
     cache.tip = length
@@ -53,7 +56,7 @@ def made_caches(cache: Any, length: int, *, supports_rollback: bool) -> list[Cac
 
 
 def restore(arrays: Arrays, like: RowCache[BatchCache] | RowCache[StoredRow] | StateCache) -> Cache:
-    """Return the cache of arrays. `like`: a cache of the same model. Raises `EngineError` for mismatches."""
+    """Return the cache of exported arrays. `like`: a cache of the same model. Raises `EngineError` for mismatches."""
     if isinstance(like, StateCache):
         return restore_state(arrays, like)
     made, length = restore_rows(arrays, like)
@@ -63,7 +66,7 @@ def restore(arrays: Arrays, like: RowCache[BatchCache] | RowCache[StoredRow] | S
 
 
 def _places(whole: Any) -> Iterator[tuple[str, dict[Any, Any], Any]]:
-    """Yield every tensor of a cache: its name, the dictionary that has it, and the key."""
+    """Yield, for every tensor of a cache, a name, the dictionary that contains it, and its key there."""
     for index, layer in enumerate(whole.layers):
         for name, value in vars(layer).items():
             if isinstance(value, torch.Tensor):
@@ -80,7 +83,8 @@ def _replace(whole: Any, tensors: Mapping[str, Any]) -> None:
 
 
 def _to_numpy(tensor: Any) -> NDArray[Any]:
-    plain = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)  # a stored row may move
+    # A copy, because the tokens of a `StoredRow` may be moved later.
+    plain = tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
     found: NDArray[Any] = (plain.view(torch.uint16) if plain.dtype == torch.bfloat16 else plain).numpy()
     return found
 

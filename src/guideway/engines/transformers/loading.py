@@ -24,7 +24,7 @@ def load(name: str, dtype: str | None, options: Mapping[str, Any]) -> Any:
     """Load a model. `options`: further arguments of `from_pretrained`.
 
     Raises:
-        ModelNotFoundError: It is not found.
+        ModelNotFoundError: transformers cannot load the model.
         EngineError: The dtype is unknown.
     """
     kind = getattr(torch, dtype, None) if dtype is not None else None
@@ -38,7 +38,7 @@ def load(name: str, dtype: str | None, options: Mapping[str, Any]) -> Any:
 
 
 _SHARED = ("revision", "subfolder", "token", "trust_remote_code", "cache_dir", "local_files_only")
-"""The options that say where files are; they apply to the tokenizer too."""
+"""The options that determine where files are found. They apply to the tokenizer, too."""
 
 
 def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any] | None = None) -> Tokenizer:
@@ -46,8 +46,8 @@ def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any]
 
     Args:
         name: The name or folder.
-        eos_ids: Ids that end a text, in addition to that of the tokenizer.
-        options: The options of `load`. Those that say where files are apply here too.
+        eos_ids: Ids that end a text, in addition to the EOS token of the tokenizer.
+        options: The options of `load`. Those that determine where files are found apply here, too; others are ignored.
     """
     given = {
         "local_files_only": _offline(name),
@@ -66,7 +66,9 @@ def tokenizer(name: str, eos_ids: Iterable[int] = (), options: Mapping[str, Any]
 
 
 def _offline(name: str) -> bool:
-    """Return whether the Hub is unreachable, by one request. The library would retry for half a minute.
+    """Return whether the Hub is unreachable; False for a local folder. One request is made.
+
+    This is tested first because the library would retry for half a minute.
 
     Raises:
         ModelNotFoundError: `name` is a path that does not exist; the library would report an invalid name.
@@ -79,7 +81,7 @@ def _offline(name: str) -> bool:
         HfApi().model_info(name, timeout=SECONDS)
     except (HfHubHTTPError, HFValidationError):
         return False  # the Hub is reachable; the loader reports the error
-    except Exception:  # of the HTTP library: no route, no DNS, timeout
+    except Exception:  # the HTTP library raises various exceptions: no route, no DNS, timeout
         return True
     return False
 

@@ -26,10 +26,10 @@ def last_logits(logits: Any, *, on_device: bool) -> Any:
     """
     last = logits[:, -1].float()
     if logits.shape[1] > 1:
-        last = last.clone()  # a view would keep the logits of all tokens
+        last = last.clone()  # a view would keep the logits of all tokens in memory
     return last if on_device else last.cpu().numpy()
 
 
 def stacked(rows: Sequence[Any]) -> Any:
-    """Join the logits of several rows."""
+    """Join the logits of several rows to an array or tensor [rows, vocabulary]."""
     return np.stack(rows) if isinstance(rows[0], np.ndarray) else torch.stack(list(rows))

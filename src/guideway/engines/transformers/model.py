@@ -28,7 +28,7 @@ from guideway.tokenizers.special_tokens import ids_of
 __all__ = ["TransformersEngine"]
 
 _ENDLESS = 1 << 20
-"""Context size of recurrent models that define none."""
+"""Context size of recurrent models whose config defines none."""
 
 _MOST_TOKENS = 4096
 """Maximum number of packed tokens per call; it bounds the memory of a prefill."""
@@ -39,15 +39,15 @@ class TransformersEngine:
 
     Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
 
-    Rows of different lengths run in one call if the model class lets its attention be replaced and gives the same
-    logits (`packs_rows`): the new tokens of all rows are packed into one sequence. In other models only rows of equal
-    lengths run together. The logits of a row in a batch and alone differ by rounding: at most 1e-4 in float32.
+    If the model class allows its attention to be replaced, and then gives the same logits, rows of different lengths
+    run in one call (`packs_rows`): the new tokens of all rows are packed into one sequence. In other models, only rows
+    of equal lengths run together. The logits of a row in a batch and alone differ by rounding: at most 1e-4 in float32.
 
     Args:
         model: A name on the Hub, a folder, or a model object.
-        device: A PyTorch device ("cpu", "cuda:0", "mps"); by default that of the model.
-        dtype: Type of the weights: "float32", "bfloat16", …; by default that of the files.
-        context_size: Maximum number of tokens per row; by default that of the config.
+        device: A PyTorch device ("cpu", "cuda:0", "mps"). None: the device on which the model is loaded.
+        dtype: Type of the weights: "float32", "bfloat16", …. None: the type in the files.
+        context_size: Maximum number of tokens per row. None: the context size in the config.
         options: Further arguments of `from_pretrained`, such as `device_map`, `quantization_config` and `revision`.
 
     Raises:
@@ -98,7 +98,7 @@ class TransformersEngine:
         """Whether rows of different lengths run in one call."""
 
     @cached_property
-    def fingerprint(self) -> str:  # over all weights, in the order of their names
+    def fingerprint(self) -> str:  # a digest of all weights, in the order of their names
         digest = hashlib.blake2b(self._model.config.model_type.encode(), digest_size=16)
         for name, tensor in sorted(self._model.state_dict().items()):
             digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
@@ -106,9 +106,9 @@ class TransformersEngine:
         return digest.hexdigest()
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. All rows run in one call if `packs_rows`, else rows of equal lengths do.
+        """See `StepEngine`. If `packs_rows`, all rows run in one call; else rows of equal lengths run together.
 
-        Rows without rollback run one at a time.
+        A model without rollback runs one row at a time.
         """
         if self._model is None:
             raise closed_model()
@@ -160,7 +160,7 @@ class TransformersEngine:
         return logits, [RowCache(row, 0, row.tip) for row in held]
 
     def _single(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[list[Any], list[Cache]]:
-        """`forward_all` for rows that run in their own calls."""
+        """`forward_all` with a separate call of the model for each row."""
         logits: list[Any] = []
         made: list[Cache] = []
         for row, cache in zip(rows, caches, strict=True):
@@ -173,7 +173,7 @@ class TransformersEngine:
         return logits, made
 
     def _run_packed(self, batch: PackedBatch) -> Any:
-        """Return the logits of the last token of each row."""
+        """Run a packed batch. Returns the logits of the tokens `batch.last`, float32 [token, vocabulary]."""
         try:
             with torch.inference_mode(), packed_attention(self._model, batch):
                 found = self._model(
@@ -194,7 +194,10 @@ class TransformersEngine:
         return last if self.on_device else last.cpu().numpy()
 
     def _try_packing(self) -> bool:
-        """Return whether packed rows give the logits of single rows; then caches are rows of a store."""
+        """Return whether packed rows give the same logits as single rows.
+
+        If so, caches are rows of a `Store` from now on (`_like`).
+        """
         if not getattr(self._model, "_supports_attention_backend", False):
             return False
         ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]
@@ -221,7 +224,7 @@ class TransformersEngine:
         return True
 
     def _batch(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run rows of equal cached and new lengths."""
+        """Run rows with equal numbers of cached and of new tokens."""
         cached = caches[0].length if caches[0] is not None else 0
         past = gather(caches, cached, supports_rollback=self.supports_rollback)
         for part in _parts(rows, whole=self.supports_rollback or not cached):
@@ -256,7 +259,7 @@ class TransformersEngine:
 def _portions(counts: Sequence[int]) -> list[list[tuple[int, int, int]]]:
     """Divide rows with these numbers of tokens into calls of at most `_MOST_TOKENS` tokens.
 
-    A call is a list of (row, first token, end).
+    A call is a list of (index of the row, index of its first token, index after its last token).
     """
     if sum(counts) <= _MOST_TOKENS:
         return [[(index, 0, count) for index, count in enumerate(counts)]]
@@ -280,8 +283,10 @@ def _plain(logits: Any) -> NDArray[np.float32]:
 
 
 def _parts(rows: Sequence[Sequence[int]], *, whole: bool) -> list[list[Sequence[int]]]:
-    """Return the calls for rows: one call, or one per token. transformers 5.23 has a bug with several tokens after a
-    Mamba state."""
+    """Divide the new tokens of rows into calls: one call if `whole`, else one call per token.
+
+    transformers 5.23 has a bug if several tokens run after a Mamba state.
+    """
     return [list(rows)] if whole else [[[token_id]] for row in rows for token_id in row]
 
 

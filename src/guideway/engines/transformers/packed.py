@@ -23,7 +23,7 @@ from guideway.errors import EngineError
 __all__ = ["PackedBatch", "packed_attention"]
 
 _SHORT = 32
-"""Rows with at most this number of new tokens share one attention call, padded; others have their own."""
+"""Rows with at most this number of new tokens share one padded attention call. Each other row has a separate call."""
 _NAME = "guideway_packed"
 
 
@@ -46,12 +46,12 @@ class _StoreLayer(DynamicLayer):  # type: ignore[misc]  # the library has no typ
 
 
 class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no types
-    """The packed new tokens of a call, and which attention they need.
+    """The packed new tokens of a call, and the indexes and masks for their attention. `new`: the new ids of each row.
 
     Attributes:
         ids: The new ids of all rows, [1, token].
         positions: The position of each token in its row, [token].
-        last: The index of the last token of each row, [row].
+        last: The index in `ids` of each token whose logits are needed; by default the last token of each row, [row].
     """
 
     def __init__(self, rows: Sequence[StoredRow], new: Sequence[Sequence[int]], device: Any) -> None:
@@ -74,7 +74,7 @@ class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no typ
             for row, start, more in zip(rows, starts, new, strict=True)
             if len(more) > _SHORT
         ]
-        """Rows with their own attention: place, first packed token, cached tokens, new tokens."""
+        """Rows with a separate attention call: (place, first packed token, cached tokens, new tokens)."""
         self.span = first, first + len(rows)
         short = [i for i, more in enumerate(new) if len(more) <= _SHORT]
         self.has_short = bool(short)
@@ -82,7 +82,7 @@ class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no typ
             return
         width = max(len(new[i]) for i in short)
         reach = max(rows[i].tip + len(new[i]) for i in short)
-        # For each place of the span and each column, the packed token; rows without one repeat another token.
+        # For each place of the span and each column, the index of a packed token. Unused columns have the index 0.
         source = [[0] * width for _ in rows]
         ends = [[0] * width for _ in rows]
         target_from, target_to = list[int](), list[int]()
@@ -107,7 +107,10 @@ class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no typ
         self._masks: dict[int, Any] = {}
 
     def mask_for(self, groups: int) -> Any:
-        """Return the mask [row, 1, groups x column, key] for queries of which `groups` heads share a key head."""
+        """Return the mask [row, 1, groups x column, key] for grouped-query attention; None: no mask is needed.
+
+        `groups`: the number of query heads that share a key head.
+        """
         if self.mask is None or groups == 1:
             return self.mask
         if groups not in self._masks:
@@ -122,7 +125,10 @@ _locks_lock = threading.Lock()
 
 @contextmanager
 def packed_attention(model: Any, batch: PackedBatch) -> Iterator[None]:
-    """Let `attend` compute the attention of a model, for one call. Calls of one model object take turns."""
+    """Within this context, `attend` computes the attention of the model.
+
+    Calls of one model object exclude each other.
+    """
     with _locks_lock:
         lock = _locks.setdefault(model, threading.RLock())
     with lock:
@@ -158,7 +164,7 @@ def attend(module: Any, query: Any, key: Any, value: Any, mask: Any, **more: Any
     if batch.has_short:
         count, width = end - first, batch.width
         asked = packed if batch.in_order else packed[batch.source]
-        # Heads that share a key head are further queries of that head.
+        # Query heads that share a key head are treated as further queries of one head.
         asked = asked.reshape(count, width, kv_heads, groups, -1).permute(0, 2, 3, 1, 4)
         found = scaled_dot_product_attention(
             asked.reshape(count, kv_heads, groups * width, -1),
