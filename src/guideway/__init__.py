@@ -2,13 +2,13 @@
 
 A constraint is lowered to a grammar; a grammar and a vocabulary are compiled to an automaton; a matcher tracks one
 sequence and computes token masks; an engine runs the model. The names below are the main public names; each is loaded
-when it is first used, so that `import guideway` is cheap. Other public names are in these modules, which are attributes
-of `guideway` too:
+when it is first used, so that `import guideway` takes little time. Other public names are in these modules, which are
+attributes of `guideway` too:
 
     guideway.errors        all exceptions
     guideway.types         the types that functions return, for annotations
     guideway.constraints   further constraints: `PythonType`, `SpecialToken`, `Substring`
-    guideway.sampling      samplers' parts: `Dry`, `Mirostat`
+    guideway.sampling      parameters of samplers: `Dry`, `Mirostat`
     guideway.search        `beam_search`, `smc`
     guideway.matcher       `fill_masks`, `advance_and_fill`, `forced_tokens`
     guideway.masks         masks on arrays of NumPy, PyTorch and MLX
@@ -16,7 +16,8 @@ of `guideway` too:
     guideway.dsl           functions that combine constraints
     guideway.remote        models served by an API; `guideway.remote(client, name)` returns one
     guideway.pool          several models under one memory budget: `ModelSpec`, `PooledSession`
-    guideway.batch         files of requests, workers of data frameworks; `guideway.batch(model, requests)` yields results
+    guideway.batch         files of requests, workers of data frameworks; `guideway.batch(model, requests)` yields
+    results
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ _HOMES = {
     "sampling": "Sampler",
     "tokenizers": "Tokenizer Vocabulary",
 }
-"""The module that defines each public name. This table is the only list of them that runs."""
+"""The public names of each module.
+
+The imports above are for type checkers only; at run time, only this table counts.
+"""
 
 _MODULES = (
     "batch",

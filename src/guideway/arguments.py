@@ -9,12 +9,12 @@ __all__ = ["integer"]
 
 
 def integer(name: str, value: Any, least: int | None = None) -> int:
-    """Return an argument as an int.
+    """Return an argument as an int. Values with `__index__`, such as NumPy integers, are accepted.
 
     Args:
         name: Name of the argument, for messages.
         value: The argument.
-        least: Minimum; None for none.
+        least: Minimum value; None: there is no minimum.
 
     Raises:
         TypeError: The value is not an integer.

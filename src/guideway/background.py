@@ -1,11 +1,12 @@
-"""Prepares constraints and results for event loops: threads whose Python code leaves the interpreter to other threads regularly.
+"""Prepares constraints and results for event loops, in threads that release the interpreter's lock regularly.
 
 Translating a constraint is Python code, which holds the interpreter's lock (GIL). A thread that waits for the lock gets
 it after the switch interval (5 ms), once per waiting thread, so several translations at once would delay the steps of a
-model's loop by tens of milliseconds. Here one thread runs Python code at a time, in turns of a millisecond, and after
-each turn the lock is free for a moment. The turns are fair: a short translation does not wait for the end of a long one.
+model's loop by tens of milliseconds. Here only one background thread at a time runs Python code. It may do so for a
+millisecond (a turn); then the lock is free for a moment, and the next waiting thread has its turn. So a short
+translation does not wait for the end of a long one.
 
-In other threads `turn` and `checkpoint` do nothing.
+In threads that are not background threads, `turn` and `checkpoint` do nothing.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ _THREADS = 32
 _FINISHERS = 4
 _TURN_SECONDS = 0.001
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
-_MOST_SECONDS = 0.2  # of waiting for a turn
+_MOST_SECONDS = 0.2  # the longest time that a thread waits for its turn
 
 
 class _Turns:
-    """Lets one thread at a time pass, in the order in which they came.
+    """Gives turns to threads: one thread at a time, in the order of their calls of `begin`.
 
-    The turn is a courtesy and protects no data: a thread that has waited for long continues without it. So a thread may
-    hold any other lock while it waits for its turn.
+    A turn protects no data: a thread that has waited for `_MOST_SECONDS` continues without a turn. So no deadlock is
+    possible if a thread holds another lock while it waits.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class _Turns:
         self._waiting: deque[threading.Lock] = deque()
 
     def begin(self) -> bool:
-        """Wait for the turn. Returns whether this thread has it."""
+        """Wait for the turn. Returns True if this thread has it, False if it has waited for too long."""
         with self._guard:
             if not self._taken:
                 self._taken = True
@@ -55,7 +56,7 @@ class _Turns:
             mine = threading.Lock()
             mine.acquire()
             self._waiting.append(mine)
-        if mine.acquire(timeout=_MOST_SECONDS):  # another thread releases it
+        if mine.acquire(timeout=_MOST_SECONDS):  # `end` in another thread releases it
             return True
         with self._guard:
             if mine not in self._waiting:
@@ -64,7 +65,7 @@ class _Turns:
             return False
 
     def end(self) -> None:
-        """Pass the turn to the next thread."""
+        """End the turn of this thread. The next waiting thread has its turn."""
         with self._guard:
             if self._waiting:
                 self._waiting.popleft().release()
@@ -75,7 +76,7 @@ class _Turns:
 class _ThreadState(threading.local):
     is_background = False
     has_turn = False
-    until: float | None = None  # the end of this thread's turn; None: it needs none
+    until: float | None = None  # the time at which this thread's turn ends; None: it runs without turns now
 
 
 _THREAD = _ThreadState()
@@ -94,7 +95,7 @@ def _end_turn() -> None:
 
 
 class _CodeTurn:
-    """A context manager, faster than one made of a generator."""
+    """The context manager that `turn` returns. A class is faster here than `contextlib.contextmanager`."""
 
     __slots__ = ("_begun",)
 
@@ -109,12 +110,15 @@ class _CodeTurn:
 
 
 def turn() -> AbstractContextManager[None]:
-    """Run Python code in turns with the other background threads. Code in C that releases the GIL needs none."""
+    """Return a context in which a background thread runs Python code in turns with the other background threads.
+
+    Code in C that releases the GIL needs no turn.
+    """
     return _CodeTurn()
 
 
 def checkpoint() -> None:
-    """End the turn of this thread if it has lasted a millisecond, and wait for the next one.
+    """If the turn of this thread has lasted a millisecond, end it and wait for the next one.
 
     Loops that translate constraints call it at each step; a call takes less than 0.1 us.
     """
@@ -152,16 +156,18 @@ if hasattr(os, "register_at_fork"):
 
 
 async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a background thread, as `asyncio.to_thread` does."""
+    """Call a function in a background thread, and return its result. The arguments are those of `asyncio.to_thread`."""
     call = partial(contextvars.copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_POOL.threads, call)
 
 
 def submit(function: Callable[[], None]) -> None:
-    """Call a function later, in a thread that does not wait for prepared constraints. It must not raise.
+    """Call a function in another background thread, and do not wait for it. The function must not raise.
+
+    These threads are separate from those of `run`, so that the call need not wait until constraints are prepared.
 
     Raises:
-        RuntimeError: The system refuses threads.
+        RuntimeError: No thread can be started.
     """
 
     def in_turns() -> None:

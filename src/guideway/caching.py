@@ -1,8 +1,8 @@
 """Caches of function results with budgets, and the registry that clears and reports all of them.
 
-A function whose results depend only on its arguments is cached with `@cached(entries)`. Each cache has a maximum number
-of entries, and where keys are texts of users also a maximum number of characters. `guideway.cache.clear()` empties all
-registered caches, `guideway.cache.info()` reports them.
+The decorator `@cached(entries)` is for functions whose results depend only on their arguments. Each cache has a maximum
+number of entries. If arguments are texts of users, it also has a maximum number of characters. `guideway.cache.clear()`
+empties all registered caches, `guideway.cache.info()` reports them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CacheInfo(NamedTuple):
         entries: Number of entries.
         max_entries: Maximum number of entries.
         hits: Number of lookups that found an entry; 0 if it is not counted.
-        misses: Number of lookups that did not.
+        misses: Number of lookups that found none; 0 if it is not counted.
     """
 
     entries: int
@@ -35,7 +35,7 @@ class CacheInfo(NamedTuple):
 
 
 class Cached(Protocol[P, R_co]):
-    """A cached function. `__wrapped__`: the function itself."""
+    """A cached function. `__wrapped__`: the same function without the cache."""
 
     @property
     def __wrapped__(self) -> Callable[P, R_co]: ...
@@ -62,15 +62,15 @@ class _Decorator(Protocol):
 
 
 def cached(entries: int, *, characters: int | None = None, size: Callable[..., int] | None = None) -> _Decorator:
-    """Return a decorator that caches the results of a function, least recently used entries first to go.
+    """Return a decorator that caches the results of a function. The least recently used entries are evicted first.
 
-    Arguments must be hashable. Exceptions are not cached.
+    The arguments of the function must be hashable. Exceptions are not cached.
 
     Args:
         entries: Maximum number of entries.
-        characters: Maximum total size of the arguments. The cache is emptied before it exceeds that, so a lookup costs
-            no more than without this limit.
-        size: Returns the size of the arguments. Called only when the function is.
+        characters: Maximum total size of the arguments of all entries; None: no maximum. The whole cache is emptied
+            when this would be exceeded, so that a lookup takes no more time than without a maximum.
+        size: A function of the same arguments that returns their size. It is called only if the function is called.
     """
 
     def decorate(function: Callable[P, R]) -> Cached[P, R]:
@@ -101,7 +101,10 @@ def cached(entries: int, *, characters: int | None = None, size: Callable[..., i
 
 
 def local_cache(entries: int, function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function with a cache that belongs to an object, which a registered cache owns."""
+    """Return a function with a cache of at most `entries` results that is not in the registry.
+
+    Use it for an object that is itself in a registered cache, so that clearing this cache frees both.
+    """
     return cast(Any, functools.lru_cache(maxsize=entries)(function))  # type: ignore[no-any-return]  # as declared
 
 

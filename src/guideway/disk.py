@@ -2,9 +2,9 @@
 
 An entry is written to a temporary file and renamed, so readers see a complete entry or none. Its header has the format
 number and a checksum over name and content. An entry that does not match (truncated, changed, other format, wrong name)
-is deleted and counts as a miss. There are no locks and no index, so network file systems work. A process that is killed
-leaves at most a temporary file, which a later writer deletes. No function raises because the disk is full, read-only or
-missing; the cache is then empty.
+is deleted and counts as a miss. There are no locks and no index, so network file systems can be used. A process that is
+killed leaves at most a temporary file, which a later writer deletes. If the disk is full, read-only or missing, no
+function raises; entries are not stored or not found.
 
 Environment variables:
     GUIDEWAY_CACHE_DIR: The folder. Default: `$XDG_CACHE_HOME/guideway`, else `~/.cache/guideway`. Empty: no disk cache.
@@ -44,8 +44,8 @@ _TEMPORARY = re.compile(r"writing-([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.tmp")
 # Do not block on pipes, do not follow links, do not translate line ends.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_STALE_SECONDS = 3600  # a temporary file of this age has no writer, on any host
-_TOUCH_SECONDS = 60  # resolution of the time of last use: a read updates it at most this often
+_STALE_SECONDS = 3600  # a temporary file that is older than this has no writer any more, on any host
+_TOUCH_SECONDS = 60  # a read updates the time of last use only if it is older than this
 _DEFAULT_BYTES = 1 << 30
 
 _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
@@ -53,7 +53,11 @@ _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
 @dataclass
 class DiskStatistics:
-    """Counters of this process. `damaged`: entries that were deleted; `refused`: writes that failed."""
+    """Counters of this process.
+
+    `damaged`: entries that were deleted because they did not match their header. `refused`: entries that were not
+    stored, because they exceed the budget or could not be written.
+    """
 
     hits: int = 0
     misses: int = 0
@@ -88,7 +92,10 @@ class DiskCache:
         self.statistics = DiskStatistics()
 
     def get(self, kind: str, key: str) -> memoryview | None:
-        """Return the checked content, or None. It is a private copy, which later changes of the file do not affect."""
+        """Return the content of an entry after checking it; None: there is no valid entry.
+
+        The content is a copy, so later changes of the file do not affect it.
+        """
         path = self._path(kind, key)
         try:
             data, used = self._read(path)
@@ -108,7 +115,10 @@ class DiskCache:
         return payload
 
     def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
-        """Store the content and evict older entries beyond the budget. Returns False if the disk does not accept it."""
+        """Store an entry, and evict the least recently used entries beyond the budget.
+
+        Returns False if it is larger than the budget or cannot be written.
+        """
         path = self._path(kind, key)
         data = memoryview(data).cast("B")
         if len(data) + _HEADER.size > self.budget_bytes:
@@ -130,7 +140,7 @@ class DiskCache:
         return True
 
     def drop(self, kind: str, key: str) -> None:
-        """Delete an entry."""
+        """Delete an entry, if it exists."""
         _remove(self._path(kind, key))
 
     def entries(self) -> list[Entry]:
@@ -143,7 +153,7 @@ class DiskCache:
 
     def trim(self) -> None:
         """Delete temporary files without a writer, and the least recently used entries beyond the budget."""
-        total = 0  # only of entries: other files cannot be evicted and must not evict entries
+        total = 0  # the bytes of entries; other files do not count
         for name, status in self._files():
             if _NAME.fullmatch(name):
                 total += status.st_size
@@ -159,7 +169,10 @@ class DiskCache:
             total -= entry.size
 
     def verify(self) -> tuple[int, list[str]]:
-        """Check every entry and delete damaged ones. Returns the number of valid entries and the damaged names."""
+        """Check every entry and delete damaged ones.
+
+        Returns the number of valid entries and the names of the deleted files.
+        """
         whole, damaged = 0, []
         for entry in self.entries():
             try:
@@ -174,7 +187,10 @@ class DiskCache:
         return whole, damaged
 
     def clear(self) -> int:
-        """Delete every entry, of all formats, and return their number. Other files are not touched."""
+        """Delete all entries, those of other formats included, and temporary files.
+
+        Returns the number of deleted entries.
+        """
         count = 0
         with contextlib.suppress(OSError):
             for folder in self.root.glob("guideway-cache-*"):
@@ -189,7 +205,7 @@ class DiskCache:
         return count
 
     def as_dict(self) -> dict[str, int | str]:
-        """Return folder, size and the counters of this process."""
+        """Return the folder, the number and size of the entries, and the counters of this process."""
         entries = self.entries()
         used = sum(entry.size for entry in entries)
         known = {"folder": str(self.root), "entries": len(entries), "bytes": used, "budget_bytes": self.budget_bytes}
@@ -198,8 +214,8 @@ class DiskCache:
     def _read(self, path: Path) -> tuple[bytes | None, float]:
         """Return the content of a file and its time of last use.
 
-        The content is None for anything but a plain file of acceptable owner and size. The file is read, not mapped, so
-        that later changes cannot affect content that was checked.
+        The content is None if this is not a regular file, if `_is_ours` rejects it, or if it is larger than the budget.
+        The file is read, not mapped, so that later changes cannot affect content that was checked.
         """
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None, 0
@@ -226,7 +242,7 @@ class DiskCache:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Return whether this is a plain file that only this user or root can write."""
+    """Return whether this is a regular file that only this user or root can write."""
     if not stat.S_ISREG(status.st_mode):
         return False
     if not hasattr(os, "geteuid"):  # Windows: rely on the permissions of the folder
@@ -246,7 +262,7 @@ def _payload(name: str, data: bytes) -> memoryview | None:
 
 
 def _checksum(name: str, data: bytes | bytearray | memoryview) -> int:
-    # A checksum against damage. It does not protect against other programs of the same user.
+    # The checksum detects damage. It does not protect against other programs of the same user.
     return checksum(data, checksum(name.encode(), 0))
 
 
@@ -275,7 +291,7 @@ def _is_orphan(name: str, status: os.stat_result) -> bool:
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():
-            path.rmdir()  # a foreign folder in the place of an entry; removed only if empty
+            path.rmdir()  # a folder has the name of an entry; it is removed only if it is empty
         else:
             path.unlink()
 
@@ -293,13 +309,13 @@ def is_enabled() -> bool:
 
 
 def set_enabled(enabled: bool) -> None:
-    """Enable or disable all caches of compiled automata, for this process."""
+    """Enable or disable all caches of compiled constraints in this process, in memory and on disk."""
     global _enabled
     _enabled = enabled
 
 
 class _Disabled:
-    """A context manager as a class, which is faster than one made with `contextlib.contextmanager`."""
+    """The context manager that `disabled` returns. A class is faster here than `contextlib.contextmanager`."""
 
     __slots__ = ("_before",)
 
@@ -311,12 +327,12 @@ class _Disabled:
 
 
 def disabled() -> contextlib.AbstractContextManager[None]:
-    """Disable all caches in this block, for this thread or task."""
+    """Return a context in which all caches are disabled, for this thread or task."""
     return _Disabled()
 
 
 def cache() -> DiskCache | None:
-    """Return the disk cache that the environment selects, or None if there is none or caches are disabled."""
+    """Return the disk cache that the environment variables select; None: they select none, or caches are disabled."""
     if not is_enabled():
         return None
     root = os.environ.get("GUIDEWAY_CACHE_DIR")

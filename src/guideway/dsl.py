@@ -1,9 +1,9 @@
 """Functions and constants to compose constraints: `from guideway.dsl import digit, either, sequence`.
 
-The constants are constraints. The functions take parts and return a constraint. A part is a constraint, a str (literal
-text), a JSON Schema as a dict, or a Python type; other values raise `InvalidConstraintError`. `exactly(3, digit)` can
-also be written `digit.exactly(3)`. The operators `a | b`, `a + b`, `a & b` and `~a` apply to all of them, the last two
-to regular constraints only. Character classes are ASCII; use `Regex` for others.
+The constants are constraints. The functions return a constraint. Their arguments `part`, `parts` and `options` are
+constraints, strs (literal text), JSON Schemas as dicts, or Python types; other values raise `InvalidConstraintError`.
+`exactly(3, digit)` can also be written `digit.exactly(3)`. The operators `a | b` and `a + b` apply to all constraints,
+`a & b` and `~a` only to regular ones. The character classes contain only ASCII characters; use `Regex` for others.
 """
 
 from __future__ import annotations
@@ -88,57 +88,66 @@ hex_colour = Format("hex-colour")
 
 
 def char(*ranges: str) -> Regex:
-    """Return one character of a class. `char("a-z", "_")`: each argument is a character or a range."""
+    """Return a constraint that matches one character of a class: `char("a-z", "_")`.
+
+    Each argument is a character or a range. Raises `InvalidConstraintError` for other arguments.
+    """
     return Regex(f"[{_class(ranges)}]")
 
 
 def char_except(*ranges: str) -> Regex:
-    """Return one character that is not in a class, written as for `char`."""
+    """Return a constraint that matches one character that is not in a class. The class is written as for `char`."""
     return Regex(f"[^{_class(ranges)}]")
 
 
 def sequence(*parts: object) -> Constraint[str]:
-    """Return the concatenation of parts."""
+    """Return a constraint that matches the parts one after the other."""
     return one_after_the_other(_sources(parts))
 
 
 def either(*options: object) -> Constraint[Any]:
-    """Return the alternation of options. The first option that matches determines value and captures."""
+    """Return a constraint that matches any of the options.
+
+    The first option that matches determines value and captures.
+    """
     return either_of(_sources(options))
 
 
 def optional(part: object) -> Constraint[str]:
-    """Return the part or the empty text."""
+    """Return a constraint that matches the part or the empty text."""
     return source_of(part).optional()
 
 
 def repeat(part: object, least: int = 0, most: int | None = None, *, separator: str = "") -> Constraint[str]:
-    """Return the part repeated `least` to `most` times (None: unbounded), with a separator between repetitions."""
+    """Return a constraint that matches `least` to `most` repetitions of the part (None: any number).
+
+    `separator`: a text between each two repetitions.
+    """
     return source_of(part).repeat(least, most, separator=separator)
 
 
 def exactly(count: int, part: object) -> Constraint[str]:
-    """Return exactly `count` repetitions of the part."""
+    """Return a constraint that matches exactly `count` repetitions of the part."""
     return source_of(part).exactly(count)
 
 
 def at_least(count: int, part: object) -> Constraint[str]:
-    """Return `count` or more repetitions of the part."""
+    """Return a constraint that matches `count` or more repetitions of the part."""
     return source_of(part).at_least(count)
 
 
 def at_most(count: int, part: object) -> Constraint[str]:
-    """Return 0 to `count` repetitions of the part."""
+    """Return a constraint that matches 0 to `count` repetitions of the part."""
     return source_of(part).at_most(count)
 
 
 def between(least: int, most: int, part: object) -> Constraint[str]:
-    """Return `least` to `most` repetitions of the part."""
+    """Return a constraint that matches `least` to `most` repetitions of the part."""
     return source_of(part).between(least, most)
 
 
 def capture(name: str, part: object) -> Constraint[Any]:
-    """Return the part with a name, under which `captures` reports the text that it matched."""
+    """Return a constraint that matches the part. `Constraint.captures` reports the matched text by `name`."""
     return source_of(part).capture(name)
 
 
@@ -149,7 +158,7 @@ def _sources(parts: tuple[object, ...]) -> tuple[Constraint[Any], ...]:
 
 
 def _class(ranges: tuple[str, ...]) -> str:
-    """Return ranges in the notation of a regex character class."""
+    """Return ranges in the notation of a regex character class, without brackets."""
     written = []
     for one in ranges:
         if len(one) == 1:

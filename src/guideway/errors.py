@@ -95,7 +95,7 @@ class ConstraintError(GuidewayError):
     Attributes:
         place: The location: a JSON Pointer for schemas ("" is the whole schema), the pattern with a caret for patterns,
             line, column and caret for grammars. None: the whole constraint.
-        node: The number of the grammar node, where the kernel raised the error.
+        node: The number of the grammar node, if the kernel raised the error; else None.
     """
 
     node: int | None = None
@@ -112,7 +112,7 @@ class ConstraintError(GuidewayError):
 
 
 class SchemaWarning(UserWarning):
-    """A schema has misspelt keywords, unknown formats, or keywords that have no effect in its draft."""
+    """A warning: a schema has misspelt keywords, unknown formats, or keywords that have no effect in its draft."""
 
 
 class InvalidConstraintError(ConstraintError, ValueError):
@@ -140,12 +140,12 @@ class InvalidTextError(GuidewayError, ValueError):
     Attributes:
         text: The text, or None.
         place: The JSON Pointer of the value that does not fit, or None.
-        attempts: The attempts of a remote model, with their usage; or the values that a validator rejected before, as
-            `InvalidAttempt`.
+        attempts: For a remote model, the requests that were sent, with their usage. For other models, the values that a
+            validator rejected, as `InvalidAttempt`.
         value: The value that a validator of the type rejected, as JSON data; else None.
         generation: The generation whose value a validator rejected; else None.
-        usage: The usage of all attempts of a remote model; else None.
-        position: The number of characters at the beginning of the text that fit, or None.
+        usage: The sum of the usage of all attempts of a remote model; else None.
+        position: The number of characters at the beginning of the text that fit; None: unknown.
     """
 
     def __init__(
@@ -165,10 +165,10 @@ class RejectedTokenError(GuidewayError, ValueError):
     """The constraint does not allow a token at this position. The matcher's state is unchanged.
 
     Attributes:
-        token_id: The id of the token, or None where it is unknown.
+        token_id: The id of the token; None: unknown.
         token_bytes: The bytes of the token; empty for EOS and special tokens without a name.
-        position: The number of tokens that the matcher has taken before it, or None where it is unknown.
-        legal_tokens: Up to five legal tokens at this position, as (id, bytes).
+        position: The number of tokens that the matcher has taken before it; None: unknown.
+        legal_tokens: Up to five legal tokens at this position, as (id, bytes); empty if unknown.
     """
 
     def __init__(
@@ -202,11 +202,11 @@ class TruncatedError(GuidewayError, ValueError):
     """`max_tokens` or the context cut or shortened an output, and `on_truncation="raise"` was given.
 
     Attributes:
-        generation: The `Generation` up to the first token that would have been another. `resume` continues from its
-            `state`. None for a remote model.
-        text: The text that came, for a remote model.
-        attempts: The attempts of a remote model, with their usage; else empty.
-        usage: The usage of all attempts of a remote model; else None.
+        generation: The `Generation` up to the first token that would be different without the limit. `resume` continues
+            from its `state`. None for a remote model.
+        text: For a remote model, the text that was received; else empty.
+        attempts: For a remote model, the requests that were sent, with their usage; else empty.
+        usage: The sum of the usage of all attempts of a remote model; else None.
     """
 
     def __init__(self, message: str, generation: Any = None) -> None:
@@ -218,7 +218,7 @@ class TruncatedError(GuidewayError, ValueError):
 
 
 class EmptySequenceError(GuidewayError, LookupError):
-    """Logits were requested for an empty sequence, or more tokens were to be removed than there are."""
+    """Logits were requested for an empty sequence, or more tokens than it has were to be removed."""
 
 
 class ModelNotFoundError(GuidewayError, LookupError, FileNotFoundError):
@@ -268,15 +268,15 @@ class ProcessorError(GuidewayError, RuntimeError):
 
 
 class ProcessorReuseError(ProcessorError):
-    """A logits processor was used for a second call without `reset()`, or for two calls at once."""
+    """A logits processor was used for a second call of the engine without `reset()`, or for two calls at once."""
 
 
 class InvalidLogitsError(GuidewayError, ValueError):
-    """A logit of the model is NaN or +inf, so that there are no probabilities."""
+    """A logit of the model is NaN or +inf, or all are -inf, so that there are no probabilities."""
 
 
 class NoAllowedTokenError(GuidewayError, ValueError):
-    """No token is left to draw: the mask, another logits processor and the sampler exclude all of them together."""
+    """No token is left to draw: the mask, another logits processor and the sampler together exclude all tokens."""
 
 
 class EngineError(GuidewayError, RuntimeError):
@@ -292,7 +292,7 @@ class KVCacheFullError(EngineError, MemoryError):
 
 
 class ModelTooLargeError(EngineError, MemoryError):
-    """A model needs more memory than the pool's budget minus the memory of its other pinned models."""
+    """A model of a pool needs more memory than the budget of the pool minus the memory of its pinned models."""
 
 
 class LeaseTimeoutError(EngineError, TimeoutError):
@@ -303,13 +303,13 @@ class RemoteError(EngineError):
     """An endpoint failed, or refused the request. The message never contains a key.
 
     Attributes:
-        provider: The dialect of the endpoint.
-        status: The HTTP status, or None.
-        request_id: The id that the endpoint gave the request, or None.
+        provider: The API that the endpoint has, such as "openai".
+        status: The HTTP status; None: there was no response.
+        request_id: The id that the endpoint gave the request; None: unknown.
         retryable: Whether the same request may succeed later.
-        retry_after: Seconds after which to try again, as the endpoint demanded, or None.
-        attempts: The attempts before the error.
-        usage: The usage of all attempts, or None.
+        retry_after: The number of seconds to wait before trying again, as the endpoint demanded; None: it named none.
+        attempts: The requests that were sent, with their usage.
+        usage: The sum of the usage of all attempts; None: unknown.
     """
 
     def __init__(
@@ -334,7 +334,7 @@ class AuthenticationError(RemoteError, PermissionError):
 
 
 class RateLimitError(RemoteError):
-    """The endpoint counted too many requests or tokens. `retry_after` has the seconds to wait, if it named them."""
+    """The endpoint counted too many requests or tokens. `retry_after`: the seconds to wait, if it named them."""
 
 
 class OverloadedError(RemoteError):
@@ -346,6 +346,9 @@ class ConnectionLostError(RemoteError, ConnectionError):
 
 
 class RefusalError(RemoteError):
-    """The model refused to answer, or a filter of the endpoint did. `text` is what it wrote instead."""
+    """The model refused to answer, or a filter of the endpoint did.
+
+    `text`: the text of the refusal, if there is one.
+    """
 
     text: str = ""

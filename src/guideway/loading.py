@@ -57,15 +57,17 @@ def load(
 
     Args:
         name: "tiny" (bundled), "onnx:FOLDER" (an ONNX export with its tokenizer.json), "hf:NAME" (transformers, a name
-            or folder), "gguf:FILE" (llama.cpp) or "mlx:FOLDER" (MLX, a folder or name). "openai:NAME", "anthropic:NAME",
-            "google:NAME" and "mistral:NAME" are models served by an API; the key comes from the environment, as the SDK
-            reads it. Or a model object: of transformers, of mlx-lm, a `llama_cpp.Llama`, or an
-            `onnxruntime.InferenceSession` of a file that lies next to its config.json. Then `tokenizer` is required
-            (not for a `Llama`, which has one), and `device`, `dtype` and `options` do not apply.
-        device: A device by the engine's name for it; by default the CPU.
-        dtype: The type of the weights, where the engine converts them; for llama.cpp, of the KV cache.
-        context_size: The maximum number of tokens of a session; by default that of the model.
-        tokenizer: Whatever `Tokenizer.of` takes, to replace the tokenizer of the model's files.
+            or folder), "gguf:FILE" (llama.cpp) or "mlx:FOLDER" (MLX, a folder or name). "openai:NAME",
+            "anthropic:NAME", "google:NAME" and "mistral:NAME" are models served by an API; the key comes from the
+            environment, as the SDK reads it. `name` may also be a model object: of transformers, of mlx-lm, a
+            `llama_cpp.Llama`, or an `onnxruntime.InferenceSession` of a file in the folder of its config.json. For a
+            model object, `tokenizer` is required (except for a `Llama`, which has one), and `device`, `dtype`,
+            `base_url` and `options` must not be given.
+        device: The device, with the name that the engine uses for it; None: the engine chooses, usually the CPU.
+        dtype: The type to which transformers and MLX convert the weights; for llama.cpp, the type of the KV cache.
+            None: the engine's default.
+        context_size: The maximum number of tokens of a session; None: the context size of the model.
+        tokenizer: Whatever `Tokenizer.of` takes. It replaces the tokenizer of the model's files.
         base_url: The URL of the endpoint, for models served by an API.
         **options: For "hf:NAME", arguments of `from_pretrained`, such as `device_map`, `quantization_config`,
             `revision` and `trust_remote_code`. For models served by an API, options of `guideway.remote`.
@@ -78,7 +80,8 @@ def load(
         MissingDependencyError: The engine's library is not installed.
         InvalidFileError: The tokenizer's file is damaged.
         EngineError: The model's files are damaged or unsuitable, or the device or type does not exist.
-        ValueError: `context_size` is larger than that of the model.
+        ValueError: `context_size` is larger than the context size of the model, or an option has no effect on a model
+            served by an API.
         TypeError: `name` is neither a str nor a supported model object, or an option does not apply.
     """
     if not isinstance(name, str):
@@ -109,13 +112,13 @@ def load(
 
 
 def is_remote(name: str) -> bool:
-    """Whether `load(name)` is a model served by an API."""
+    """Return whether `load(name)` returns a model served by an API. Nothing is loaded."""
     kind, _, rest = name.partition(":")
     return kind in _CLIENTS and bool(rest)
 
 
 def _of_object(source: Any, tokenizer: object, context_size: int | None, wrong: list[str]) -> Model:
-    """Return the model of a model object."""
+    """Return the `Model` of a loaded model object. `wrong`: the names of options that were given but do not apply."""
     kinds = {(base.__module__.partition(".")[0], base.__name__) for base in type(source).__mro__}
     wrap = next((wrap for kind, wrap in _OBJECTS.items() if kind in kinds), None)
     if wrap is None:
@@ -168,7 +171,8 @@ _OBJECTS: dict[tuple[str, str], Callable[[Any, int | None], tuple[StepEngine, st
     ("llama_cpp", "Llama"): _of_llama_cpp,
     ("mlx", "Module"): _of_mlx,
 }
-"""Classes of model objects, by package and name, and the functions that return the engine and the name of one."""
+"""For each class of model objects (package, name): a function that returns the engine and the name of such an object.
+"""
 
 _Loaded = tuple[StepEngine, Callable[[], object]]  # an engine, and a function that returns its tokenizer
 
@@ -204,7 +208,10 @@ def _load_mlx(rest: str, options: dict[str, Any]) -> _Loaded:
 
 
 def _engine(folder: str, extra: str, libraries: str) -> Any:
-    """The package of an engine. Raises `MissingDependencyError` if its library is not installed."""
+    """Import the package of an engine. Raises `MissingDependencyError` if the libraries are not installed.
+
+    `extra`, `libraries`: the pip extra and the libraries, for the message.
+    """
     try:
         return importlib.import_module(f"guideway.engines.{folder}")
     except ModuleNotFoundError as error:
@@ -214,7 +221,13 @@ def _engine(folder: str, extra: str, libraries: str) -> Any:
 
 
 def _client(kind: str, base_url: str | None) -> Any:
-    """Make a client of an SDK, which uses the API key of an environment variable."""
+    """Return a new client of the SDK of a provider, a key of `_CLIENTS`. `base_url`: None: the default of the SDK.
+
+    The API key comes from the environment: the SDK reads it; for Mistral, this function reads MISTRAL_API_KEY.
+
+    Raises:
+        MissingDependencyError: The SDK is not installed.
+    """
     library, maker, url = _CLIENTS[kind]
     try:
         module = importlib.import_module(library)

@@ -2,8 +2,8 @@
 
 The class is implemented in the kernel, so a call runs no Python code. A mask row has `ceil(V / 32)` uint32 words. Bit
 `t % 32` of word `t // 32` is set if and only if the text so far followed by token `t` can be completed; bits from V on
-are 0. End-of-sequence tokens are set if and only if the text is complete. After one of them the matcher is finished:
-its mask has only the end tokens, and `advance` raises.
+are 0. The bits of end-of-sequence tokens are set if and only if the text is complete. After such a token the matcher is
+finished: its mask has only the bits of end-of-sequence tokens, and `advance` raises.
 
 Matchers of one automaton can be used from different threads; one matcher must be used from one thread at a time. A call
 that raises changes nothing.
@@ -20,20 +20,20 @@ from guideway.tokenizers import Tokenizer
 
 __all__ = ["Fit", "LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
 
-_CONTEXT = 16  # number of preceding tokens that are tried first as context
+_CONTEXT = 16  # the number of preceding tokens that `forced_tokens` uses as context first
 
 
 def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] = ()) -> list[int]:
-    """Return the tokens that follow in any case, as the tokenizer encodes the forced text.
+    """Return tokens for the text that the constraint forces, as the tokenizer encodes it.
 
-    The last tokens are omitted where the tokenizer could merge them with the following text. The state of the matcher
+    Tokens at the end are omitted if the tokenizer could merge them with the text that follows. The state of the matcher
     does not change. `matcher.validate` accepts all returned ids. If the tokenizer cannot encode exactly the forced
-    bytes, the result is `matcher.forced_tokens()`, which uses longest tokens first.
+    bytes, the result is `matcher.forced_tokens()`, which takes the longest token at each position.
 
     Args:
         matcher: The matcher.
         tokenizer: The tokenizer of its vocabulary.
-        after: The preceding ids, or the last of them. The encoding of many tokenizers depends on them.
+        after: The ids before the forced text, or the last of them. With many tokenizers, the encoding depends on them.
     """
     bytes_of, forced = tokenizer.vocabulary.bytes_of, matcher.forced_bytes()
     ids, encode_after = [], None
@@ -61,7 +61,7 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
 
 
 def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[int], bytes]]:
-    """Yield contexts, as ids and bytes: the last few ids, all ids, then none (or a line break)."""
+    """Yield contexts, each as ids and bytes: the last `_CONTEXT` ids, all ids, and at last no ids (or a line break)."""
     bytes_of = tokenizer.vocabulary.bytes_of
     adds_space = bytes_of(tokenizer.encode("a")) == b" a"  # a dummy space prefix, as in sentencepiece
     for count in (_CONTEXT, len(after)):
@@ -74,7 +74,10 @@ def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[i
 
 
 def _encode_after(tokenizer: Tokenizer, before: tuple[list[int], bytes], text: bytes) -> list[int]:
-    """Return the ids of the complete characters of a text after a context; [] if the context is encoded differently."""
+    """Return the ids of the complete characters of a text after a context.
+
+    The list is empty if the tokenizer encodes the context differently when the text follows.
+    """
     ids, context = before
     try:
         whole = tokenizer.encode((context + text).decode())
@@ -86,7 +89,10 @@ def _encode_after(tokenizer: Tokenizer, before: tuple[list[int], bytes], text: b
 
 
 def _ends_there(matcher: Matcher, ids: Sequence[int], ends: int) -> bool:
-    """Return whether only one of the `ends` end tokens can follow these ids."""
+    """Return whether nothing but an end token can follow these ids.
+
+    `ends`: the number of end tokens in the vocabulary.
+    """
     further = matcher.fork()
     for token_id in ids[:-1]:
         further.advance(token_id)

@@ -1,10 +1,10 @@
 """Token masks on arrays. A mask is a row of uint32 words with one bit per token, as in vLLM and xgrammar.
 
-`apply` masks logits of NumPy in place; `apply_torch` and `apply_mlx` return masked logits.
+`apply` masks NumPy logits in place; `apply_torch` and `apply_mlx` return masked logits.
 
 numpy.py   NumPy
 torch.py   PyTorch
-triton.py  packed masks on a GPU
+triton.py  a Triton kernel that applies masks on a GPU
 mlx.py     MLX
 """
 

@@ -12,7 +12,7 @@ __all__ = ["apply_mlx", "masked"]
 
 
 def apply_mlx(logits: Any, rows: Row) -> Any:
-    """The logits with illegal tokens, and tokens beyond the mask, at -inf.
+    """Return the logits, with -inf for tokens that the mask does not allow and for tokens beyond the mask.
 
     Args:
         logits: An MLX array of any floating type, [vocabulary] or [rows, vocabulary].
@@ -34,7 +34,7 @@ def apply_mlx(logits: Any, rows: Row) -> Any:
 
 
 def masked(logits: Any, row: Row) -> Any:
-    """Return logits with tokens that are not allowed at -inf. Lazy, like all MLX operations.
+    """Return logits, with -inf for tokens that are not allowed. Computed lazily, like all MLX operations.
 
     Args:
         logits: Floating, shape [1, width].

@@ -93,16 +93,16 @@ def apply(logits: NDArray[Any], row: Row) -> bool:
 
 
 def masked_into(source: NDArray[Any], target: NDArray[Any], rows: Row, held: Sequence[bool]) -> list[int]:
-    """Copy `source` to `target`, with tokens that are not allowed at -inf.
+    """Copy `source` to `target`, with -inf for tokens that are not allowed.
 
     Args:
         source: Floating, shape [rows, width].
         target: Floating, shape [rows, width]; may be `source`.
         rows: uint32, shape [rows, words].
-        held: Whether the mask applies, per row. Other rows are copied unchanged.
+        held: For each row, whether its mask applies. Other rows are copied unchanged.
 
     Returns:
-        The masked rows in which no token is above -inf.
+        The indexes of the masked rows in which every logit is -inf.
 
     Raises:
         TypeError: The logits are not floating.

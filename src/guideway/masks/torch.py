@@ -15,7 +15,7 @@ __all__ = ["TorchMasks", "apply_torch", "pinned_rows"]
 
 
 def apply_torch(logits: Any, rows: Row) -> Any:
-    """The logits with illegal tokens, and tokens beyond the mask, at -inf.
+    """Return the logits, with -inf for tokens that the mask does not allow and for tokens beyond the mask.
 
     Args:
         logits: A PyTorch tensor of any floating type on any device, [vocabulary] or [rows, vocabulary].
@@ -42,25 +42,26 @@ class TorchMasks:
     kernel reads the packed bits, if Triton is installed. All other cases use PyTorch operations.
 
     Attributes:
-        in_place: Overwrite the logits; allowed if the loop does not use them afterwards. Can be set between calls.
+        in_place: Whether float32 logits on the CPU are overwritten. Set it only if the loop does not use them
+            afterwards.
     """
 
     def __init__(self, *, in_place: bool = False) -> None:
         self.in_place = in_place
         self._rooms: list[NDArray[np.float32]] = []
-        self._flags: Any = None  # flags of the last call on another device, not read yet
+        self._flags: Any = None  # the flags of the last call on a device, until `nothing` reads them
 
     def __call__(self, logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, list[int]]:
-        """Return logits with tokens that are not allowed at -inf, and the rows without an allowed token.
+        """Mask logits with -inf for tokens that are not allowed.
 
         Args:
             logits: Floating, shape [rows, width].
             rows: uint32, shape [rows, words]. Tokens beyond the mask are not allowed.
-            held: Whether the mask applies, per row.
+            held: For each row, whether its mask applies.
 
         Returns:
-            The logits, and the masked rows in which no token is above -inf. On devices other than the CPU the list is
-            empty, because reading it would wait for the device; call `nothing` later.
+            The masked logits, and the indexes of the masked rows in which every logit is -inf. On devices other than
+            the CPU the list is always empty, because reading the rows would wait for the device; call `nothing` later.
         """
         if True not in held:
             return logits, []
@@ -80,7 +81,10 @@ class TorchMasks:
         return logits if self.in_place else torch.from_numpy(self._room(logits.shape))
 
     def nothing(self) -> list[int]:
-        """Return the rows without an allowed token of the last call on another device, once. Waits for the device."""
+        """Return the masked rows in which every logit was -inf in the last call on a device other than the CPU.
+
+        Waits for the device. A second call returns [].
+        """
         flags, self._flags = self._flags, None
         return [] if flags is None else [int(i) for i in flags.nonzero().flatten().tolist()]
 
@@ -95,7 +99,10 @@ class TorchMasks:
 
 
 def _on_device(logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, Any]:
-    """Return masked logits, and a flag per masked row without an allowed token. Does not wait for the device."""
+    """Return masked logits, and for each row a flag: whether it is masked and all its logits are -inf.
+
+    Both are tensors on the device, for which the function does not wait.
+    """
     import torch
 
     packed = torch.from_numpy(rows.view(np.int32)).to(logits.device, non_blocking=True)
@@ -115,7 +122,7 @@ def _on_device(logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, Any]:
 
 
 def pinned_rows(count: int, size: int) -> Row:
-    """Like `new_rows`, in pinned memory, from which a GPU copies asynchronously."""
+    """Return `count` empty masks as `new_rows` does, in pinned memory, from which a GPU copies asynchronously."""
     import torch
 
     made: Row = torch.zeros(count, words(size), dtype=torch.int32, pin_memory=True).numpy().view(np.uint32)

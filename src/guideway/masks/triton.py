@@ -14,7 +14,7 @@ import triton.language as tl
 __all__ = ["masked"]
 
 BLOCK = 4096
-"""Logits per program: 16 KB of float32, 512 bytes of mask."""
+"""The number of logits per Triton program: 16 KB of float32, 512 bytes of mask."""
 
 
 # Triton compiles the annotations of a kernel too, and knows no Python types.
@@ -35,12 +35,14 @@ def _mask(  # type: ignore[no-untyped-def]
 
 
 def masked(logits: Any, words: Any, free: Any) -> tuple[Any, Any]:
-    """Return masked logits, and a flag per masked row without an allowed token. Does not wait for the device.
+    """Return masked logits, and for each row a flag: whether it is masked and all its logits are -inf.
+
+    Both are tensors on the device, for which the function does not wait.
 
     Args:
         logits: Floating, shape [rows, width].
         words: int32, shape [rows, words], on the device of the logits.
-        free: bool, shape [rows], on the same device; rows that are not masked.
+        free: bool, shape [rows], on the same device; True for rows that are not masked.
     """
     if logits.stride(1) != 1:
         logits = logits.contiguous()

@@ -1,10 +1,11 @@
-"""Samplers: from logits to a token id. Independent of constraints: a token that is not allowed has the logit -inf, or
-its bit in a mask is 0.
+"""Samplers: from logits to a token id.
+
+The package does not know constraints: a token that is not allowed has the logit -inf, or its bit in a mask is 0.
 
 sampler.py    `Sampler`: the stages, their parameters and order, and checks
 chain.py      `draw`: applies the stages and draws
-native.py     the same in the kernel, for the common stages
-torch.py      the same on PyTorch tensors, on their device
+native.py     the same draw in the kernel, for the common stages
+torch.py      the same draw on PyTorch tensors, on their device
 stages.py     truncation: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
 repeats.py    penalties, DRY, logit bias
 mirostat.py   Mirostat 1 and 2

@@ -1,7 +1,7 @@
 """One draw: applies the stages of a `Sampler` to the logits of the allowed tokens, and draws a token.
 
 `draw` uses the kernel if it supports the stages (`native.py`), and PyTorch if the logits are a tensor (`torch.py`).
-Both give the same tokens as the NumPy code in this module, which is the reference.
+Kernel and PyTorch give the same tokens as the NumPy code in this module, which is the reference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Drawn(NamedTuple):
 
     Attributes:
         token_id: The token.
-        memory: State for the next draw: mu of Mirostat, else None.
+        memory: State for the next draw: mu of Mirostat. For other samplers, the `memory` that was given.
     """
 
     token_id: int
@@ -59,10 +59,10 @@ def draw(
         mask: Bits of the allowed tokens, uint32, shape [ceil(V / 32)]; None allows all.
         tokens: The tokens so far, for penalties.
         seed: Random seed.
-        row: Number of the sequence in a batch; part of the random key.
-        position: Position in the sequence; part of the random key.
+        row: Number of the sequence. The random number depends on seed, row, position and attempt.
+        position: Position in the sequence.
         attempt: Number of earlier draws at this position that were rejected.
-        memory: `memory` of the previous draw.
+        memory: `Drawn.memory` of the previous draw; None: there was none.
 
     Raises:
         InvalidLogitsError: A logit is NaN.
@@ -80,7 +80,7 @@ def draw_at(
     attempt: int,
     memory: float | None,
 ) -> Drawn:
-    """Like `draw`, with `place` = (seed, row, position)."""
+    """Draw a token as `draw` does. `place`: (seed, row, position)."""
     if not isinstance(logits, np.ndarray):
         from guideway.sampling.torch import draw_torch
 
@@ -92,7 +92,7 @@ def draw_at(
     allowed = logits if ids is None else logits[ids]
     if not allowed.size:
         raise NoAllowedTokenError("no token is allowed: the mask is empty")
-    best = int(allowed.argmax())  # argmax returns a NaN if there is one, so one call finds both errors
+    best = int(allowed.argmax())  # argmax returns the index of a NaN if there is one, so one call finds both errors
     top = float(allowed[best])
     if math.isnan(top):
         raise InvalidLogitsError(f"the logit of token {best if ids is None else int(ids[best])} is NaN")
@@ -122,7 +122,10 @@ def _staged(
     place: tuple[int, int, int],
     memory: float | None,
 ) -> Logits:
-    """Return the logits after all stages except Mirostat, which truncates during the draw."""
+    """Return the logits after all stages except Mirostat, which truncates during the draw.
+
+    `ids`, `left`: the ids of the tokens that are not excluded, and their logits. `width`: the size of the vocabulary.
+    """
     for stage in sampler.stages:
         kind = KINDS[stage] if isinstance(stage, str) else "own"
         if not isinstance(stage, str):
@@ -147,7 +150,7 @@ def _staged(
 
 
 def _own(stage: Stage, ids: Ids, left: Logits, tokens: Sequence[int], width: int) -> Logits:
-    """Apply a user-defined stage to logits over the whole vocabulary."""
+    """Apply a user-defined stage, which gets the logits of the whole vocabulary. Returns the new logits of `ids`."""
     full = np.full(width, -np.inf)
     full[ids] = left
     given = np.asarray(stage(tuple(tokens), full), dtype=np.float64)
@@ -164,6 +167,6 @@ def _pick(left: Logits, number: float) -> int:
     """Return the index at which the cumulative softmax, in order of ids, reaches `number` in [0, 1)."""
     reached = np.cumsum(np.exp(left - left.max()))
     drawn = int(np.searchsorted(reached, number * reached[-1], side="right"))
-    if drawn == reached.size:  # rounding at the upper end: take the last token with a non-zero probability
+    if drawn == reached.size:  # a rounding error: take the last token with a non-zero probability
         drawn = int(np.searchsorted(reached, reached[-1]))
     return drawn

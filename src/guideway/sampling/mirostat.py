@@ -1,4 +1,7 @@
-"""Mirostat (Basu et al. 2021): truncation with feedback that keeps the surprise of drawn tokens near a target."""
+"""Mirostat (Basu et al. 2021): truncation with feedback that keeps the surprise of drawn tokens near a target.
+
+The surprise of a token is -log2 of its probability, in bits.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ class Mirostat:
     """Parameters of Mirostat.
 
     The state between draws is mu, the largest allowed surprise; its initial value is twice the target. Version 1
-    converts mu to a number of tokens by Zipf's law. Version 2 removes tokens with a larger surprise.
+    converts mu to a number of tokens by Zipf's law. Version 2 removes tokens whose surprise exceeds mu.
 
     Args:
         target: Target surprise, in bits (tau).
@@ -52,13 +55,19 @@ class Mirostat:
         return np.where((bits > limit) & (logits < logits.max()), -np.inf, logits)
 
     def learned(self, logits: Logits, drawn: int, limit: float) -> float:
-        """Return the next mu. `drawn` is the index of the drawn token; its surprise is measured before truncation."""
+        """Return the next mu.
+
+        `limit`: the present mu. `drawn`: the index of the drawn token in `logits`, which are not truncated.
+        """
         surprise = -math.log2(max(float(probabilities(logits)[drawn]), np.finfo(np.float64).tiny))
         return limit - self.rate * (surprise - self.target)
 
 
 def count_of(share: Logits, limit: float) -> int:
-    """Return k of version 1, with the Zipf exponent estimated by least squares."""
+    """Return the number of tokens that version 1 keeps, with the Zipf exponent estimated by least squares.
+
+    `share`: the probabilities. `limit`: mu.
+    """
     best = np.sort(share[share > 0])[::-1][:ESTIMATED_FROM]
     if best.size < 2:
         return 1

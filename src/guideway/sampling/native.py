@@ -1,6 +1,6 @@
-"""The draw and the report in the kernel, for contiguous float32 logits in main memory, stages in the default order.
+"""`draw` and `report` in the kernel, for contiguous float32 logits in main memory and stages in the default order.
 
-The kernel passes over the vocabulary once and then over the candidates, where NumPy makes an array per stage
+The kernel passes over the vocabulary once and then over the candidates, while NumPy makes an array for each stage
 (`benchmarks/bench_sampler.py`). Unsupported cases are handled by `chain.py` and `report.py`.
 """
 
@@ -28,7 +28,10 @@ def draw_native(
     place: tuple[int, int, int],
     attempt: int,
 ) -> int | None:
-    """Return the token, or None if the kernel does not support the case or found an error."""
+    """Return the token; None: the kernel does not support the case or found an error.
+
+    The arguments are those of `draw_at`.
+    """
     settings = sampler.kernel
     if settings is None or not _fits(logits, mask):
         return None
@@ -45,9 +48,10 @@ def draw_with_gap(
     place: tuple[int, int, int],
     attempt: int,
 ) -> tuple[int, float] | None:
-    """As `draw_native`, with how much the difference of two logits must change before another token is drawn.
+    """Return the token of `draw_native`, and the change of the difference of two logits that another token would need.
 
-    Edges of the stages that cut (`top_k`, `top_p`, …) are not considered: near one, a smaller change can have an effect.
+    Any smaller change gives the same token. The borders of stages that remove tokens (`top_k`, `top_p`, …) are not
+    considered: if a token is near such a border, a smaller change can have an effect. None: as in `draw_native`.
     """
     settings = sampler.kernel
     if settings is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask):
@@ -56,7 +60,7 @@ def draw_with_gap(
 
 
 def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) -> int | None:
-    """Like `draw_native`, for a greedy sampler without penalties; None for other samplers."""
+    """Return the token of `draw_native` for a greedy sampler without penalties and biases; None for other samplers."""
     quick = sampler.quick
     return (
         None if quick is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask) else quick(logits, mask)
@@ -66,7 +70,7 @@ def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) ->
 def shares_native(
     logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int
 ) -> tuple[float, float, float] | None:
-    """Return log-probability under the model, the same under the mask, and the removed mass; None if unsupported."""
+    """Return `logprob`, `mask_logprob` and `masked_mass` of `TokenLogprobs`; None: unsupported logits."""
     from guideway._kernel import shares
 
     return shares(logits, mask, token_id) if _fits(logits, mask) else None

@@ -1,4 +1,4 @@
-"""Stateless random numbers: a keyed hash of the position of the draw."""
+"""Stateless random numbers: a hash of the seed and of the position of the draw."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 
 __all__ = ["XTC_STREAM", "number_of", "uniform"]
 
-XTC_STREAM, RETRY_STREAM = 1, 2  # further numbers at a position; 0 is the number of the first draw
+XTC_STREAM, RETRY_STREAM = 1, 2  # values of `stream` for further numbers at a position; 0 is the first draw
 
 
 def uniform(seed: int, row: int, position: int, stream: int = 0) -> float:
@@ -18,7 +18,7 @@ def uniform(seed: int, row: int, position: int, stream: int = 0) -> float:
         seed: Random seed.
         row: Number of the sequence.
         position: Position in the sequence.
-        stream: Index of further numbers at the same position.
+        stream: Which of several numbers at the same position.
     """
     key = f"{seed} {row} {position} {stream}" if stream else f"{seed} {row} {position}"
     digest = hashlib.blake2b(key.encode(), digest_size=8, person=b"guideway draws").digest()

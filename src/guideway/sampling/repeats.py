@@ -18,7 +18,7 @@ Logits = NDArray[np.float64]
 Tokens = NDArray[np.int64]
 
 LONGEST = 64
-"""Repetitions are measured up to this length, in tokens. This bounds the time; longer ones have an extreme penalty."""
+"""Repetitions are measured up to this length in tokens, which bounds the time. The penalty is extreme there already."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Dry:
     Args:
         multiplier: Scale of the penalty.
         base: Growth of the penalty per token, 1 to 16.
-        allowed_length: Length of repetitions that are penalised least.
+        allowed_length: Shortest length of a repetition that is penalised.
         breakers: Token ids that end a repetition.
-        window: Number of last tokens that are searched; 0: all.
+        window: Number of last tokens in which repetitions are searched for; 0: all.
 
     Raises:
         ValueError: A parameter is out of range.
@@ -67,7 +67,10 @@ def logit_bias(ids: Ids, logits: Logits, biases: tuple[tuple[int, float], ...]) 
 
 
 def repetition_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
-    """Divide positive logits of earlier tokens by `penalty`, multiply negative ones (Keskar et al. 2019)."""
+    """Divide positive logits of tokens that occur in `tokens` by `penalty`, and multiply negative ones by it.
+
+    See Keskar et al. 2019.
+    """
     at, _ = _places(ids, np.unique(tokens))
     changed: Logits = logits.copy()
     changed[at] = np.where(logits[at] > 0, logits[at] / penalty, logits[at] * penalty)
@@ -75,7 +78,7 @@ def repetition_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float)
 
 
 def presence_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
-    """Subtract `penalty` from the logits of earlier tokens."""
+    """Subtract `penalty` from the logits of tokens that occur in `tokens`."""
     at, _ = _places(ids, np.unique(tokens))
     changed: Logits = logits.copy()
     changed[at] -= penalty
@@ -83,7 +86,7 @@ def presence_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -
 
 
 def frequency_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) -> Logits:
-    """Subtract `penalty` for each earlier occurrence of a token."""
+    """Subtract `penalty` from the logit of a token for each of its occurrences in `tokens`."""
     seen, counts = np.unique(tokens, return_counts=True)
     at, there = _places(ids, seen)
     changed: Logits = logits.copy()
@@ -92,7 +95,7 @@ def frequency_penalty(ids: Ids, logits: Logits, tokens: Tokens, penalty: float) 
 
 
 def dry(ids: Ids, logits: Logits, tokens: Tokens, settings: Dry) -> Logits:
-    """Penalise tokens that extend a repetition: see `Dry`."""
+    """Penalise tokens that would extend a repetition; see `Dry`."""
     back = tokens[::-1] if not settings.window else tokens[::-1][: settings.window]  # newest first
     broken = np.isin(back, settings.breakers) if settings.breakers else np.zeros(back.size, dtype=bool)
     limit = min(LONGEST, int(broken.argmax()) if broken.any() else back.size)
@@ -114,7 +117,7 @@ def dry(ids: Ids, logits: Logits, tokens: Tokens, settings: Dry) -> Logits:
 
 
 def _places(ids: Ids, wanted: NDArray[np.integer]) -> tuple[Ids, Ids]:
-    """Return the indices of the wanted ids in `ids`, and which wanted ids are there."""
+    """Return the indexes in `ids` of those wanted ids that occur there, and the indexes of these in `wanted`."""
     if not ids.size:
         return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
     at = np.minimum(np.searchsorted(ids, wanted), ids.size - 1)

@@ -16,7 +16,7 @@ __all__ = ["TokenAlternative", "TokenLogprobs", "log_softmax", "report"]
 
 
 class TokenAlternative(NamedTuple):
-    """A candidate token: its probability under the model, and whether the mask allows it."""
+    """One of the most probable tokens: its probability under the model, and whether the mask allows it."""
 
     token_id: int
     probability: float
@@ -24,15 +24,15 @@ class TokenAlternative(NamedTuple):
 
 
 class TokenLogprobs(NamedTuple):
-    """Log-probabilities and top alternatives for one sampled token.
+    """Log-probabilities and most probable alternatives for one token of an output.
 
     Attributes:
         token_id: The token.
         logprob: Natural logarithm of the probability under the model, at temperature 1.
-        mask_logprob: The same, normalised over the allowed tokens.
-        masked_mass: Probability of the tokens that are not allowed.
+        mask_logprob: The log-probability of the token, normalised over the allowed tokens.
+        masked_mass: Total probability of the tokens that are not allowed, under the model.
         forced: Whether it was the only allowed token.
-        alternatives: The most probable tokens, allowed or not.
+        alternatives: The most probable tokens, allowed or not. The token itself may be among them.
     """
 
     token_id: int
@@ -44,13 +44,13 @@ class TokenLogprobs(NamedTuple):
 
 
 def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.float64]:
-    """Return log-probabilities, float64, shape [V].
+    """Return the log-probabilities of all tokens, float64, shape [V]. The logits are divided by `temperature` first.
 
     Raises:
         InvalidLogitsError: A logit is NaN or +inf, or all logits are -inf.
     """
     values = logits.astype(np.float64)
-    best = int(values.argmax())  # argmax returns a NaN if there is one
+    best = int(values.argmax())  # argmax returns the index of a NaN if there is one
     if not np.isfinite(values[best]):
         raise InvalidLogitsError(f"the logit of token {best} must be finite for log-probabilities, got {values[best]}")
     values = (values - values[best]) / temperature
@@ -60,12 +60,12 @@ def log_softmax(logits: NDArray[Any], temperature: float = 1.0) -> NDArray[np.fl
 def report(
     logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int, *, forced: bool = False, count: int = 0
 ) -> TokenLogprobs:
-    """Return log-probabilities and top alternatives for one sampled token.
+    """Return the `TokenLogprobs` of one token.
 
     Args:
         logits: Floating, shape [V].
         mask: Bits of the allowed tokens; None allows all.
-        token_id: The sampled token.
+        token_id: The token.
         forced: Whether it was the only allowed token.
         count: Number of most probable tokens to return, allowed or not.
     """
@@ -82,7 +82,7 @@ def report(
 
 
 def _shares(logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int) -> tuple[float, float, float]:
-    """Return log-probability under the model, the same under the mask, and the mass that the mask removes."""
+    """Return `logprob`, `mask_logprob` and `masked_mass` of `TokenLogprobs`."""
     values = logits.astype(np.float64)
     top = float(values.max())
     weights = np.exp(values - top)
@@ -100,7 +100,10 @@ def _shares(logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int
 
 
 def _mass_outside(weights: NDArray[np.float64], allowed: NDArray[np.intp], total: float) -> float:
-    """Return the share outside the mask as a sum. As a difference from 1, a small share would be rounding noise."""
+    """Return the probability outside the mask as a sum.
+
+    Computed as 1 minus a sum, a small one would be rounding noise.
+    """
     outside = weights.copy()
     outside[allowed] = 0.0
     return float(outside.sum()) / total

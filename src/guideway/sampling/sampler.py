@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "ORDER", "Sampler", "Stage"]
 
 Stage = Callable[[Sequence[int], NDArray[np.float64]], NDArray[np.float64]]
-"""A user-defined stage: (tokens so far, logits float64 [V], -inf for tokens not allowed) -> logits [V]."""
+"""A user-defined stage: a function of the tokens so far and of the logits, which returns new logits.
+
+The logits are float64 [V], with -inf for tokens that are not allowed.
+"""
 
 KINDS = {
     "logit_bias": "bias",
@@ -40,8 +43,11 @@ KINDS = {
     "xtc_probability": "xtc",
     "mirostat": "mirostat",
 }
-"""Stages in the default order, with their kind. A "cut" removes tokens. Stages of the kinds "cut" and "temperature" are
-functions in `stages.py`, those of the kind "penalty" in `repeats.py`."""
+"""The stages in the default order, each with its kind.
+
+A stage of the kind "cut" removes tokens. Stages of the kinds "cut" and "temperature" are functions in `stages.py`;
+stages of the kind "penalty" are functions in `repeats.py`.
+"""
 
 ORDER = tuple(KINDS)
 
@@ -54,25 +60,26 @@ class Sampler:
     `tail_free`, `typical_p`, `top_a`, `top_p`, `min_p`, XTC or Mirostat.
 
     Args:
-        temperature: 0 is greedy: the most probable token after biases and penalties, the lowest id of equal ones.
+        temperature: 0 takes the most probable token after biases and penalties (greedy); of equal ones the lowest id.
         top_k: Keep this number of most probable tokens; 0: off.
         top_p: Keep the most probable tokens with this total probability; 1: off.
         min_p: Remove tokens below this share of the largest probability; 0: off.
-        tail_free: Mass kept by tail-free sampling; 1: off.
-        typical_p: Mass kept by locally typical sampling; 1: off.
+        tail_free: Part of the curvature of the sorted probabilities that tail-free sampling keeps; 1: off.
+        typical_p: Total probability that locally typical sampling keeps; 1: off.
         top_a: Remove tokens below `top_a` times the squared largest probability; 0: off.
         top_n_sigma: Keep logits within this number of standard deviations of the largest; 0: off.
         xtc_probability: Probability with which XTC is applied; 0: off.
-        xtc_threshold: Threshold of XTC, at most 0.5.
-        logit_bias: Token id to added bias; -inf forbids a token.
-        repetition_penalty: Divisor for earlier tokens; 1: off.
-        presence_penalty: Subtracted from earlier tokens; 0: off.
-        frequency_penalty: Subtracted per earlier occurrence; 0: off.
+        xtc_threshold: XTC removes all tokens of at least this probability except the least probable of them; at most
+            0.5.
+        logit_bias: For token ids, a number that is added to the logit; -inf forbids the token.
+        repetition_penalty: Divides positive logits of earlier tokens and multiplies negative ones; 1: off.
+        presence_penalty: Subtracted from the logits of earlier tokens; 0: off.
+        frequency_penalty: Subtracted from the logit of a token for each earlier occurrence; 0: off.
         penalty_window: Number of last tokens that the penalties consider, including the prompt; 0: all.
         dry: Parameters of DRY; None: off.
         mirostat: Parameters of Mirostat, which replaces the other truncations; None: off.
-        order: Another order: names and callables (`Stage`). It must contain every stage that is on. A callable cannot
-            allow a token that was not allowed before.
+        order: The stages in another order: names and functions (`Stage`). It must contain every stage that is on. A
+            function cannot allow a token that was not allowed before.
 
     Raises:
         ValueError: A value is out of range, or parameters contradict each other.
@@ -107,7 +114,7 @@ class Sampler:
 
     @cached_property
     def stages(self) -> tuple[str | Stage, ...]:
-        """The active stages and the callables, in order."""
+        """The stages that are on, and the user-defined stages, in order."""
         return tuple(stage for stage in self.order if not isinstance(stage, str) or self._is_on(stage))
 
     @cached_property
@@ -118,17 +125,17 @@ class Sampler:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """The kinds of the active stages; "own" for callables."""
+        """The kinds of these stages; "own" for a user-defined stage."""
         return frozenset(KINDS[stage] if isinstance(stage, str) else "own" for stage in self.stages)
 
     @cached_property
     def bare(self) -> bool:
-        """Whether a draw is the most probable token, independently of earlier tokens."""
+        """Whether a draw is always the token with the largest logit, independently of earlier tokens."""
         return self.temperature == 0 and self.kinds <= {"cut", "xtc"}
 
     @cached_property
     def kernel(self) -> Sampling | None:
-        """The kernel's sampler; None if it does not support the stages or their order."""
+        """The kernel's sampler; None: the kernel does not support the stages or their order."""
         from guideway._kernel import Sampling
 
         if self.kinds & {"own", "dry", "mirostat"} or self.stages != tuple(s for s in ORDER if s in self.stages):
@@ -154,7 +161,10 @@ class Sampler:
 
     @cached_property
     def quick(self) -> Callable[[Any, Any], int | None] | None:
-        """The kernel's greedy draw; it returns None if the logits have an error. None for other samplers."""
+        """The kernel's greedy draw if `bare`; None: the sampler is not `bare`, or the kernel does not support it.
+
+        The function gets logits and a mask. It returns the token; None: there is no token to draw, or a logit is NaN.
+        """
         return self.kernel.draw if self.bare and self.kernel is not None else None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -198,7 +208,7 @@ class Sampler:
             raise ValueError("order: mirostat must be the last stage")
 
     def _check_together(self) -> None:
-        """Refuse combinations in which a parameter has no effect or contradicts another one."""
+        """Raise `ValueError` if a parameter has no effect or contradicts another one."""
         cuts = [name for name, kind in KINDS.items() if kind in ("cut", "xtc") and self._is_on(name)]
         if self.mirostat and cuts:
             raise ValueError(f"mirostat replaces other truncations; it cannot be combined with {cuts[0]}")

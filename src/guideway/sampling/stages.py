@@ -1,8 +1,8 @@
-"""Stages that truncate, and temperature. Each function takes logits and returns logits, with -inf for removed tokens.
+"""Stages that truncate, and temperature. Each function takes logits and returns new logits.
 
-Logits are float64, shape [n], for the allowed tokens by ascending id; -inf means removed. Of equal logits the lower id
-is kept first, so equal logits give equal tokens on every engine. Only `typical_p` and `xtc` can remove the most
-probable token.
+Logits are float64, shape [n], for the allowed tokens by ascending id; removed tokens have -inf. Of equal logits the
+lower id is kept first, so equal logits give equal tokens on every engine. Only `typical_p` and `xtc` can remove the
+most probable token.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Logits = NDArray[np.float64]
 
 def temperature(logits: Logits, value: float) -> Logits:
     """Divide by the temperature (> 0). The largest logit becomes 0."""
-    return np.asarray((logits - logits.max()) / value)  # subtract the maximum first, against overflow
+    return np.asarray((logits - logits.max()) / value)  # subtracting the maximum first avoids overflow
 
 
 def top_k(logits: Logits, count: int) -> Logits:
@@ -41,7 +41,7 @@ def top_k(logits: Logits, count: int) -> Logits:
 def top_p(logits: Logits, mass: float) -> Logits:
     """Keep the fewest most probable tokens whose probabilities reach `mass` in (0, 1] (Holtzman et al. 2020)."""
     share = probabilities(logits)
-    for count in (64, 1024, logits.size):  # a few tokens usually have the mass, so a full sort is rarely needed
+    for count in (64, 1024, logits.size):  # a few tokens usually reach `mass`, so a full sort is rarely needed
         order = _best(logits, min(count, logits.size))
         reached = np.cumsum(share[order])
         if reached[-1] >= mass or order.size == logits.size:
@@ -57,7 +57,7 @@ def min_p(logits: Logits, share: float) -> Logits:
 
 
 def typical_p(logits: Logits, mass: float) -> Logits:
-    """Keep the tokens whose surprise is nearest to the entropy, up to a total probability of `mass` in (0, 1).
+    """Keep the tokens whose surprise is nearest to the entropy, until their total probability is `mass` in (0, 1).
 
     Locally typical sampling (Meister et al. 2023). It can remove the most probable token.
     """
@@ -122,7 +122,7 @@ def probabilities(logits: Logits) -> Logits:
 
 
 def _best(logits: Logits, count: int) -> NDArray[np.intp]:
-    """Return the indices of the `count` largest logits, largest first; of equal ones the lower first."""
+    """Return the indexes of the `count` largest logits, the largest first; of equal logits the lower index first."""
     if count < logits.size:
         edge = np.partition(logits, logits.size - count)[logits.size - count]
         above = np.flatnonzero(logits > edge)

@@ -1,7 +1,7 @@
 """The draw on PyTorch logits, on their device: the stages of `stages.py` and `repeats.py` for tensors.
 
-Logits have shape [V], -inf for tokens that are not allowed, and double precision if the device supports it. Penalties
-are computed on the CPU for the affected tokens only. One token id is copied back from the device.
+Logits have the shape [V], with -inf for tokens that are not allowed. They are float64, on MPS float32. Penalties are
+computed on the CPU, for the affected tokens only. The drawn token id is copied from the device.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def draw_torch(
     attempt: int,
     memory: float | None,
 ) -> tuple[int, float | None]:
-    """Draw a token: see `draw`."""
+    """Draw a token as `chain.draw_at` does. Returns the token and the `memory` of `Drawn`."""
     left = logits.detach().to(torch.float32 if logits.device.type == "mps" else torch.float64)
     if mask is not None:
         allowed = torch.from_numpy(masks.unpack(mask, left.numel())).to(left.device)
@@ -79,7 +79,7 @@ def _staged(
 
 
 def _changed(sampler: Sampler, stage: str, kind: str, left: torch.Tensor, tokens: Sequence[int]) -> torch.Tensor:
-    """Apply a stage that changes few logits: copy these to the CPU, change them with NumPy, copy them back."""
+    """Apply a stage that changes few logits: copy these logits to the CPU, change them with NumPy, and copy them back."""
     if kind == "bias":
         touched = np.array([token_id for token_id, _ in sampler.biases], dtype=np.intp)
     else:
@@ -98,7 +98,10 @@ def _changed(sampler: Sampler, stage: str, kind: str, left: torch.Tensor, tokens
 
 
 def _largest(left: torch.Tensor, why: str) -> float:
-    """Return the largest logit. Raises `NoAllowedTokenError` if all are -inf, `InvalidLogitsError` if one is NaN."""
+    """Return the largest logit. Raises `NoAllowedTokenError` if all are -inf, `InvalidLogitsError` if one is NaN.
+
+    `why`: the reason of the first error, for its message.
+    """
     top = float(left.max()) if left.numel() else _NEVER
     if math.isnan(top):
         raise InvalidLogitsError(f"the logit of token {_first(left.isnan())} is NaN")
@@ -126,7 +129,7 @@ def _keep(left: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
 
 
 def _ranked(key: torch.Tensor) -> torch.Tensor:
-    """Return the indices in descending order; of equal values the lower index first."""
+    """Return the indexes of the values in descending order of the values; of equal values the lower index first."""
     return torch.sort(key, descending=True, stable=True).indices
 
 

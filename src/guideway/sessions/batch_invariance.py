@@ -1,8 +1,9 @@
 """Draws that do not depend on the rows that ran in the same calls of the engine (batch invariance).
 
-Padding and the division of a sequence into calls change the last digits of logits. Where two tokens are that close, or a
-random number is that close to the edge between two tokens, the digits would decide. Such a draw is repeated with the logits
-of the whole sequence in one call of the engine, which depend on the tokens only.
+Padding and the division of a sequence into calls change the last digits of logits. If two tokens differ only in these
+digits, or if the random number is as close to the border between two tokens, these digits would determine the token.
+Such a draw is repeated with the logits of the whole sequence in one call of the engine, which depend only on its
+tokens.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def settled_draw(session: Session, logits: Any, mask: masks.Row | None, attempt:
         attempt: As in `Session.draw`.
 
     Returns:
-        The token. None if the kernel does not draw for this sampler or these logits.
+        The token. None: the kernel does not support this sampler or these logits, so the caller must draw.
     """
     place = session.seed, session.row, len(session)
     found = draw_with_gap(session.sampler, logits, mask, session._tokens, place, attempt)

@@ -18,11 +18,14 @@ Work = tuple["Session", "Cache | None", list[int]]
 """A session, the cache to continue from, and the ids to run."""
 
 CHECKPOINT_EVERY = 64
-"""The maximum number of tokens per pass if states cannot be truncated, so that there are checkpoints to rewind to."""
+"""The maximum number of tokens per pass if states cannot be truncated.
+
+A state is stored after each pass, so that a session can rewind to it.
+"""
 
 
 FEW_TOKENS = 32
-"""Sessions with at most this number of pending tokens are not affected by `prefill_tokens`."""
+"""`prefill_tokens` applies only to sessions with more pending tokens than this."""
 
 
 def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) -> None:
@@ -30,8 +33,9 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
 
     Args:
         sessions: Sessions of one model.
-        prefill_tokens: The maximum number of tokens of all sessions with many pending tokens (chunked prefill). The
-            rest stays pending, and these sessions get no logits (`Session.has_logits`). None: run all tokens.
+        prefill_tokens: The maximum number of tokens that run in all sessions with more than `FEW_TOKENS` pending tokens
+            together (chunked prefill). Further tokens remain pending, and these sessions have no logits
+            (`Session.has_logits`). None: all tokens run.
 
     Raises:
         EmptySequenceError: A session is empty.
@@ -49,7 +53,7 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
 
 
 def _chunked(work: list[Work], most: int) -> list[Work]:
-    """Return the work without the tokens of long prompts beyond `most` of them."""
+    """Return the work with at most `most` tokens of long prompts."""
     found: list[Work] = []
     for session, cache, ids in work:
         taken = ids
@@ -62,9 +66,9 @@ def _chunked(work: list[Work], most: int) -> list[Work]:
 
 
 def catch_up(session: Session) -> Cache:
-    """Return the cache that covers all tokens of the session, and run missing tokens. Raises as `feed_all`."""
+    """Run pending tokens, and return the cache that covers all tokens. Raises the errors of `feed_all`."""
     feed_all([session])
-    cache = session._cache  # shorter than the tokens if a recurrent model was rewound and its logits were kept
+    cache = session._cache  # it lacks tokens if a recurrent model was rewound and the logits are stored
     covered = cache.length - session._shift if cache is not None else 0
     if covered < len(session):
         _run([(session, cache, session.tokens[covered:])])
@@ -99,7 +103,7 @@ def _run(work: list[Work]) -> None:
 
 
 def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) -> list[int]:
-    """`Session.infer` for several sessions in one step. If one of them raises, all are unchanged.
+    """Do `Session.infer` for several sessions in one step. If it fails for one of them, all are unchanged.
 
     Args:
         sessions: Different sessions of one model.

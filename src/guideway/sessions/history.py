@@ -1,4 +1,4 @@
-"""The history that a session keeps for rewinding: recent logits, and checkpoints of states that cannot be truncated."""
+"""What a session stores for rewinding: recent logits, and earlier states (checkpoints) if they cannot be truncated."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ __all__ = ["Checkpoints", "LogitsRing", "TopLogits"]
 
 
 TOP = 256
-"""The number of the largest logits that are kept of older positions: 3 KB per position."""
+"""The number of the largest logits that are stored for each older position: 3 KB per position."""
 
 _SPAN = 8.0
-"""Logits that are smaller than the largest one by more than this are not kept."""
+"""Logits that are smaller than the largest one by more than this are not stored for older positions."""
 
 OLDER_POSITIONS = 1024
-"""The maximum number of older positions whose largest logits are kept."""
+"""The maximum number of older positions whose largest logits are stored."""
 
 
 class TopLogits:
-    """The largest logits of a position. Every other logit is at most `bound`.
+    """The largest logits of a position.
 
     Attributes:
-        ids: Their ids, ascending, int64.
+        ids: The ids of these logits, ascending, int64.
         values: The logits, float32.
-        bound: An upper bound of the others.
+        bound: Every other logit of the position is at most this number.
     """
 
     __slots__ = ("bound", "ids", "values")
@@ -38,15 +38,15 @@ class TopLogits:
 
     @classmethod
     def of(cls, logits: EngineLogits) -> TopLogits | None:
-        """Return the largest logits; None if some are not finite."""
+        """Return the largest of these logits; None if the largest one is not finite."""
         most = min(TOP, len(logits))
-        bound = -np.inf  # if all are kept
+        bound = -np.inf  # this remains if all logits are stored
         if not isinstance(logits, np.ndarray):  # a tensor, on its device
             values, ids = (np.asarray(one.cpu().numpy()) for one in cast(Any, logits).float().topk(most))
             largest = values.max()
         else:
             largest, ids = logits.max(), np.arange(logits.size)
-            if logits.size > 8 * TOP:  # faster than to sort all
+            if logits.size > 8 * TOP:  # this is faster than sorting all
                 bound = float(largest) - _SPAN
                 ids = np.flatnonzero(logits > bound)
             if ids.size > most:
@@ -60,7 +60,10 @@ class TopLogits:
         return cls(ids[order].astype(np.int64), values[order].astype(np.float32), bound)
 
     def best(self, mask: NDArray[np.uint32] | None) -> int | None:
-        """Return the legal token with the largest logit; None if these logits do not determine it, as for a tie."""
+        """Return the legal token with the largest logit.
+
+        None: the stored logits do not determine it, because two are equal, or a logit that is not stored may be larger.
+        """
         ids, values = self.ids, self.values
         if mask is not None:
             legal = (mask[ids >> 5] >> (ids & 31).astype(np.uint32)) & 1
@@ -73,10 +76,10 @@ class TopLogits:
 
 
 class LogitsRing:
-    """The logits of the last positions, in ascending order, within a byte budget.
+    """The logits of the last positions, within a byte budget.
 
-    Keeps at least the two newest, or the newest if the budget is 0. Of `OLDER_POSITIONS` positions before them, it keeps
-    the largest logits, unless the budget is 0.
+    The logits of the two newest positions are always stored; if the budget is 0, those of the newest one. Of up to
+    `OLDER_POSITIONS` positions before the others, the largest logits are stored, unless the budget is 0.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -86,11 +89,14 @@ class LogitsRing:
         self._older: list[tuple[int, TopLogits]] = []
 
     def at(self, position: int) -> EngineLogits | None:
-        """Return the logits after `position` tokens if they are the newest that are kept."""
+        """Return the logits after `position` tokens if this is the newest stored position; else None."""
         return self._held[-1][1] if self._held and self._held[-1][0] == position else None
 
     def top_at(self, position: int) -> TopLogits | None:
-        """Return the largest logits after `position` tokens if they are the newest that are kept."""
+        """Return the largest logits after `position` tokens if this is the newest stored position; else None.
+
+        None, too, if all logits of this position are stored (`at`).
+        """
         if self._held or not self._older or self._older[-1][0] != position:
             return None
         return self._older[-1][1]
@@ -123,8 +129,9 @@ class LogitsRing:
 class Checkpoints:
     """Caches of one sequence at several lengths, within a byte budget. They are denser near the end of the sequence.
 
-    The cache to evict is the one that leaves the smallest gap relative to its distance from the end. Rewinding by n
-    tokens then reruns a number of tokens that is roughly proportional to n.
+    If the budget is exceeded, the cache is evicted whose two neighbours have the smallest distance, relative to the
+    distance of the cache from the end. After rewinding by n tokens, the model must run a number of tokens again that is
+    roughly proportional to n.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -132,6 +139,7 @@ class Checkpoints:
         self._held: list[Cache] = []
 
     def put(self, cache: Cache) -> None:
+        """Store a cache that is longer than all stored ones. Evicts caches beyond the budget; at least two remain."""
         self._held.append(cache)
         while len(self._held) > 2 and sum(one.nbytes for one in self._held) > self.budget_bytes:
             lengths = np.array([0, *(one.length for one in self._held)])
@@ -139,7 +147,7 @@ class Checkpoints:
             del self._held[int(gaps.argmin())]
 
     def best(self, limit: int) -> Cache | None:
-        """Return the longest cache that covers at most `limit` positions."""
+        """Return the longest cache that covers at most `limit` positions; None: there is none."""
         return next((one for one in reversed(self._held) if one.length <= limit), None)
 
     def rewind(self, length: int) -> None:

@@ -16,10 +16,10 @@ class KVCache:
     Attributes:
         tokens: The ids.
         cache: The cache of the engine.
-        owner: The engine that made it. Another engine cannot use it.
-        prefix: The cache of a soft prompt before the tokens.
-        logits: The logits after the last token, float32 [vocabulary].
-        shareable: Whether the prefix cache may use it. False for caches from files.
+        owner: The engine that computed the cache. Another engine cannot use it.
+        prefix: The cache of a soft prompt before the tokens; None: there is no soft prompt.
+        logits: The logits after the last token, float32 [vocabulary]; None: unknown.
+        shareable: Whether the prefix cache may store it. False for caches from files.
     """
 
     tokens: tuple[int, ...]
@@ -36,7 +36,7 @@ class KVCache:
 
     @property
     def nbytes(self) -> int:
-        """The approximate number of bytes that it keeps allocated."""
+        """The approximate number of bytes that are allocated while the cache exists."""
         return self.cache.nbytes
 
     def __len__(self) -> int:

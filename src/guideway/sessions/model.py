@@ -35,12 +35,12 @@ class ModelBase:
     Args:
         engine: Runs the model.
         tokenizer: The tokenizer of the model.
-        name: A name for messages and tables.
-        prefix_bytes: The size of the cache of common prompt prefixes in bytes; 0: none.
+        name: The name of the model in error messages and tables.
+        prefix_bytes: The maximum size of the cache of common prompt prefixes in bytes; 0: there is no cache.
 
     Attributes:
         prefixes: The cache of common prompt prefixes.
-        bos_ids: The ids that the tokenizer puts before a text (BOS); often none. Every session begins with them.
+        bos_ids: The ids that the tokenizer puts before a text (BOS); often empty. Every session begins with them.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ModelBase:
 
     @property
     def engine(self) -> StepEngine:
-        """The engine. Raises `EngineError` when the model is closed."""
+        """The engine. Raises `EngineError` after the model was closed."""
         if self._engine is None:
             raise EngineError(f"the model {self.name} is closed")
         return self._engine
@@ -87,7 +87,8 @@ class ModelBase:
             seed: The seed of the random numbers.
             row: The number of a random stream. Equal seeds with different rows give independent random numbers.
             sampler: How tokens are drawn; greedy by default.
-            kv_cache: What the session starts from, of `Session.kv_cache` or `soft_prompt`; None: the tokens `bos_ids`.
+            kv_cache: The KV cache with which the session starts, from `Session.kv_cache` or `soft_prompt`. None: the
+                session starts with the tokens `bos_ids`.
             kv_hook: A function that supplies external keys and values (retrieval). It is called with the session before
                 each run of the model. It returns arrays that replace those of the soft prompt in `kv_cache`, with the
                 same number of positions, or None to keep them. The keys and values of other tokens do not change.
@@ -133,7 +134,7 @@ class ModelBase:
             raise EngineError(f"the caches of {self.name} have no positions, so kv_hook cannot replace some of them")
 
     def soft_prompt(self, arrays: Arrays) -> KVCache:
-        """A KV cache from learned keys and values, for `session(kv_cache=...)`.
+        """Return a KV cache of learned keys and values (a soft prompt), for `session(kv_cache=...)`.
 
         Args:
             arrays: The arrays by the engine's names, as `engine.export` returns them.
@@ -148,7 +149,10 @@ class ModelBase:
         return KVCache((), cache, self.engine, prefix=cache)
 
     def run(self, call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
-        """Call the engine exclusively. If it has no memory left, drop cached prefixes and repeat the call."""
+        """Call a function while no other thread calls the engine, and return its result.
+
+        If the engine has no memory for another KV cache, cached prefixes are evicted and the call is repeated.
+        """
         with self._lock:
             while True:
                 try:
@@ -162,7 +166,7 @@ class ModelBase:
 
         Args:
             path: The file.
-            constraint: The constraint that the session had, if any.
+            constraint: The constraint that the session had when it was saved; None: it had none.
 
         Returns:
             The session.
@@ -174,7 +178,10 @@ class ModelBase:
         return snapshot.load(self, Path(path), constraint, Session)
 
     def close(self) -> None:
-        """Close the engine. Its sessions can only be inspected afterwards. A second call does nothing."""
+        """Close the engine.
+
+        Sessions of the model cannot run any more, but can be inspected. A second call has no effect.
+        """
         with self._lock:  # wait for the call of another thread
             engine, self._engine = self._engine, None
             self.prefixes.clear()
@@ -194,6 +201,9 @@ class ModelBase:
 
 
 def _bos_ids(tokenizer: Tokenizer) -> tuple[int, ...]:
-    """Return the ids that the tokenizer puts before a text. For an empty text, appended ids may follow them."""
+    """Return the ids that the tokenizer puts before a text.
+
+    They are read from the encoding of the empty text, without EOS ids that the tokenizer appends.
+    """
     around = tokenizer.encode("", special=True)
     return tuple(takewhile(lambda i: i == tokenizer.bos_id or i not in tokenizer.eos_ids, around))

@@ -2,8 +2,9 @@
 
 The cache is a radix tree over token ids, as in RadixAttention (Zheng et al., SGLang, arXiv 2312.07104). An edge is a
 run of ids. A node may hold the engine's cache of all tokens from the root to the node. Caches are immutable values, so
-they are shared, not copied. If the engine can truncate caches, the cache of a sequence serves all its prefixes, so only
-leaves hold a cache. A recurrent state serves only its own length, so any node may hold one.
+they are shared, not copied. If the engine can truncate caches, the cache of a sequence can be used for all prefixes of
+the sequence, so only leaves hold a cache. A recurrent state can be used only for exactly its tokens, so any node may
+hold one.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ID_BYTES = 40
 """The approximate number of bytes that one id takes in the tree."""
 
 SHORTEST = 16
-"""Shorter prefixes cost less to run than to manage."""
+"""The default minimum number of tokens of a cached prefix. Running shorter ones takes less time than managing them."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,11 @@ class PrefixStatistics:
     Attributes:
         lookups: The number of lookups.
         hits: The number of lookups that found a cache.
-        tokens_found: The number of tokens that did not need to run.
+        tokens_found: The number of tokens that the model did not need to run because of a cache.
         entries: The current number of caches.
-        nbytes: The current number of bytes.
-        evictions: The number of caches evicted for the budget, or because the engine had no memory.
+        nbytes: The current size of all caches in bytes.
+        evictions: The number of caches that were removed because of the budget, or because the engine had no memory
+            left.
     """
 
     lookups: int
@@ -61,7 +63,7 @@ class _Node:
 
 
 class PrefixCache:
-    """KV caches by the tokens they cover, within a byte budget. Evicts the least recently used cache first.
+    """KV caches by their tokens, within a byte budget. The least recently used cache is evicted first.
 
     Thread-safe.
 
@@ -87,7 +89,7 @@ class PrefixCache:
 
     @property
     def budget_bytes(self) -> int:
-        """The maximum number of bytes. Setting it evicts what exceeds it at once."""
+        """The maximum number of bytes. If a smaller one is set, caches are evicted at once."""
         return self._budget
 
     @budget_bytes.setter
@@ -104,14 +106,14 @@ class PrefixCache:
             return PrefixStatistics(self._lookups, self._hits, self._tokens_found, *held, self._evictions)
 
     def find(self, ids: Sequence[int], *, more_than: int = 0) -> Cache | None:
-        """The cache of the longest known prefix of some ids.
+        """Return the cache of the longest known prefix of a sequence.
 
         Args:
             ids: The ids of a sequence.
-            more_than: Only a cache that covers more than this number of tokens is returned.
+            more_than: Return only a cache that covers more than this number of tokens.
 
         Returns:
-            The cache, or None.
+            The cache; None: there is none.
         """
         if not self._budget or len(ids) < self.shortest:
             return None
@@ -130,7 +132,10 @@ class PrefixCache:
             return cache if length == holder.depth else cache.truncated(length)
 
     def put(self, ids: Sequence[int], cache: Cache) -> None:
-        """Keep the cache of these tokens if the budget allows it."""
+        """Store the cache of these tokens, if there are enough tokens and the budget allows it.
+
+        If the engine can truncate caches, it replaces caches of prefixes of these tokens.
+        """
         size = cache.nbytes + _ID_BYTES * len(ids)
         if len(ids) < self.shortest or size > self._budget:
             return
@@ -160,14 +165,14 @@ class PrefixCache:
             return self._evict_oldest()
 
     def clear(self) -> None:
-        """Evict all caches. The counters are kept."""
+        """Evict all caches. The counters do not change."""
         with self._lock:
             self._root = _Node((), None)
             self._held.clear()
             self._nbytes = 0
 
     def _walk(self, ids: Sequence[int]) -> tuple[_Node, int]:
-        """Return the node on whose edge (or at whose end) the match of these ids ends, and the match length."""
+        """Return the node on whose edge (or at which) the longest match of these ids ends, and the length of the match."""
         node, at = self._root, 0
         while at < len(ids) and (child := node.children.get(ids[at])) is not None:
             node = child
@@ -178,7 +183,10 @@ class PrefixCache:
         return node, at
 
     def _grown(self, node: _Node, ids: tuple[int, ...], length: int) -> _Node:
-        """Return a node for all of `ids`. The first `length` of them end on the edge, or at the end, of `node`."""
+        """Return the node for all of `ids`, and create it if needed.
+
+        `node`, `length`: the result of `_walk` for these ids.
+        """
         if length < node.depth:
             node = _split(node, length)
         if length == len(ids):
@@ -188,20 +196,20 @@ class PrefixCache:
         return child
 
     def _below(self, node: _Node) -> _Node | None:
-        """Return any holder whose tokens begin with this node's. There is one, because every leaf holds a cache."""
+        """Return a node with a cache whose tokens begin with those of this node. None: the tree is empty."""
         while node not in self._held and node.children:
             node = next(iter(node.children.values()))
         return node if node in self._held else None
 
     def _above(self, node: _Node, length: int) -> _Node | None:
-        """Return the deepest holder on the path to this node that covers at most `length` tokens."""
+        """Return the longest cache on the path from the root to this node with at most `length` tokens, as its node."""
         found: _Node | None = node
         while found is not None and (found not in self._held or found.depth > length):
             found = found.parent
         return found
 
     def _touch(self, holder: _Node) -> Cache:
-        """Return the cache of a holder, and mark it as the most recently used."""
+        """Return the cache of a node that has one, and mark it as the most recently used."""
         held = self._held[holder] = self._held.pop(holder)
         return held[0]
 
@@ -219,7 +227,7 @@ class PrefixCache:
         return True
 
     def _tidy(self, node: _Node) -> None:
-        """Remove leaves without a cache, and merge nodes that have no cache and one child."""
+        """Remove leaves without a cache, and merge nodes that have no cache and only one child, from this node upwards."""
         while node.parent is not None and node not in self._held and len(node.children) < 2:
             parent = node.parent
             if node.children:  # one child: merge the two edges
@@ -231,13 +239,13 @@ class PrefixCache:
             node = parent
 
     def _drop(self, node: _Node) -> None:
-        """Remove the cache of a node. The node stays."""
+        """Remove the cache of a node, if it has one. The node remains in the tree."""
         if node in self._held:
             self._nbytes -= self._held.pop(node)[1]
 
 
 def _split(node: _Node, length: int) -> _Node:
-    """Return a new node at this depth on the edge to `node`."""
+    """Split the edge to `node` at a depth of `length` tokens. Returns the new node there."""
     cut = length - node.depth + len(node.ids)
     middle = _Node(node.ids[:cut], node.parent)
     if middle.parent is not None:

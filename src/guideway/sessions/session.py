@@ -43,24 +43,26 @@ if TYPE_CHECKING:
 __all__ = ["Change", "Counts", "KVHook", "Parts", "Session"]
 
 LOGITS_BYTES = 8 << 20
-"""The number of bytes of earlier logits that a session keeps for rewinding. Without them, one token runs again.
+"""The default maximum number of bytes of earlier logits that a session stores for rewinding.
 
-Of 1,024 positions before these, the 256 largest logits are kept (3 KB each), which is enough for most greedy decisions.
+If the logits of a position are not stored, the model runs the last token again after rewinding to it. Of 1,024
+positions before the stored ones, the 256 largest logits are stored (3 KB each). They are sufficient for most greedy
+draws.
 """
 
 SHOWN_TOKENS = 16
 """The number of last tokens whose text the repr shows."""
 
 CHECKPOINT_BYTES = 64 << 20
-"""The number of bytes of earlier states that a session keeps, if the engine cannot truncate states."""
+"""The default maximum number of bytes of earlier states that a session stores, if the engine cannot truncate states."""
 
 
 KVHook = Callable[["Session"], Arrays | None]
-"""Returns the keys and values of the soft prompt, or None: they are unchanged."""
+"""A function of the session that returns new keys and values of the soft prompt; None: they do not change."""
 
 
 class Change(NamedTuple):
-    """What `set_text` did.
+    """The changes that `Session.set_text` made.
 
     Attributes:
         kept: The number of tokens that stayed.
@@ -78,9 +80,9 @@ class Counts:
     """How many tokens the model ran for a session.
 
     Attributes:
-        run: All of them.
-        recomputed: Those that it had run before, because their logits or states were no longer kept.
-        cached: Those that it did not run, because the prefix cache had them.
+        run: All tokens that the model ran, `recomputed` included.
+        recomputed: Tokens that the model ran again, because their logits or states were no longer stored.
+        cached: Tokens that the model did not run, because the prefix cache had them.
     """
 
     run: int = 0
@@ -91,8 +93,8 @@ class Counts:
 class Session:
     """One sequence of tokens with its KV cache, the state of its constraint, its sampler and its random numbers.
 
-    `Model.session` makes one. It begins with the ids that the tokenizer puts before a text (`Model.bos_ids`), and
-    cannot be rewound past them. A method that raises changes nothing. A session must not be used by several threads at
+    `Model.session` returns one. It begins with the ids that the tokenizer puts before a text (`Model.bos_ids`), which
+    cannot be removed. A method that raises changes nothing. A session must not be used by several threads at
     once; `fork` is cheap. As a context manager, it releases its KV cache at the end of the block.
 
     Attributes:
@@ -101,12 +103,13 @@ class Session:
         context_size: The maximum number of tokens.
         matcher: The state of the constraint, for inspection; None: no constraint.
         seed: The seed of the random numbers.
-        row: The stream of the random numbers.
+        row: The number of the sequence, by which sessions with the same seed get different random numbers.
         sampler: How tokens are drawn.
-        tolerance: A draw that a change of the difference of two logits by less than this number could change is repeated
-            with the logits of the session alone (`sessions.batch_invariance`). 0: none is.
-        divergence: The first position at which a token budget (`tokens_left`, `max_tokens`) changed the token; None:
-            there is none. `rewind` to a position before it removes it.
+        tolerance: If a change of the difference of two logits by less than this number could change the drawn token,
+            the token is drawn again from logits that the model computes for this session alone
+            (`sessions.batch_invariance`). 0: no draw is repeated.
+        divergence: The first position at which a token budget (`tokens_left`, `max_tokens`) changed the token, with the
+            token without the budget. None: there is none. Rewinding to or before this position sets it to None.
         model_seconds: The time spent in the model.
         mask_seconds: The time spent on masks.
         sample_seconds: The time spent on drawing tokens.
@@ -145,7 +148,7 @@ class Session:
         self._shift = 0  # the number of these positions
         self._cache: Cache | None = None
         self._shareable = tokens is None and (kv_cache is None or kv_cache.shareable)
-        self._ran = 0  # the maximum number of positions that the model has run, soft prompt included
+        self._ran = 0  # the number of tokens that the model has run at least once
         self._ring = LogitsRing(logits_bytes)
         self._checkpoints = None if engine.supports_rollback else Checkpoints(checkpoint_bytes)
         self.matcher: Matcher | None = None
@@ -155,14 +158,14 @@ class Session:
         self._mask = masks.new_rows(1, self._width)[0]
         self._masked = False
         self._whole: masks.Row | None = None  # the mask without the budget, if `_narrowed`
-        self._narrowed = False  # whether the budget removed tokens from the mask, and this is to be compared
+        self._narrowed = False  # whether `draw` must compare with `_whole`: the budget removed tokens from the mask
         self.divergence: Divergence | None = None
         self.seed = integer("seed", seed)
         self.row = integer("row", row)
         self.sampler = sampler or Sampler()
         self._memory: list[_Memory] = []  # the sampler's state after each draw
         self.tolerance = 0.0
-        self._repeated = 0  # the number of tokens that the model ran again for `logits_alone`
+        self._repeated = 0  # the number of tokens that the model ran for `logits_alone`
         self._counted = [0, 0, 0]  # as in `Counts`
         self.model_seconds = self.mask_seconds = self.sample_seconds = 0.0
         self.kv_hook: KVHook | None = None
@@ -239,7 +242,7 @@ class Session:
         return ids
 
     def _without_opening(self, ids: list[int]) -> list[int]:
-        """Return ids without the BOS ids at their beginning."""
+        """Return ids without `Model.bos_ids`, if they begin with them."""
         opening = self._tokens[: self._floor]
         return ids[self._floor :] if ids[: self._floor] == opening else ids
 
@@ -248,7 +251,7 @@ class Session:
 
         Args:
             text: The new text.
-            release: Remove a constraint that began after the first change.
+            release: Whether a constraint that began after the first change is removed; otherwise it causes an error.
 
         Returns:
             The number of tokens kept, the removed ids and the appended ids.
@@ -275,8 +278,8 @@ class Session:
         """Apply a constraint to all following tokens.
 
         Args:
-            constraint: A constraint, a type, an automaton, or a matcher that has taken the session's last tokens; None
-                removes the constraint.
+            constraint: A constraint, a type or an automaton, which begins here; or a matcher that has already taken the
+                session's last tokens. None removes the constraint.
 
         Raises:
             ConstraintError: As in `guideway.compile`.
@@ -295,8 +298,8 @@ class Session:
         If one token is legal, it is taken without running the model. Without a constraint, tokens can follow EOS.
 
         Args:
-            tokens_left: Take only a token after which the text can be completed within this number of tokens, this
-                token and EOS included.
+            tokens_left: The token budget: take only a token after which the text can be completed within this number of
+                tokens, this token and EOS included. None: no limit.
 
         Returns:
             The id of the token.
@@ -347,7 +350,10 @@ class Session:
         return self.matcher is not None and self.matcher.is_finished
 
     def close(self) -> None:
-        """Release the KV cache and the kept logits. The tokens remain; using the session runs the model over them."""
+        """Release the KV cache and the stored logits.
+
+        The tokens remain; if the session is used again, the model runs them.
+        """
         self._cache = self._prefix
         self._ring = LogitsRing(self._ring.budget_bytes)
         if self._checkpoints is not None:
@@ -369,20 +375,21 @@ class Session:
         avoid: Collection[int] = (),
         compare: bool = False,
     ) -> int | None:
-        """Fill the mask for the next token, which `draw` uses.
+        """Compute the mask of the next token. `draw` uses it.
 
         Args:
             tokens_left: As in `infer`.
-            without: Ids that are excluded at this position, legal or not.
-            avoid: Ids that are excluded unless the constraint allows nothing else.
-            compare: `draw` sets `divergence`. A token that is the only one because of `tokens_left` is then not
-                returned, because the comparison needs the logits.
+            without: Ids that are excluded at this position.
+            avoid: Ids that are excluded unless the constraint allows no other token.
+            compare: Whether the mask without the budget is computed, too, so that `draw` can set `divergence`. A token
+                that is the only legal one because of `tokens_left` is then not returned, because the comparison needs
+                the logits.
 
         Returns:
             The legal token if there is exactly one; else None.
 
         Raises:
-            BudgetTooSmallError: `tokens_left` is too small.
+            BudgetTooSmallError: `tokens_left` is too small to complete the text.
             UnsatisfiableError: `without` excludes all legal tokens.
         """
         matcher = self.matcher
@@ -432,14 +439,17 @@ class Session:
 
     @property
     def mask(self) -> masks.Row | None:
-        """The mask that `only_legal` filled, uint32 [words]; None: every token is legal. Must not be modified."""
+        """The mask that `only_legal` computed, uint32 [words]. It must not be modified.
+
+        None: there is no constraint and no excluded id, or `only_legal` was not called yet.
+        """
         return self._mask if self._masked else None
 
     def kept_choice(self) -> int | None:
-        """Return the token that `draw` would return, from kept logits without running the model.
+        """Return the token that `draw` would return, if the stored largest logits of this position determine it.
 
-        None: the model must run, or the logits of this position are kept as a whole. `only_legal` must have filled the
-        mask.
+        The model does not run. None: the model must run, or all logits of this position are stored, so that `draw` can
+        be called. Call `only_legal` first.
         """
         top = self._ring.top_at(len(self._tokens))
         if top is None or not self.sampler.bare or self._narrowed:
@@ -447,13 +457,14 @@ class Session:
         return top.best(self.mask)
 
     def draw(self, *, attempt: int = 0, unbudgeted: int | None = None) -> int:
-        """Draw a token from the logits at this position, under the mask that `only_legal` filled.
+        """Draw a token from the logits at this position, under the mask that `only_legal` computed.
 
-        The session is unchanged, except for `divergence`.
+        The token is not appended (`take`). The session does not change, except for `divergence` and `memory`.
 
         Args:
             attempt: The number of draws at this position that were undone. Each attempt has its own random number.
-            unbudgeted: The token that comes here without the budget, if it is known; None: it is drawn.
+            unbudgeted: The token that would be taken without the budget, if it is known. None: it is drawn for
+                comparison.
         """
         logits = self._here()
         start = perf_counter()
@@ -462,11 +473,11 @@ class Session:
         return token_id
 
     def draw_masked(self, logits: Any, attempt: int = 0, unbudgeted: int | None = None) -> int:
-        """As `draw`, for these logits."""
+        """As `draw`, from given logits instead of the logits at this position."""
         mask = self._mask if self._masked else None
         if self.divergence is not None or not (self._narrowed or unbudgeted is not None):
             return self.draw_from(logits, mask, attempt)
-        if unbudgeted is None:  # the memory of this draw is dropped by the next one
+        if unbudgeted is None:  # the next draw removes the sampler's state after this draw
             unbudgeted = self.draw_from(logits, self._whole, attempt)
         token_id = self.draw_from(logits, mask, attempt)
         if token_id != unbudgeted:
@@ -474,14 +485,14 @@ class Session:
         return token_id
 
     def draw_from(self, logits: Any, mask: masks.Row | None, attempt: int = 0) -> int:
-        """As `draw`, for these logits."""
+        """Draw a token from given logits under a given mask (None: all tokens). `divergence` does not change."""
         if self.tolerance and (settled := settled_draw(self, logits, mask, attempt)) is not None:
             return settled
         if (token_id := draw_bare(self.sampler, logits, mask)) is not None:
             return token_id
         tokens, remembered = self._tokens, self._memory
         while remembered and tokens[remembered[-1].at :][:1] != [remembered[-1].token_id]:
-            remembered.pop()  # from a draw that was not taken
+            remembered.pop()  # the state after a draw whose token was not taken
         memory, at = remembered[-1].value if remembered else None, len(tokens)
         drawn, memory = draw_at(self.sampler, logits, mask, tokens, (self.seed, self.row, at), attempt, memory)
         if memory is not None:
@@ -501,14 +512,14 @@ class Session:
         return np.array(self.shared_logits())
 
     def shared_logits(self) -> Logits:
-        """As `logits`, but shared. Must not be modified."""
+        """As `logits`, but without copying. The array must not be modified."""
         return on_cpu(self._here())
 
     def logits_alone(self) -> Logits | None:
-        """The logits of all tokens in one call without other rows and kept states, for `settled_draw`.
+        """Run all tokens in one call without other rows and stored states. Returns the logits, for `settled_draw`.
 
-        They depend on the tokens only. None if they would not, or if that was done for more tokens than the session has,
-        so that the cost of long sessions stays bounded.
+        They depend only on the tokens. None if they would not (KV caches from files, `kv_hook`), or if such calls have
+        already run more tokens than the session has, which limits their cost in long sessions.
         """
         count = len(self._tokens)
         if self._repeated > count or not self._shareable or self.kv_hook is not None:
@@ -522,7 +533,10 @@ class Session:
         return on_cpu(logits[0])[: self._width]
 
     def _here(self) -> Any:
-        """The logits in the engine's own form."""
+        """Return the logits of the next token as the engine returns them: a NumPy array or a tensor.
+
+        Runs the model if needed.
+        """
         found = self._ring.at(len(self._tokens))
         if found is None:
             feed_all([self])
@@ -532,7 +546,7 @@ class Session:
         return found
 
     def top_k(self, count: int) -> list[tuple[int, float]]:
-        """The most probable next tokens, without the constraint.
+        """Return the most probable next tokens, without the constraint.
 
         Args:
             count: The number of tokens.
@@ -550,13 +564,13 @@ class Session:
 
         Args:
             count: The number of tokens.
-            release: Remove a constraint that began within the removed tokens.
+            release: Whether a constraint that began within the removed tokens is removed; otherwise it causes an error.
 
         Returns:
             The removed ids.
 
         Raises:
-            EmptySequenceError: The session has fewer tokens after `Model.bos_ids`.
+            EmptySequenceError: The session has fewer than `count` tokens after `Model.bos_ids`.
             ValueError: The constraint began within the removed tokens, and `release` is False.
         """
         count = integer("count", count, 0)
@@ -588,10 +602,10 @@ class Session:
         return removed
 
     def fork(self, *, row: int | None = None) -> Session:
-        """An independent session with the same tokens and state. The KV cache is shared, not copied.
+        """Return an independent session with the same tokens and state. The KV cache is shared, not copied.
 
         Args:
-            row: The stream of random numbers of the fork; None: the same as here.
+            row: The `row` of the fork, for different random numbers; None: the same `row`.
 
         Returns:
             The new session.
@@ -621,9 +635,9 @@ class Session:
         )
 
     def kv_cache(self) -> KVCache:
-        """The KV cache as an immutable value, for any number of `model.session(kv_cache=...)`.
+        """Return the KV cache as an immutable value, with which any number of sessions can start.
 
-        The model runs over tokens that it has not run over yet.
+        The model first runs tokens that it has not run yet.
 
         Returns:
             The cache with its tokens.
@@ -634,11 +648,12 @@ class Session:
         """
         cache = catch_up(self)
         logits = self._ring.at(len(self))
-        own = None if logits is None else np.array(on_cpu(logits))  # copied, so that the rest of its batch is freed
+        # Copied, because a view would keep the logits of the whole batch in memory.
+        own = None if logits is None else np.array(on_cpu(logits))
         return KVCache(tuple(self._tokens), cache, self.model.engine, self._prefix, own, self._shareable)
 
     def parts(self) -> Parts:
-        """Return the arrays that `save` writes in addition to tokens and numbers. Runs and copies nothing."""
+        """Return the caches and logits that `save` writes in addition to tokens and numbers. They are not copied."""
         start = None if self.matcher is None else self._constrained_from
         logits = self._ring.at(len(self))
         return Parts(self._prefix, self._cache, None if logits is None else on_cpu(logits), start)
@@ -653,7 +668,10 @@ class Session:
             )
 
     def check(self, ids: Sequence[int], kept: int) -> None:
-        """Check that ids can follow the first `kept` tokens. Raises `InvalidTokenError`, `ContextOverflowError`."""
+        """Check that the model knows these ids, and that they fit the context after the first `kept` tokens.
+
+        The constraint is not checked. Raises `InvalidTokenError` and `ContextOverflowError`.
+        """
         known = self.model.engine.vocab_size
         for token_id in ids:
             if token_id >= known:
@@ -661,9 +679,9 @@ class Session:
         self.need_room(len(ids), kept=kept)
 
     def take(self, ids: Sequence[int]) -> None:
-        """As `feed`, for tokens that were drawn or checked.
+        """Append tokens that were drawn, or checked by `check`. The constraint must allow them.
 
-        If it raises `RejectedTokenError`, the session is unchanged.
+        If it does not, `RejectedTokenError` is raised, and the session is unchanged.
         """
         if self.matcher is not None:
             start = perf_counter()
@@ -677,7 +695,10 @@ class Session:
         self._tokens += ids
 
     def keep_prefix(self) -> None:
-        """Store the state that the model has computed in the prefix cache. Prompts are stored automatically."""
+        """Store the KV cache of the tokens that have run in the prefix cache of the model.
+
+        Prompts are stored without this call. Soft prompts and caches from files are never stored.
+        """
         if self._cache is not None and self._prefix is None and self._shareable:
             self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
 
@@ -704,7 +725,9 @@ class Session:
             self._ring.put(len(self._tokens), kv_cache.logits)
 
     def call_hook(self) -> None:
-        """Call `kv_hook` if the model is to run at this position, and replace the keys and values of the soft prompt.
+        """Call `kv_hook` if the model must run at this position, and replace the keys and values of the soft prompt.
+
+        It is called at most once per position.
 
         Raises:
             ValueError: The hook returned another number of positions than the soft prompt has.
@@ -737,7 +760,10 @@ class Session:
         return self._cache.truncated(self._shift + limit) if limit else self._prefix
 
     def _plan(self) -> tuple[Cache | None, list[int]]:
-        """Return the cache to continue from, and the ids to run to get logits. Raises `EmptySequenceError`."""
+        """Return the cache to continue from, and the ids that the model must run to get the logits.
+
+        The ids are [] if the logits are stored. Raises `EmptySequenceError` if the session has no tokens.
+        """
         total = len(self._tokens)
         known = self._cache
         if known is not None and known.length == self._shift + total - 1 and self._checkpoints is None:
@@ -746,7 +772,7 @@ class Session:
             raise EmptySequenceError("no token was fed, so there are no logits")
         if self._ring.at(total) is not None:
             return self._cache, []
-        # After a rewind past the kept logits, the last token runs once more.
+        # After rewinding to a position whose logits are not stored, the last token runs again.
         cache = self._kept(total - 1)
         covered = cache.length - self._shift if cache is not None else 0
         prefixes = self.model.prefixes
@@ -757,7 +783,10 @@ class Session:
         return cache, self._tokens[covered:]
 
     def _received(self, count: int, cache: Cache, logits: EngineLogits | None = None) -> None:
-        """Record that the model ran `count` tokens. `cache` is the cache after them, `logits` the logits to keep."""
+        """Record that the model ran `count` tokens.
+
+        `cache`: the cache after these tokens. `logits`: the logits after the last one; None: they are not stored.
+        """
         reached, counted, known = cache.length - self._shift, self._counted, self._cache
         covered = reached - count
         if known is None or known.length != self._shift + covered:
@@ -780,22 +809,25 @@ class Session:
 
     @property
     def has_logits(self) -> bool:
-        """Whether the logits of the next token are known."""
+        """Whether the logits of the next token are stored, so that the model need not run."""
         return self._ring.at(len(self._tokens)) is not None
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the model must run tokens to get logits, and its caches can be truncated."""
+        """Whether the model must run to get the logits of the next token, and its caches can be truncated."""
         return self._checkpoints is None and self._ring.at(len(self._tokens)) is None and bool(self._tokens)
 
     def _went_on(self, cache: Cache, count: int, lowest: int) -> None:
-        """As `_received`, after a multi-step call that rewound to `lowest` tokens at the lowest."""
+        """As `_received`, after a multi-step call.
+
+        `lowest`: the smallest number of tokens to which the session was rewound.
+        """
         self._received(count, cache)
         if lowest < cache.length - self._shift:
             self._cache, self._ran = self._kept(lowest), lowest
 
     def _mark(self) -> _Mark:
-        """Return all mutable state as values."""
+        """Return the tokens and all states that belong to them, for `_return_to`."""
         return _Mark(
             list(self._tokens),
             self._cache,
@@ -814,7 +846,7 @@ class Session:
 
 
 class Parts(NamedTuple):
-    """What `save` writes: the soft prompt, the engine's cache, the logits, and where the constraint began.
+    """What `save` writes: the soft prompt, the cache, the logits, and the number of tokens before the constraint began.
 
     Each may be None.
     """

@@ -1,11 +1,14 @@
 """Sessions on disk: one file with a header, a digest, a description in JSON, and compressed arrays. No pickle.
 
-    8 bytes  magic           4  format           4  bytes of JSON
-    8  bytes of arrays, not compressed           32 digest over all that follows
-    then the JSON, and the arrays one after the other, compressed
+    8 bytes   magic
+    4 bytes   number of the format
+    4 bytes   size of the JSON
+    8 bytes   size of all arrays before compression
+    32 bytes  digest of all that follows
+    the JSON, then the arrays one after the other, compressed
 
-The arrays hold only used positions. A file that is incomplete, or that belongs to another model, is rejected before its
-content is used. Decompression stops at the size that the JSON declares.
+The arrays contain only the positions of tokens. A file that is incomplete, or that belongs to another model, is
+rejected before its content is used. Decompression stops at the size that the JSON declares.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ _MAX_JSON_BYTES = 1 << 26  # much more than the ids of the longest context need
 
 
 def save(session: Session, path: Path) -> None:
-    """Write the file atomically. Raises `OSError`, `EngineError`, and `SnapshotError` for a sampler with callables."""
+    """Write the file atomically. Raises `OSError`, `EngineError`, and `SnapshotError` for a sampler with functions."""
     engine = session.model.engine
     arrays: dict[str, NDArray[Any]] = {}
     parts = session.parts()
@@ -87,7 +90,7 @@ def save(session: Session, path: Path) -> None:
 
 
 def load(model: ModelBase, path: Path, constraint: object, session_class: type[Session]) -> Session:
-    """See `Model.load_session`. `session_class`: creates the session."""
+    """See `Model.load_session`. `session_class`: the class of the result."""
     if constraint is not None and not isinstance(constraint, Automaton):
         constraint = compile(constraint, model.vocabulary)
     engine = model.engine
@@ -120,7 +123,10 @@ def load(model: ModelBase, path: Path, constraint: object, session_class: type[S
 
 
 def _sampler(session: Session, path: Path) -> dict[str, Any]:
-    """Return the sampler as JSON. Raises `SnapshotError` for a sampler with callables, which a file cannot hold."""
+    """Return the sampler as JSON data.
+
+    Raises `SnapshotError` for a sampler with functions, which a file cannot contain.
+    """
     if own := [stage for stage in session.sampler.order if not isinstance(stage, str)]:
         raise SnapshotError(f"{path.name} cannot be saved: the sampler stage {own[0]!r} is a function")
     return asdict(session.sampler)
@@ -186,9 +192,9 @@ def _part(arrays: Mapping[str, NDArray[Any]], part: str) -> Arrays:
 
 
 def _most_bytes(model: ModelBase, count: int) -> int:
-    """Return an upper bound of the size of the arrays: twice the size of a full context, estimated from one token.
+    """Return an upper bound of the size of the arrays: twice the size for a full context, estimated from one token.
 
-    If states cannot be truncated, the estimate is from `count` tokens.
+    If states cannot be truncated, the bound is for `count` tokens instead of the context.
     """
     engine = model.engine
     _, (cache,) = model.run(engine.forward, [[0]], [None])

@@ -1,16 +1,16 @@
-"""For tests of engines and of code that uses them: contracts as calls, and models without weights.
+"""For tests of engines and of code that uses them: functions that check a contract, and models without weights.
 
-engines.py    `step_engine_contract`: the contract of every step engine, also for engines of other packages
-processors.py  `processor_contract`: the same for logits processors
-remote_models.py  `remote_contract`: the same for models served by an API
-checking.py   `check`: whether your tokenizer, constraint and engine agree
-respelling.py  how a JSON value is written under a constraint
-constant.py   a model that gives the same logits after every text
-scripted.py   a model that writes given texts
-toy.py        an exactly reproducible engine, with or without rollback
-tiny_models.py  random models of every architecture, as folders of the Hub
-faults.py     an engine that fails on request
-provider.py   an HTTP server that plays the wire formats of API providers and misbehaves on request
+engines.py        `step_engine_contract`: checks an engine, also one of another package
+processors.py     `processor_contract`: checks a logits processor
+remote_models.py  `remote_contract`: checks a model served by an API
+checking.py       `check`: checks that the masks of a constraint, a tokenizer and an engine agree
+respelling.py     finds a spelling of a JSON value that a constraint allows
+constant.py       a model that gives the same logits after every text
+scripted.py       a model that writes given texts
+toy.py            an exactly reproducible engine, with or without rollback
+tiny_models.py    random models of several architectures, written as folders of the Hub
+faults.py         an engine that fails on request
+provider.py       an HTTP server with the wire formats of API providers, which fails on request
 """
 
 from __future__ import annotations

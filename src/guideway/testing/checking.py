@@ -1,8 +1,9 @@
-"""`check(constraint, tokenizer, model)` reports whether a tokenizer, a constraint and an engine agree.
+"""`check(constraint, tokenizer, model)` reports whether the masks of a constraint, a tokenizer and an engine agree.
 
-Soundness: texts that the masks allow fit the constraint. Completeness: texts that fit, in every tokenization, are
-allowed. Masks over the tokenizer are compared with those of the same constraint over single bytes, which uses no tries.
-Whole texts are compared with the constraint's own parser, and for JSON Schemas also with `jsonschema` if installed.
+Soundness: texts that the masks allow fit the constraint. Completeness: texts that fit are allowed, in every
+tokenization. The masks for the tokenizer are compared with an automaton of the same constraint whose tokens are single
+bytes. Whole texts are compared with the constraint's own parser, and for JSON Schemas also with `jsonschema` if
+installed.
 """
 
 from __future__ import annotations
@@ -36,16 +37,22 @@ __all__ = ["CheckReport", "Finding", "check"]
 
 BYTES_END = 256
 MOST_TOLD = 5
-"""The number of failures of one kind that are described."""
+"""The maximum number of failures of one kind that are described."""
 MOST_TOKENS = 3000
-"""The number of tokens per mask that are checked in large vocabularies: all legal ones, up to half, and a sample."""
+"""The maximum number of tokens of a mask that are checked. At most half of them are legal; the others are a sample."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of case: the number of cases, the number of failures, and descriptions of the first ones.
+    """The result of the checks of one kind.
 
-    `skipped`: the reason for which there were no cases.
+    Attributes:
+        what: What was checked.
+        cases: The number of cases.
+        failed: The number of failures.
+        told: Descriptions of the first failures, and remarks.
+        seconds: The time that the checks took.
+        skipped: The reason for which there were no cases; "": there were some.
     """
 
     what: str
@@ -79,21 +86,25 @@ def check(
     prompt: str = "The ",
     seed: int = 0,
 ) -> CheckReport:
-    """Check the masks of a constraint with this tokenizer and engine. The same seed gives the same cases.
+    """Check the masks of a constraint with a tokenizer, and optionally a model. The same seed gives the same cases.
 
     Args:
         constraint: A constraint or a Python type.
         tokenizer: Whatever `Tokenizer.of` takes.
-        model: An engine to check with `step_engine_contract`, and to generate with under the constraint.
-        prompt: The prompt for the engine.
-        walks: The number of texts of each kind.
+        model: A model whose engine is checked with `step_engine_contract`, and which generates under the constraint.
+            None: no engine is checked.
+        prompt: The prompt for the model.
+        walks: The number of random texts of each kind.
         max_tokens: The maximum number of tokens of each text.
         valid: Texts that must be accepted.
         invalid: Texts that must be rejected.
         seed: The seed of the random numbers.
 
+    Returns:
+        A `Finding` for each kind of check.
+
     Raises:
-        ConstraintError: As `guideway.compile` does.
+        ConstraintError: As in `guideway.compile`.
     """
     checks = _ConstraintChecks(constraint, Tokenizer.of(tokenizer), walks, max_tokens, seed)
     every: list[tuple[str, Callable[[], Iterator[str | None]]]] = [
@@ -117,7 +128,10 @@ class _Note(str):
 
 
 def _finding(what: str, cases: Callable[[], Iterator[str | None]]) -> Finding:
-    """Count cases: None is a success, a `_Note` a remark, another string describes a failure."""
+    """Run the checks of one kind, and count them.
+
+    `cases` yields None for a success, a `_Note` for a remark, and another str that describes a failure.
+    """
     start, count, wrong, notes = perf_counter(), 0, list[str](), list[str]()
     for case in cases():
         if isinstance(case, _Note):
@@ -148,7 +162,7 @@ class _ConstraintChecks:
         self.source: Constraint[Any] = constraints.of(constraint)
         self.table, self.vocabulary = table, table.vocabulary
         self.automaton = compile(self.source, self.vocabulary)
-        self.automaton.matcher().min_tokens_to_complete()  # a text that no tokens spell cannot be checked
+        self.automaton.matcher().min_tokens_to_complete()  # raises if no tokens spell a text that fits
         self.bytes: ByteAutomaton = byte_automaton(self.source.grammar())
         self.walks, self.max_tokens, self.chance = walks, max_tokens, random.Random(seed)
         self.tokens = self.vocabulary.token_bytes
@@ -164,7 +178,7 @@ class _ConstraintChecks:
         return [ids[0] for _, ids in sorted(self.by_bytes.items(), key=lambda item: (-len(item[0]), item[0]))]
 
     def judged(self, text: bytes) -> str | None:
-        """Return what is wrong with a text according to the checks without masks; None: nothing."""
+        """Return why a text does not fit, according to the checks that use no masks; None: it fits."""
         try:
             written = text.decode()
         except UnicodeDecodeError:
@@ -188,7 +202,10 @@ class _ConstraintChecks:
             yield self.judged(b"".join(self.tokens[i] for i in self.walk()))
 
     def walk(self) -> list[int]:
-        """Draw tokens under the masks, without the end token. Long tokens are as frequent as short ones."""
+        """Return random tokens that the masks allow, without the end token.
+
+        Of two drawn tokens the longer one is taken.
+        """
         matcher, row, ids = self.automaton.matcher(), masks.new_rows(1, len(self.tokens))[0], list[int]()
         most = max(self.max_tokens, matcher.min_tokens_to_complete())
         while True:
@@ -202,7 +219,7 @@ class _ConstraintChecks:
             ids.append(token_id)
 
     def masks_against_bytes(self) -> Iterator[str | None]:
-        """At positions of drawn texts: a bit is set if and only if the token's bytes can be taken one by one."""
+        """Check at positions of random texts that a mask allows a token if and only if its bytes are allowed one by one."""
         for _ in range(min(self.walks, 8)):
             ids = self.walk()
             cut = self.chance.randint(0, len(ids))
@@ -245,7 +262,7 @@ class _ConstraintChecks:
         return bool(plain.validate(list(token)) == len(token))
 
     def texts(self) -> Iterator[bytes]:
-        """Yield texts that fit, drawn byte by byte without the tokenizer."""
+        """Yield random texts that fit, drawn byte by byte without the tokenizer."""
         row = masks.new_rows(1, BYTES_END + 1)[0]
         for _ in range(self.walks):
             matcher, text = self.bytes.matcher(), bytearray()
@@ -263,7 +280,7 @@ class _ConstraintChecks:
         given = list[bytes]()
         for one in valid:
             other = None if self.fits(one.encode()) else self.other_spelling(one)
-            if other is not None and own:  # once, not for each tokenization
+            if other is not None and own:  # only once, not again for the random tokenization
                 yield _Note(
                     f"{one!r} was given as valid: the value fits; it is written {other!r} under this profile"
                     if other
@@ -288,10 +305,10 @@ class _ConstraintChecks:
             yield None if matcher.is_accepting else f"{text!r} fits, and may not end"
 
     def other_spelling(self, text: str) -> str | None:
-        """Return how the value of a text that does not fit is written, if the value itself fits.
+        """Return another spelling for a text that does not fit although its JSON value is valid.
 
         Returns:
-            The text; "" if it was not found within the bounds; None if the value does not fit either.
+            The spelling; "" if it was not found within the bounds; None if the value is not valid either.
         """
         if not isinstance(self.source, (JsonSchema, PythonType)):
             return None
@@ -307,7 +324,7 @@ class _ConstraintChecks:
         return matcher.validate([*text]) == len(text)
 
     def _cut(self, text: bytes) -> list[int] | None:
-        """Return a random tokenization of a text; None if a part of it has no token."""
+        """Return a random tokenization of a text; None: at some position, no token continues it."""
         ids, at = list[int](), 0
         while at < len(text):
             ends = [
@@ -323,8 +340,8 @@ class _ConstraintChecks:
     def spoiled(self, invalid: Sequence[str]) -> Iterator[str | None]:
         """Check that masks refuse invalid texts. Yields a description of each failure, and None for each success.
 
-        The texts are `invalid`, and valid texts with a deleted, doubled or replaced character. Texts that the other checks
-        accept are left out.
+        The texts are `invalid`, and random texts that fit, with one character deleted, doubled or replaced. Changed
+        texts that still fit (`judged`) are not checked.
         """
         made = list(invalid)
         for text in self.texts():
@@ -347,7 +364,9 @@ class _ConstraintChecks:
             yield f"{written!r} does not fit, and may be written" if taken and matcher.is_accepting else None
 
     def written(self, model: ModelBase, prompt: str) -> Iterator[str | None]:
-        """Check texts that this model generates. Yields a description of each failure, and None for each success.
+        """Check texts that the model generates under the constraint.
+
+        Yields a description of each failure, and None for each success.
 
         The greedy text is generated twice; both results must be equal.
         """
@@ -368,7 +387,7 @@ class _ConstraintChecks:
 def _json_validator(source: Constraint[Any]) -> Callable[[str], bool] | None:
     """Return a validator by `jsonschema` if it is installed and the constraint is a JSON Schema; else None.
 
-    Numbers are exact: `jsonschema` itself divides floats for `multipleOf`, so that 0.3 is no multiple of 0.1.
+    Numbers are read as `Decimal`: `jsonschema` divides floats for `multipleOf`, so 0.3 would not be a multiple of 0.1.
     """
     if not isinstance(source, JsonSchema):
         return None

@@ -1,4 +1,4 @@
-"""A model that gives the same logits after every text: the simplest model that fulfils the contract."""
+"""A model that gives the same logits after every text: the simplest model that fulfils `step_engine_contract`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["ConstantEngine", "ConstantModel"]
 
 @dataclass(frozen=True)
 class _Count:
-    """A cache without content."""
+    """A cache that consists only of the number of tokens."""
 
     length: int
 
@@ -32,7 +32,7 @@ class _Count:
 
 
 class ConstantEngine:
-    """Gives the same logits after any tokens. `logits`: one-dimensional; copied as float32."""
+    """An engine that gives the same logits after any tokens. `logits`: one-dimensional; copied as float32."""
 
     supports_rollback = True
 
@@ -73,7 +73,7 @@ class ConstantEngine:
 
 
 class ConstantModel(Model):
-    """A model over a vocabulary (or a tokenizer) that returns the same logits at every step; all equal by default."""
+    """A model with a vocabulary or tokenizer that gives the same logits at every step. `logits`: None: all are 0."""
 
     def __init__(
         self, vocabulary: Vocabulary | Tokenizer, logits: ArrayLike | None = None, *, context_size: int = 4096

@@ -1,4 +1,4 @@
-"""The contract of every step engine, as one call: `step_engine_contract(engine)`."""
+"""`step_engine_contract`: checks the contract of step engines."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ __all__ = ["step_engine_contract"]
 def step_engine_contract(
     engine: StepEngine, ids: Sequence[int] = (1, 2, 3, 4, 5, 6), *, tolerance: float = 1e-3, close: bool = False
 ) -> None:
-    """Check an engine against `StepEngine`: single steps and whole texts, rollback, forks, batches, export, errors.
+    """Check that an engine fulfils `StepEngine`: steps, whole texts, rollback, forks, batches, export, errors.
 
     Args:
+        engine: The engine.
         ids: At least four different ids of the model.
         tolerance: The maximum difference of logits that should be equal.
-        close: Close the engine at the end, and check that it then refuses to run.
+        close: Whether the engine is closed at the end; then it must refuse to run.
 
     Raises:
         AssertionError: A rule is broken. The message names it.
@@ -79,7 +80,7 @@ class _EngineChecks:
         _hold(self.whole.nbytes >= 0, "a cache of negative size")
 
     def branches(self) -> None:
-        """A cache is a value: two continuations of it do not affect each other."""
+        """Check that two continuations of one cache do not affect each other."""
         ids, whole = self.ids, self.whole
         left, left_cache = self.one(ids[:1], whole)
         right, right_cache = self.one(ids[1:2], whole)
@@ -118,7 +119,10 @@ class _EngineChecks:
         self.equal(more[1], expected, "of a row that goes on in a batch and alone")
 
     def passes(self) -> None:
-        """`decode_steps`, if any, gives the logits and caches of single passes, and does not change given caches."""
+        """Check that `decode_steps`, if the engine has it, gives the logits and caches of single passes.
+
+        The caches that it gets must not change.
+        """
         if not isinstance(self.engine, MultiStepEngine) or not self.engine.supports_rollback:
             return
         ids, half = self.ids, self.half

@@ -11,10 +11,16 @@ __all__ = ["FailingEngine"]
 
 
 class FailingEngine:
-    """Forwards calls to another engine. Call number `fail_at`, counted from now, raises `EngineError`.
+    """Forwards calls to another engine, except that one call raises `EngineError`.
 
-    `calls`: the number of calls of `forward`, `export` and `restore`. With `late`, it fails after the work was done.
-    This is harder for the caller: the engine's state has changed, and callers must not see the change.
+    Args:
+        engine: The engine.
+        fail_at: The number of the call of `forward`, `export` or `restore` that fails, from 1 on; None: no call fails.
+        late: Whether `forward` fails after the other engine has done its work. This is harder for the caller, because
+            the state of the engine has changed.
+
+    Attributes:
+        calls: The number of calls of `forward`, `export` and `restore` so far.
     """
 
     def __init__(self, engine: StepEngine, *, fail_at: int | None = None, late: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The contract of logits processors, as one call: `processor_contract(make, call)`."""
+"""`processor_contract`: checks the contract of logits processors."""
 
 from __future__ import annotations
 
@@ -26,17 +26,19 @@ Call = Callable[[Any, list[list[int]], Logits], Logits]
 
 
 def processor_contract(make: Make, call: Call, *, rows: int = 6, rounds: int = 60, drafts: bool = True) -> None:
-    """Check a logits processor against the masks of a fresh matcher for each row's tokens, in any order of events.
+    """Compare the masks of a logits processor with those of a new matcher for the tokens of each row.
+
+    The rows grow, go back, change places, and contain illegal tokens, in random order.
 
     Args:
         make: `make(constraints, vocabulary)` returns the processor for one call of an engine. There is one constraint
-            per prompt; None is free.
-        call: `call(processor, ids, logits)` does what the engine does in each step, and returns the masked logits.
-            `ids`: prompts and generated tokens, of one length; `logits`: float32 [rows, width], wider than the
-            vocabulary.
+            per prompt; None: the text is free.
+        call: `call(processor, ids, logits)` calls the processor as the engine does in each step, and returns the masked
+            logits. `ids`: prompts and generated tokens; all rows have the same length. `logits`: float32 [rows, width],
+            wider than the vocabulary.
         rows: The maximum number of rows; 1 for engines with one processor per row.
-        rounds: The number of steps.
-        drafts: Whether the engine can pass illegal tokens.
+        rounds: The number of random sequences of steps.
+        drafts: Whether the engine can pass tokens that the constraint does not allow (speculative decoding).
 
     Raises:
         AssertionError: A rule is broken. The message names it.
@@ -60,7 +62,7 @@ class _Walk:
         self.texts: list[list[int]] = [[] for _ in range(count * self.copies)]
 
     def run(self, drafts: bool) -> None:
-        """Step forwards, back, in another order, with illegal drafts, and past the end."""
+        """Add tokens, remove tokens, exchange rows, add tokens that may be illegal, and continue after the end."""
         self.step("at the start")
         for _ in range(25):
             kind = self.chance.random()
@@ -88,7 +90,7 @@ class _Walk:
         return int(self.chance.choice(np.flatnonzero(legal).tolist())) if legal[1:].any() else 0
 
     def expected(self, index: int) -> Any:
-        """Return the mask of a fresh matcher as bool [width]; None: the row is free."""
+        """Return the mask of a new matcher as bool [width]; None: the row has no constraint, or an illegal token."""
         automaton: Automaton | None = self.automata[index // self.copies]
         if automaton is None:
             return None
@@ -116,7 +118,10 @@ class _Walk:
 
 
 def _refusals(make: Make, call: Call) -> None:
-    """Check that a second call with other prompts raises an error, and does not use the first call's masks."""
+    """Check that a second call of an engine with other prompts raises `ProcessorReuseError`.
+
+    After `reset`, if the processor has it, the masks must be those of the new prompts.
+    """
     vocabulary = Vocabulary(TOKENS, eos_ids=[0], special_ids=[0, PAD])
     logits = np.zeros((1, WIDTH), dtype=np.float32)
     others: Sequence[list[int]] = [[2, 1, 4], [1], [1, 2, 3, 1, 1, 1]]

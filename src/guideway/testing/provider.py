@@ -1,10 +1,11 @@
-"""`Provider`: a local HTTP server that answers in the wire formats of API providers, and fails in given ways on request.
+"""`Provider`: a local HTTP server that answers in the wire formats of API providers, and fails on request.
 
     with Provider(Answer('{"a": 1}')) as provider:
         client = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="-", max_retries=0)
 
-It plays chat completions and Responses of OpenAI (also for Mistral and for servers with the same API), Messages of Anthropic
-and generateContent of Gemini, streamed and whole. The official SDKs can talk to it. It runs in one thread.
+It has the APIs chat completions and Responses of OpenAI (also for Mistral and for servers with the same API), Messages
+of Anthropic and generateContent of Gemini, with and without streams. The official SDKs can use it. It runs in one
+thread.
 """
 
 from __future__ import annotations
@@ -39,31 +40,33 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What the provider answers, and how it misbehaves.
+    """What the provider answers, and how it fails.
 
     Attributes:
-        text: The text; None: an instance of the constraint that the request has (an honest provider).
-        chunk: Characters in each chunk of a stream.
-        finish: "stop", "length", "refusal", or "" for none: the stream ends without a finish reason.
+        text: The text. None: a random text that fits the constraint of the request; "ok" without a constraint.
+        chunk: The number of characters in each chunk of a stream.
+        finish: The finish reason: "stop", "length" or "refusal". "": the stream ends without one.
         reasoning: Reasoning text before the answer.
-        status: HTTP status; another one than 200 sends `message` as an error.
+        status: HTTP status. If it is not 200, `message` is sent as an error.
         message: The message of an error.
-        retry_after: Value of the header Retry-After.
+        retry_after: Value of the header Retry-After; None: there is no such header.
         delay: Seconds before the first byte.
         pause: Seconds between two chunks.
-        stall_after: Chunks after which nothing more is sent, while the connection stays open; None: never.
-        drop_after: Chunks after which the connection is cut; None: never.
-        split_bytes: Send the bytes of the stream in pieces of this size, which divides characters; 0: whole events.
-        usage: Whether the tokens are reported: "end" or "never".
-        input_tokens: Reported tokens of the prompt.
-        output_tokens: Reported tokens of the answer; None: the number of chunks.
-        seed: Seed of the instance of an honest answer.
-        headers: More headers, for example `{"location": url}` with status 307.
-        raw: The body as bytes, instead of the wire format.
-        echo: Begin with the text that the request continues, as llama-server does.
-        endless: Repeat the text until the client closes the stream.
-        top_logprobs: For a request with `top_logprobs`: tokens and the natural logarithms of their probabilities.
-        prompt_logprobs: For a request with `prompt_logprobs`: the tokens of the prompt, each with its log-probability.
+        stall_after: Number of text chunks after which nothing more is sent, while the connection stays open; None:
+            never.
+        drop_after: Number of text chunks after which the connection is closed abruptly; None: never.
+        split_bytes: The stream is sent in pieces of this number of bytes, which can divide characters; 0: whole events.
+        usage: "end": the numbers of tokens are reported at the end. "never": they are not reported.
+        input_tokens: Reported number of tokens of the prompt.
+        output_tokens: Reported number of tokens of the answer; None: the number of chunks.
+        seed: Seed of the random text if `text` is None.
+        headers: Further headers, for example `{"location": url}` with status 307.
+        raw: The body as bytes, instead of a body in the wire format.
+        echo: Whether the answer begins with the text that the request continues, as with llama-server.
+        endless: Whether the text is repeated until the client closes the stream.
+        top_logprobs: The most probable tokens at one position, each with its natural log-probability (chat
+            completions).
+        prompt_logprobs: The tokens of the prompt, each with its log-probability (chat completions).
     """
 
     text: str | None = None
@@ -98,7 +101,7 @@ class ProviderRequest:
         path: The path of the URL.
         headers: The headers, with names in lower case.
         body: The JSON body.
-        number: The number of requests before it.
+        number: The number of requests before this one.
     """
 
     path: str
@@ -121,7 +124,7 @@ class ProviderRequest:
         return "streamGenerateContent" in self.path or bool(self.body.get("stream"))
 
     def messages(self) -> list[tuple[str, str]]:
-        """Return the roles and texts of the messages."""
+        """Return the role and the text of each message."""
         if self.form == "google":
             parts = [(one.get("role", "user"), one.get("parts", [])) for one in self.body.get("contents", [])]
             return [(role, "".join(part.get("text", "") for part in inner)) for role, inner in parts]
@@ -131,7 +134,7 @@ class ProviderRequest:
         return [(one.get("role", ""), _content(one.get("content"))) for one in given]
 
     def constraint(self) -> Constraint[Any] | None:
-        """Return the constraint that the request has, or None."""
+        """Return the constraint of the request; None: it has none."""
         body = self.body
         structured = body.get("structured_outputs") or {}
         grammar = body.get("grammar") or body.get("ebnf") or structured.get("grammar")
@@ -194,17 +197,18 @@ Script = Answer | Iterable[Answer] | Callable[[ProviderRequest], Answer]
 
 
 class Provider:
-    """The server.
+    """The server. It runs from the beginning to the end of a `with` block.
 
     Args:
-        script: One answer for every request; a list of answers in order, of which the last is repeated; or a function.
+        script: One answer for every request; a list of answers, which are given in order and of which the last is
+            repeated; or a function that returns the answer to a request.
 
     Attributes:
         url: The URL without a path.
         requests: The requests so far.
-        reported: The reported tokens of prompt and answer, by the number of the request.
-        input_tokens: The reported tokens of all prompts.
-        output_tokens: The reported tokens of all answers.
+        reported: By number of the request: the reported numbers of tokens of the prompt and of the answer.
+        input_tokens: The sum of the reported tokens of all prompts.
+        output_tokens: The sum of the reported tokens of all answers.
         aborted: The times (`time.monotonic`) at which a client closed a stream before its end.
     """
 
@@ -302,7 +306,7 @@ class Provider:
     async def _answer(
         self, request: ProviderRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Answer one request. Returns whether the connection stays open."""
+        """Answer one request. Returns whether the connection remains open for another one."""
         answer = self._scripted(request)
         if answer.text is None and answer.status == 200:
             answer = replace(answer, text=_honest(request, answer.seed))
@@ -336,7 +340,7 @@ class Provider:
         endless = itertools.chain(events, itertools.cycle(text_events)) if answer.endless else [*events, *final]
         for number, (is_text, data) in enumerate(endless):
             if number == len(events):
-                self._count(request, answer, output)  # before the client can see the end
+                self._count(request, answer, output)  # before the client can receive the end of the stream
             sent = 0 if answer.endless else sum(one for one, _ in events[:number])
             if is_text and answer.drop_after is not None and sent >= answer.drop_after:
                 writer.transport.abort()
@@ -365,7 +369,7 @@ class Provider:
         return True
 
     async def _until_closed(self, reader: asyncio.StreamReader) -> None:
-        with suppress(ConnectionError):  # a client that closes with unread data resets the connection
+        with suppress(ConnectionError):  # the connection is reset if the client closes it with unread data
             await reader.read(1)
         self.aborted.append(time.monotonic())
 
@@ -390,7 +394,10 @@ def _head(answer: Answer, headers: dict[str, str]) -> bytes:
 
 
 def _honest(request: ProviderRequest, seed: int) -> str:
-    """Return a text of the constraint of a request. As real endpoints, it ignores a text that the answer continues."""
+    """Return a random text that fits the constraint of a request; "ok" if it has none.
+
+    A text that the answer must continue is ignored, as real endpoints do.
+    """
     try:
         constraint = request.constraint()
         if constraint is None:
@@ -451,7 +458,7 @@ def _response(answer: Answer, text: str, status: str) -> dict[str, Any]:
 
 
 def _whole(form: str, answer: Answer) -> dict[str, Any]:
-    """Return an answer that is not streamed."""
+    """Return the body of an answer that is not streamed."""
     text = answer.text or ""
     if form == "responses":
         return _response(answer, text, "completed" if answer.finish in ("stop", "") else "incomplete")
@@ -486,9 +493,10 @@ Events = list[tuple[bool, bytes]]
 
 
 def _events(form: str, answer: Answer, pieces: list[str], tool: str) -> tuple[Events, Events]:
-    """Return the events of a stream, each with whether it is text, and the events after the text.
+    """Return the events of a stream up to the end of the text, and the events after the text.
 
-    `tool`: the kind of the tool whose input the text is; "": it is the answer.
+    Each event is a pair: whether it contains text, and its bytes. `tool`: if the text is the input of a tool, the type
+    of the tool; "": the text is the answer.
     """
     if form in ("chat", "responses"):
         return (_chat if form == "chat" else _responses)(answer, pieces, tool)

@@ -1,4 +1,4 @@
-"""The contract of models served by an API, as one call: `remote_contract(make)`."""
+"""`remote_contract`: checks the contract of models served by an API."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ FAILURES: list[tuple[str, Answer, type[GuidewayError]]] = [
 
 
 def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> None:
-    """Check a model served by an API against a local server that behaves and misbehaves in turn.
+    """Check a model served by an API with a local server that answers correctly or fails.
 
-    The contract holds for the SDKs that this package knows. It shows whether a function with the signature of
-    `litellm.completion`, or a wrapper of a client, gives answers, errors and tokens as they do.
+    The SDKs that this package supports fulfil the contract. Use it for a function with the signature of
+    `litellm.completion`, or for a wrapper of a client: it checks that answers, errors and numbers of tokens are the
+    same.
 
     Args:
         make: `make(url)` returns the model, from `guideway.remote`, for the server at a URL without a path. The server
-            plays chat completions and Responses of OpenAI, Messages of Anthropic and generateContent of Gemini. The
-            client must not repeat requests.
-        key: The key that the client sends; no error may contain it.
+            is a `Provider`, with the APIs of OpenAI, Anthropic and Gemini. The client must not repeat failed requests.
+        key: The key that the client sends. Errors are checked not to contain it; "": no check.
 
     Raises:
         AssertionError: A rule is broken. The message names it.
@@ -82,7 +82,7 @@ def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> Non
 
 
 def _answers(model: RemoteModel, provider: Provider) -> None:
-    """Check values, streams, characters that are split, and tokens."""
+    """Check values, streams, characters that are divided between chunks, and numbers of tokens."""
     for what, answer in (
         ("an honest endpoint", Answer(TEXT)),
         ("single bytes", Answer(TEXT, chunk=1, split_bytes=1)),
@@ -103,7 +103,7 @@ def _answers(model: RemoteModel, provider: Provider) -> None:
 
 
 def _failure(model: RemoteModel, provider: Provider, what: str, expected: type[GuidewayError], key: str) -> None:
-    """Check the class of an error, its tokens, and that it shows no key."""
+    """Check the class of an error, its usage, and that it does not contain the key."""
     before = len(provider.requests)
     try:
         value = model.generate("an event", SCHEMA)
@@ -121,7 +121,7 @@ def _failure(model: RemoteModel, provider: Provider, what: str, expected: type[G
 
 
 def _closes(model: RemoteModel, provider: Provider) -> None:
-    """Check that a stream that is closed early closes its connection."""
+    """Check that closing a stream early closes the connection to the server."""
     provider.script = Answer('{"title": "' + "x" * 500, chunk=1, pause=0.003)
     before = len(provider.aborted)
     stream = model.stream("an event", SCHEMA)

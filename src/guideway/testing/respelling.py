@@ -1,4 +1,4 @@
-"""How a JSON value is written under a constraint that allows only some spellings of it."""
+"""Finds a spelling of a JSON value under a constraint that allows only some spellings."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 __all__ = ["MAX_DEPTH", "MAX_TRIES", "respelled"]
 
 MAX_TRIES = 20_000
-"""The maximum number of beginnings that are tried."""
+"""The maximum number of beginnings of texts that are tried."""
 
 MAX_DEPTH = 64
-"""The maximum depth of a value."""
+"""The maximum nesting depth of a value."""
 
 
 def respelled(value: Any, begins: Callable[[str], bool], fits: Callable[[str], bool]) -> str:
-    """Return a spelling of a JSON value that fits; "" if none is found within the bounds.
+    """Return a spelling of a JSON value that fits; "" if none is found within `MAX_TRIES` and `MAX_DEPTH`.
 
     Args:
         value: The value, with floats as `Decimal`.
-        begins: Whether some text that fits begins so.
-        fits: Whether the text fits.
+        begins: Returns whether a text that fits begins with the argument.
+        fits: Returns whether the argument is a text that fits.
     """
     search = _Search(begins)
     for text in search.values("", value, MAX_DEPTH):
@@ -39,7 +39,7 @@ class _Search:
         self._left = MAX_TRIES
 
     def values(self, start: str, value: Any, depth: int) -> Iterator[str]:
-        """Yield the beginnings that add the value to `start`."""
+        """Yield the texts that consist of `start` and a spelling of the value, and that a text that fits begins with."""
         if depth == 0:
             return
         if isinstance(value, dict):
@@ -62,7 +62,7 @@ class _Search:
             yield from self._items(begun, closing, value, True, depth)
 
     def _items(self, start: str, closing: str, left: Any, first: bool, depth: int) -> Iterator[str]:
-        # The items of one container are added in a loop over a stack, so only nesting uses recursion (MAX_DEPTH).
+        # The items of one container are added in a loop with a stack; only nested containers use recursion (MAX_DEPTH).
         todo: list[Iterator[tuple[str, Any, bool]]] = [iter([(start, left, first)])]
         while todo:
             step = next(todo[-1], None)

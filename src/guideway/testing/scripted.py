@@ -1,4 +1,4 @@
-"""A model that writes given texts, one for each prompt: for tests of conversations and of tools."""
+"""A model that writes given texts, one after each prompt, for tests of conversations and of tools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ScriptedEngine", "ScriptedModel"]
 
 @dataclass(frozen=True)
 class _Progress:
-    """After each token: the number of the text that was begun last (-1: none), and how many of its bytes were written."""
+    """The cache: for each token, the index of the text that was begun last (-1: none), and its bytes so far."""
 
     texts: tuple[int, ...] = ()
     offsets: tuple[int, ...] = ()
@@ -36,11 +36,11 @@ class _Progress:
 
 
 class ScriptedEngine:
-    """Prefers the tokens that continue a text. Tokens that do not continue it are the prompt of the next text.
+    """Gives the largest logits to tokens that continue the present text. Other tokens are the prompt of the next text.
 
     Args:
         vocabulary: The vocabulary.
-        texts: The texts, without their end token. After the last one, the model prefers the end token.
+        texts: The texts, without end tokens. After the last one, the end token has the largest logit.
         context_size: The maximum number of tokens of a session.
     """
 
@@ -75,7 +75,7 @@ class ScriptedEngine:
         return logits, made
 
     def _after(self, place: _Progress, row: Sequence[int]) -> _Progress:
-        """Return the place after the tokens of a row."""
+        """Return the cache after the new tokens of a row."""
         text, offset = (place.texts[-1], place.offsets[-1]) if place.texts else (-1, 0)
         for number, start in ((text, offset), (text + 1, 0)):
             offsets = self._continued(number, start, row)
@@ -90,7 +90,7 @@ class ScriptedEngine:
         raise EngineError("a row has no tokens")
 
     def _continued(self, number: int, offset: int, row: Sequence[int]) -> list[int] | None:
-        """Return the offset after each token, if the tokens continue a text at an offset."""
+        """Return the offset in a text after each token; None: the tokens do not continue the text at this offset."""
         text, offsets = self._text(number), []
         for token_id in row:
             piece = self._pieces[token_id]
@@ -128,7 +128,7 @@ class ScriptedEngine:
 
 
 class ScriptedModel(Model):
-    """A model that writes these texts, one for each prompt, as far as the constraint allows it.
+    """A model that writes these texts, one after each prompt, as far as the constraint allows it.
 
     Args:
         tokenizer: The tokenizer, or a value that `Tokenizer.of` accepts.

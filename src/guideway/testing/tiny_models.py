@@ -1,10 +1,10 @@
-"""Random models of every architecture, small enough for a test: a folder as on the Hub, made quickly from a seed.
+"""Random models of several architectures, small enough for tests: folders as on the Hub, written quickly from a seed.
 
     folder = tiny_model("gpt2", path, seed=3)      # config.json, model.safetensors, tokenizer.json
 
-No download, and no library except numpy and tokenizers: the tensors have the names that transformers uses. The scales
-ensure that every token affects the logits, and that the most probable token is clearly so. Engines round differently,
-so a greedy comparison of near-ties would be meaningless.
+Nothing is downloaded, and only numpy and tokenizers are needed. The tensors have the names that transformers uses. The
+scales of the weights ensure that every token affects the logits, and that the largest logit differs clearly from the
+others. Engines round differently, so greedy texts could not be compared if two logits were almost equal.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def _norm(name: str, *, bias: bool = True) -> Shapes:
 
 
 def _linear(name: str, outputs: int, inputs: int, *, bias: bool = True, turned: bool = False) -> Shapes:
-    """`turned`: the layout [inputs, outputs], as in GPT-2."""
+    """Return the shapes of a linear layer. `turned`: whether the weight is [inputs, outputs], as in GPT-2."""
     shape = (inputs, outputs) if turned else (outputs, inputs)
     return {f"{name}.weight": shape, **({f"{name}.bias": (outputs,)} if bias else {})}
 
 
 def _llama(*, bias: bool) -> tuple[Shapes, Shapes]:
-    kv = HEAD  # one head of keys and values for two heads of queries
+    kv = HEAD  # two query heads share one head of keys and values
     layer = {
         **_linear("self_attn.q_proj", WIDTH, WIDTH, bias=bias),
         **_linear("self_attn.k_proj", kv, WIDTH, bias=bias),
@@ -207,7 +207,7 @@ def tiny_model(architecture: str, folder: Path, *, seed: int = 0, context: int =
 
 
 def _drawn(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return random weights with a scale that suits the tensor."""
+    """Return random weights. Their scale depends on the name and shape of the tensor."""
     noise = random.standard_normal(shape)
     if name.endswith("A_log"):
         made = np.log(np.arange(1, shape[1] + 1)) + 0.1 * noise
@@ -223,7 +223,7 @@ def _drawn(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> ND
 
 
 def _write_tensors(file: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
-    """Write a safetensors file: a length, a JSON of names and offsets, and the bytes."""
+    """Write a safetensors file: the size of the JSON, a JSON object of names and offsets, and the bytes of the tensors."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     at = 0
     for name, tensor in tensors.items():
@@ -256,6 +256,6 @@ def _write_tokenizer(folder: Path) -> None:
 
 
 def _fillers() -> Iterator[str]:
-    """Yield texts to learn merges from. Their different frequencies avoid ties."""
+    """Yield the texts from which merges are learned. Their different frequencies prevent equal counts of merges."""
     for index, text in enumerate(_CORPUS):
         yield from [text] * (index + 2)

@@ -1,4 +1,4 @@
-"""An exactly reproducible small model: every token affects the logits, and equal tokens give equal bits."""
+"""An exactly reproducible small model: every token affects the logits, and equal tokens give exactly equal logits."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ class _States:
 
 
 class ToyEngine:
-    """A recurrent network of random weights, made from a seed.
+    """A recurrent network of random weights that are drawn from a seed.
 
-    `supports_rollback`: whether it keeps all earlier states.
-
-    The composition of batches and the lengths of passes do not change a bit, so tests of sessions can require equality.
+    The logits do not depend on the batch or on the division into calls, so tests of sessions can require exact
+    equality. `supports_rollback`: whether caches contain the states after all tokens, so that they can be truncated.
     """
 
     def __init__(

@@ -133,8 +133,7 @@ class OnnxEngine:
 
     @cached_property
     def batch_tolerance(self) -> float:
-        """See `engines.base.batch_tolerance`. 0.0: rows are not padded, or the cache is
-        float16, whose rounding is too large."""
+        """See `engines.base.batch_tolerance`. 0.0 if rows are not padded, or if the cache is float16 (rounds too much)."""
         if self._rounding is None or self._graph.cache_type != np.float32:
             return 0.0
         return 4 * self._rounding
