@@ -1,14 +1,15 @@
 """Verbatim strings that are chosen as a whole: a best-first beam search over the strings that occur in the source.
 
-The model first writes the string by itself, token by token. If it occurs in the source, it is taken. Otherwise the model
-has invented or misspelt a string, and the strings of the source compete: the sum of the log-probability under the mask
-and of the similarity to the model's own string (`SIMILARITY` for an equal one) decides. A token that the text forces has
-the probability 1 under the mask. Under the model it would have an arbitrary value, because the model did not expect it.
+First, the model writes a string without the constraint, token by token. If this string occurs in the source, it is
+taken. Otherwise, the string of the source is chosen whose score is highest. The score is the log-probability of the
+string under the mask, plus its similarity (0 to 1) to the string that the model wrote, times `SIMILARITY`. A token that
+the source forces has the probability 1 under the mask. Its probability under the model would be arbitrary, because the
+model did not expect it.
 
-The search extends the most probable beginning of a string by one token at a time, and at most N beginnings of each
-length. It finds the same string as a beam search with N beams, because a longer beginning is never more probable. One
-pass of the model takes one token of one beginning, so a row that searches costs the other rows of its batch no more than
-a row that draws.
+In each step, the search extends the most probable beginning of a string by one token. It extends at most N beginnings
+of each length. It finds the same string as a beam search with N beams, because a longer beginning is never more
+probable. One pass of the model takes one token of one beginning, so a row that searches costs the other rows of its
+batch no more than a row that draws.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ The end of a longer one is chosen token by token.
 """
 
 SIMILARITY = 2.0
-"""What the similarity of a string counts in comparison with its log-probability. Chosen on texts of `tools/tiny_data`."""
+"""The factor of the similarity in the score of a string. It was chosen with texts of `tools/tiny_data`."""
 
 MAX_COMPARED = 256
-"""The maximum number of bytes of a string whose similarity is computed."""
+"""The similarity of strings is computed from at most this number of bytes at their beginning."""
 
 _INSIDE = re.compile(rb'(?:[^"\\]|\\.?)*', re.DOTALL)
 
@@ -109,18 +110,18 @@ class QuotationSearch:
         self._base = session
         self._start, self._width, self._budget, self._longest = len(session), width, budget, longest
         self._min_position, self._compare, self._logprobs = min_position, compare, logprobs
-        self._written: list[_Step] = []  # the string that the model writes by itself, as far as it occurs
+        self._written: list[_Step] = []  # the string that the model writes, up to the first token that does not occur
         self._phase: Literal["write", "write on", "compete"] = "write"
-        self._free: list[int] = []  # the tokens of that string with those that do not occur
-        self._own = b""  # the text of that string
+        self._free: list[int] = []  # all tokens of the string that the model writes
+        self._own = b""  # the text of the string that the model writes
         self._beginnings: list[tuple[float, int, tuple[_Step, ...]]] = []  # a heap: the most probable one first
         self._numbers = itertools.count()
         self._taken: Counter[int] = Counter()  # how many beginnings of each length were extended
-        self._here: tuple[float, tuple[_Step, ...]] | None = None  # the beginning to extend, which the session has
+        self._here: tuple[float, tuple[_Step, ...]] | None = None  # the beginning to extend; `session` contains it
         self._best: tuple[float, tuple[_Step, ...]] | None = None  # the best string so far, with its score
 
     def advance(self) -> Quotation | None:
-        """Take one step: one token of one beginning.
+        """Do one step of the search: take or try one token. The logits of `session` must be computed before.
 
         Returns:
             The chosen string; without steps if no string fits the budget. None: the search is not finished.
@@ -137,7 +138,10 @@ class QuotationSearch:
         return self._compete()
 
     def _write(self) -> Quotation | None:
-        """Take the model's own next token, if it occurs here."""
+        """Draw the next token without the constraint, and take it if the constraint allows it.
+
+        Returns the string when it has ended, and an empty one if none fits the budget; else None.
+        """
         session = self.session
         try:
             only = self._fill_mask(len(self._written))
@@ -159,7 +163,10 @@ class QuotationSearch:
         return None
 
     def _write_on(self) -> bool:
-        """Take the next token of the model's own string without the constraint. Returns whether the string has ended."""
+        """Draw and take the next token of the model's string without the constraint.
+
+        Returns whether the string has ended.
+        """
         session, free = self.session, self._free
         text = session.tokenizer.vocabulary.bytes_of(free)
         self._own = _content(text)
@@ -171,7 +178,10 @@ class QuotationSearch:
         return False
 
     def _compete(self) -> Quotation | None:
-        """Extend the beginning that the session has, and move the session to the next one."""
+        """Extend the beginning that `session` contains, and move `session` to the next beginning.
+
+        Returns the string with the best score when no other can have a better one; else None.
+        """
         if self._here is not None:
             self._extend(*self._here)
             self._here = None
@@ -195,11 +205,14 @@ class QuotationSearch:
         return Quotation(steps, self.session)
 
     def _is_decided(self) -> bool:
-        """Whether no string that continues a beginning can be better than the best one."""
+        """Return whether no remaining beginning can lead to a better score than the best one so far."""
         return self._best is not None and SIMILARITY - self._beginnings[0][0] <= self._best[0]
 
     def _fill_mask(self, taken: int) -> bool:
-        """Fill the session's mask after a number of tokens of the string. Returns whether one token is legal."""
+        """Compute the mask of `session`. Returns whether exactly one token is legal.
+
+        `taken`: the number of tokens of the string so far. Raises `BudgetTooSmallError` and `UnsatisfiableError`.
+        """
         session = self.session
         avoid = session.tokenizer.eos_ids if len(session) < self._min_position else ()
         left = None if self._budget is None else self._budget - taken
@@ -218,7 +231,10 @@ class QuotationSearch:
         return _Step(token_id, only, report(session.shared_logits(), session.mask, token_id, forced=only, count=count))
 
     def _extend(self, cost: float, steps: tuple[_Step, ...]) -> None:
-        """Add the most probable extensions of a beginning by one token. `cost`: its negative log-probability."""
+        """Add the most probable extensions of a beginning by one token.
+
+        `cost`: the negative log-probability of the beginning.
+        """
         session = self.session
         try:
             only = self._fill_mask(len(steps))
@@ -248,21 +264,24 @@ class QuotationSearch:
         return matcher is None or matcher.is_finished or matcher.quotation != "inside"
 
     def _similarity(self, steps: tuple[_Step, ...]) -> float:
-        """Return how similar a string is to that of the model, from 0 to 1."""
+        """Return the similarity of a string to the string that the model wrote, from 0 to 1."""
         text = self.session.tokenizer.vocabulary.bytes_of([step.token_id for step in steps])
         return similarity(_content(text), self._own)
 
 
 def _content(text: bytes) -> bytes:
-    """Return what is before the quotation mark that ends a string."""
+    """Return the bytes before the quotation mark that ends a JSON string; all bytes if there is none."""
     found = _INSIDE.match(text)
     return text if found is None else found[0]
 
 
 def similarity(one: bytes, other: bytes) -> float:
-    """Return the length of the longest common subsequence, divided by that of the longer text, of `MAX_COMPARED` bytes."""
+    """Return the length of the longest common subsequence, divided by the length of the longer text.
+
+    Only the first `MAX_COMPARED` bytes of each text are compared.
+    """
     one, other = one[:MAX_COMPARED], other[:MAX_COMPARED]
-    places: dict[int, int] = {}  # of each byte, as bits
+    places: dict[int, int] = {}  # for each byte, the positions at which it occurs in `one`, as bits
     for place, byte in enumerate(one):
         places[byte] = places.get(byte, 0) | 1 << place
     every = row = (1 << len(one)) - 1  # a bit of the row is 0 where the subsequence becomes longer
