@@ -55,9 +55,9 @@ def by_length(
     Args:
         rows: As for `forward`.
         caches: As for `forward`.
-        run: Does the same for rows with equal numbers.
-        alone: Run every row separately.
-        stack: Joins the logits of several rows.
+        run: Runs the rows of one group. Arguments and result are those of `forward`.
+        alone: Whether every row is a separate group.
+        stack: Joins the logits of several rows to an array.
     """
     groups: dict[tuple[int, int, int], list[int]] = {}
     for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):

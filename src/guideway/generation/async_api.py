@@ -353,7 +353,7 @@ async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Asy
             reading += 1
         try:
             background.submit(lambda: finish(over))
-        except RuntimeError:  # the system refuses threads
+        except RuntimeError:  # no thread can be started
             finish(over)
 
     def finish(rows: list[Row]) -> None:

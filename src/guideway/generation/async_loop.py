@@ -43,7 +43,7 @@ class Call:
         self.done = done
         self.cancelled = False
         self.waiting: Iterator[Row | Automaton] = job.starts(JOIN_WORK)
-        self.preparation: Preparation | None = None  # of the matcher of the next row
+        self.preparation: Preparation | None = None  # of the next row's matcher; None: it needs none
         self.exhausted = False
         self.active: list[Row] = []
 
@@ -62,7 +62,7 @@ class Loop:
         with self._guard:
             if not self._running:
                 threading.Thread(target=self._run, name="guideway-loop", daemon=True).start()
-                self._running = True  # not before: the system may refuse the thread
+                self._running = True  # set after the start of the thread, which can fail
             self._calls.append(call)  # a thread that was just started cannot read the list before this lock is released
 
     @property
@@ -119,7 +119,7 @@ class Loop:
 def _joined(call: Call, deferral: Deferral) -> bool:
     """Add the next row of a call to the rows that run.
 
-    Returns False if there is none, if its matcher is still being made, or if making it raised an error.
+    Returns False if no row was added: there is none, its matcher is still being prepared, or creating it failed.
     """
     preparation, call.preparation = call.preparation, None
     if preparation is not None and not preparation.done:

@@ -111,7 +111,11 @@ class _Task:
 
 
 class Preparation:
-    """The making of a matcher by a worker, for a row that is to join. Afterwards, it takes little work to make another."""
+    """A task that makes a matcher of an automaton in a worker thread, for a row that waits to join the batch.
+
+    The result is discarded. Afterwards, it takes little work to make another matcher of this automaton. Arguments and
+    attributes are those of `_Task`.
+    """
 
     __slots__ = ("automaton", "done", "error", "tell", "urgent")
 
@@ -121,7 +125,7 @@ class Preparation:
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """Make a matcher."""
+        """Make a matcher. Raises `WorkDeferred` if this exceeds the work limit of the thread."""
         self.automaton.matcher()
 
 
@@ -257,7 +261,7 @@ class Deferral:
         task = _Task(matcher, budget, urgent, self._woken.set)
         try:
             _WORKERS.put(task)
-        except RuntimeError as error:  # the system refuses threads
+        except RuntimeError as error:  # no thread can be started
             row.error = error
             return
         self._slow[row] = len(session), self._times(row) + 1

@@ -53,7 +53,7 @@ class Field:
         text_span: Its characters in the text of the generation: the first, and the one after the last.
         token_span: The tokens that contain a part of it. A token on the edge may also contain other text.
         logprob: The log-probability of these tokens under the model.
-        mask_logprob: The same under the model with the mask: forced tokens count as certain.
+        mask_logprob: Their log-probability under the model with the mask, where forced tokens have the probability 1.
         distribution: The options of the field with their probabilities, if `distributions=True` was given and the
             field has an enum, a constant or a boolean.
     """

@@ -30,7 +30,7 @@ def stride(rows: Sequence[Row]) -> None:
 
     All rows have the same model, and `Row.strides` is True for each. The call ends when a row ends, is rewound or
     fails, when a later pass fails, and at its time limit. A failed later pass runs again as the first pass of the next
-    call. Raises as `feed_all`.
+    call. Raises the errors of `feed_all`.
     """
     begun = perf_counter()
     sessions, takers = [row.session for row in rows], [row.taker() for row in rows]

@@ -190,7 +190,10 @@ OPTIONS: dict[str, Option] = {
         False, "Return the exception of a failed prompt in its place, and continue the others."
     ),
 }
-"""Every option, with its default. Signatures and docstrings of the generating functions are made from this table."""
+"""Every option, with its default.
+
+The signatures and docstrings of the generating functions are generated from this table.
+"""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -206,8 +206,8 @@ class CallsProgress:
         self._begins = re.compile(family.begins) if family.begins else None
         self._answer = family.answer
         self._text = ""
-        self._held = ""  # the text that was not read yet
-        self._searched = 0  # in the text from a call's beginning on: where the end of its name is searched next
+        self._held = ""  # text that was received and not yet read
+        self._searched = 0  # the offset, from the beginning of a call, from which the end of its name is searched for
         self._in_calls = False
         self._calls: list[dict[str, Any]] = []
         self._reader: PartialReader | None = None

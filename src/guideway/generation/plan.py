@@ -181,7 +181,7 @@ class Plan:
         """
         kept = (
             LOGITS_BYTES if self.settings.limits.bad_words else 0
-        )  # logits are kept for rewinding, which is rare without banned strings
+        )  # logits are stored for rewinding, which is rare without banned strings
         settings = self.settings
         if session is not None:
             if settings.kv_cache is not None or settings.kv_hook is not None:
@@ -454,11 +454,11 @@ class Prompted:
     healed: str
 
 
-_MOST_DELAYS = 3  # times that a matcher is made in another thread; then it is made without a limit
+_MOST_DELAYS = 3  # after this number of attempts in another thread, a matcher is made without a limit
 
 
 def _matcher_within(automaton: Automaton, work: int) -> Matcher | None:
-    """Return a new matcher, or None if it needs more work."""
+    """Return a new matcher of an automaton; None: this needs more than `work` units of kernel work."""
     before = bound_work(work)
     try:
         return automaton.matcher()
@@ -558,14 +558,18 @@ class Job:
         return [one.session for one in self._prompted if one is not None]
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows to generate. A prompt's session is released after its last row."""
+        """Return an iterator over the rows to generate.
+
+        The session of a prompt is released after the last row of this prompt.
+        """
         return (one for one in self.starts(None) if isinstance(one, Row))
 
     def starts(self, work: int | None) -> Iterator[Row | Automaton]:
-        """Yield the rows to generate, as `rows`.
+        """Yield the rows to generate, as `rows` does, and the automata whose matchers take too much work.
 
-        An automaton is yielded if its next matcher needs more than `work`: it may have to be compiled again. The caller
-        makes a matcher of it in another thread, and then takes the next item.
+        `work`: the maximum kernel work for the matcher of a row; None: no maximum. If a matcher needs more, because the
+        automaton must be compiled again, the automaton is yielded instead of the row. The caller must make a matcher of
+        it in another thread before it takes the next item.
         """
         for number, plan in enumerate(self.plans):
             prompted = self._prompted.pop(0)

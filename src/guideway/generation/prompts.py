@@ -32,7 +32,7 @@ MAX_NODES = 1024
 """The maximum number of sub-schemas. It bounds schemas whose references grow exponentially."""
 
 MAX_CHOICES = 64
-"""The maximum number of values of one enum (or branches of one union). The rest become `...`."""
+"""The maximum number of values of one enum (or branches of one union). Further ones are written as `...`."""
 
 MAX_SCHEMA = 20_000
 """The maximum number of characters of a schema in a message. A longer one is written as a skeleton."""

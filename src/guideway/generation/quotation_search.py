@@ -284,7 +284,7 @@ def similarity(one: bytes, other: bytes) -> float:
     places: dict[int, int] = {}  # for each byte, the positions at which it occurs in `one`, as bits
     for place, byte in enumerate(one):
         places[byte] = places.get(byte, 0) | 1 << place
-    every = row = (1 << len(one)) - 1  # a bit of the row is 0 where the subsequence becomes longer
+    every = row = (1 << len(one)) - 1  # bit-parallel algorithm: a bit is 0 where the subsequence becomes longer
     for byte in other:
         both = row & places.get(byte, 0)
         row = ((row + both) | (row - both)) & every

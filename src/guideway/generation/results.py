@@ -61,7 +61,7 @@ class GenerationState:
         return f"GenerationState({', '.join(parts)}{'' if self.source is None else f', {self.source!r}'})"
 
     def text(self, model: ModelBase) -> str:
-        """The text of the output, without an incomplete character at its end.
+        """Return the text of the output, without an incomplete character at its end.
 
         Args:
             model: The model that generated it.
@@ -73,7 +73,7 @@ class GenerationState:
         return data.decode("utf-8", "ignore")
 
     def edited(self, model: ModelBase, text: str) -> GenerationState:
-        """The state with another output. The tokens of the unchanged beginning stay.
+        """Return a state with another output text. Tokens at the beginning that the new text has, too, are kept.
 
         Args:
             model: The model that generated it.
@@ -124,7 +124,8 @@ class Truncation(NamedTuple):
 
     Attributes:
         kind: "cut": the text ends before it is complete. "completed_early": the text fits its constraint, but the
-            limit removed tokens from a mask, and with the same random number another token would have been taken.
+            limit removed tokens from a mask, and without the limit a different token would have been drawn with the
+            same random number.
         by: "max_tokens", or "context" if the model's context is the limit.
         token_index: The index of the first such token in `Generation.tokens`; for a text that was cut, the number of
             its tokens.

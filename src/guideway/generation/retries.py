@@ -1,7 +1,8 @@
 """Values that a validator of the type rejects: the sequence goes back, the value is excluded, and generation continues.
 
 A validator is Python code that a schema cannot express. Its error names a place in the record. The tokens before the
-value at this place stay; the rest is generated again, under the same constraint without the rejected values.
+value at this place are kept; the text after them is generated again, under the same constraint without the rejected
+values.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def token_ends(row: Row, tokens: list[int], model: ModelBase) -> tuple[int, ...]
 def retried(
     plan: Plan, row: Row, found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]
 ) -> Row | None:
-    """Exclude the value that a validator rejected, and generate the rest of the text again.
+    """Exclude the value that a validator rejected, and generate the text from the beginning of this value on again.
 
     Args:
         plan: The plan of the row.

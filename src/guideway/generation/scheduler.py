@@ -66,7 +66,7 @@ class Limits:
         bad_words: Strings that the text never contains.
         complete: Under a constraint, take only tokens after which the text can be completed within `max_tokens`.
         halt_on_divergence: End the row before the first token that the token budget changes.
-        logprobs: Keep a `TokenLogprobs` of every token, with this number of alternatives; None: keep none.
+        logprobs: Record a `TokenLogprobs` of every token, with this number of alternatives; None: record none.
         verbatim_num_beams: The number of beginnings of each length of a verbatim string that are extended; 1: it is
             drawn token by token.
     """
@@ -402,7 +402,7 @@ class Row:
             self._prompt_seconds = seconds
         if self._free and (ids := self.session.tokens[start:]):
             self._took(ids, start, None)
-        if (not self._free) if self.is_over else is_first:  # `_took` keeps the prefix of a free row that ended
+        if (not self._free) if self.is_over else is_first:  # for a free row that ended, `_took` did it
             self.session.keep_prefix()
 
     def _only(self) -> list[int]:
@@ -557,7 +557,7 @@ class Row:
         elif reached - self._start >= self.limits.max_tokens:
             self.finish_reason = "length"
         if self.finish_reason is not None:
-            session.keep_prefix()  # the next prompt often begins with this text and its answer
+            session.keep_prefix()  # the next prompt of a conversation often begins with this prompt and text
         if self._free_after and self.watch.size >= self._free_after:
             session.constrain(None)
             self._free_after = 0
@@ -685,14 +685,14 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
         if strides:
             stride(going)
             return
-    # Rows that already generate do not wait for the whole of a long prompt.
+    # If some rows already generate, a long prompt is divided, so that these rows do not wait for all of it.
     is_chunked = any(row.has_drawn for row in going)
     feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)
     for row in going:
         if is_chunked and not row.running.has_logits:
-            continue  # the rest of its prompt runs in the next rounds
+            continue  # the other tokens of its prompt run in the next rounds
         if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
-            continue  # its logits are kept
+            continue  # its logits are stored until the next round
         kept = len(row.steps)
         try:
             row.draw()

@@ -76,7 +76,8 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
     found = np.zeros(len(spelled))
     waiting: list[tuple[Session, int, list[int]]] = [(root, 0, list(range(len(spelled))))]
     while waiting:
-        some = [waiting.pop() for _ in range(min(batch_size, len(waiting)))]  # the deepest first: the stack stays small
+        # The longest sequences first, so that the stack remains small.
+        some = [waiting.pop() for _ in range(min(batch_size, len(waiting)))]
         feed_all([session for session, _, _ in some])
         for session, depth, members in some:
             logprobs = log_softmax(session.shared_logits())

@@ -90,7 +90,7 @@ def finished(job: Job) -> Iterator[tuple[int, int, Generation[Any] | Exception]]
 
 
 def only_values(found: Any) -> Any:
-    """Return the values of results, in the same shape. Exceptions among the results are kept."""
+    """Return the values of results, in the same shape. Exceptions in place of results are returned as they are."""
     if isinstance(found, list):
         return [only_values(one) for one in found]
     return found if isinstance(found, Exception) else found.value
@@ -152,7 +152,7 @@ class Stream(Iterator[T]):
 def pieces_of(job: Job, moved: Iterable[Row]) -> Iterator[TextChunk]:
     """Yield the new text of these rows, without text that may become part of a stop string or a banned string.
 
-    Stores the results of rows that have ended in the job. Raises the error of a row, unless the job keeps errors.
+    Stores the results of rows that have ended in the job. Raises the error of a row, unless `return_exceptions` is set.
     """
     for row in moved:
         number, sample = job.place[row]

@@ -48,10 +48,11 @@ def draw_with_gap(
     place: tuple[int, int, int],
     attempt: int,
 ) -> tuple[int, float] | None:
-    """Return the token of `draw_native`, and the change of the difference of two logits that another token would need.
+    """Return the token of `draw_native`, and a tolerance for the logits.
 
-    Any smaller change gives the same token. The borders of stages that remove tokens (`top_k`, `top_p`, …) are not
-    considered: if a token is near such a border, a smaller change can have an effect. None: as in `draw_native`.
+    If the difference of any two logits changes by less than the tolerance, the same token is drawn. The borders of
+    stages that remove tokens (`top_k`, `top_p`, …) are not considered: if a token is near such a border, a smaller
+    change can have an effect. None: as in `draw_native`.
     """
     settings = sampler.kernel
     if settings is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask):

@@ -79,7 +79,7 @@ class LogitsRing:
     """The logits of the last positions, within a byte budget.
 
     The logits of the two newest positions are always stored; if the budget is 0, those of the newest one. Of up to
-    `OLDER_POSITIONS` positions before the others, the largest logits are stored, unless the budget is 0.
+    `OLDER_POSITIONS` positions before the stored ones, the largest logits are stored, unless the budget is 0.
     """
 
     def __init__(self, budget_bytes: int) -> None:

@@ -92,9 +92,9 @@ class ModelBase:
             kv_hook: A function that supplies external keys and values (retrieval). It is called with the session before
                 each run of the model. It returns arrays that replace those of the soft prompt in `kv_cache`, with the
                 same number of positions, or None to keep them. The keys and values of other tokens do not change.
-            logits_bytes: The maximum number of bytes of earlier logits that the session keeps for rewinding.
-            checkpoint_bytes: The maximum number of bytes of earlier caches that the session keeps for rewinding, if the
-                engine cannot truncate a cache.
+            logits_bytes: The maximum number of bytes of earlier logits that the session stores for rewinding.
+            checkpoint_bytes: The maximum number of bytes of earlier caches that the session stores for rewinding, if
+                the engine cannot truncate a cache.
 
         Returns:
             The session.

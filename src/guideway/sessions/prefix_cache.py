@@ -23,7 +23,7 @@ PREFIX_BYTES = 256 << 20
 """The default size of the cache in bytes."""
 
 _ID_BYTES = 40
-"""The approximate number of bytes that one id takes in the tree."""
+"""The approximate number of bytes that one id needs in the tree."""
 
 SHORTEST = 16
 """The default minimum number of tokens of a cached prefix. Running shorter ones takes less time than managing them."""
@@ -68,9 +68,9 @@ class PrefixCache:
     Thread-safe.
 
     Args:
-        budget_bytes: The maximum number of bytes (`nbytes` of the caches); 0: nothing is kept.
+        budget_bytes: The maximum number of bytes (`nbytes` of the caches); 0: nothing is stored.
         supports_rollback: Whether the engine's caches can be truncated.
-        shortest: Prefixes with fewer tokens are neither kept nor looked up.
+        shortest: Prefixes with fewer tokens are neither stored nor looked up.
     """
 
     def __init__(

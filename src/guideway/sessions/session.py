@@ -65,9 +65,9 @@ class Change(NamedTuple):
     """The changes that `Session.set_text` made.
 
     Attributes:
-        kept: The number of tokens that stayed.
-        removed: The removed ids.
-        fed: The appended ids.
+        kept: The number of tokens at the beginning that did not change.
+        removed: The ids that were removed after these.
+        fed: The ids that were appended then.
     """
 
     kept: int

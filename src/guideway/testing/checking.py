@@ -219,7 +219,9 @@ class _ConstraintChecks:
             ids.append(token_id)
 
     def masks_against_bytes(self) -> Iterator[str | None]:
-        """Check at positions of random texts that a mask allows a token if and only if its bytes are allowed one by one."""
+        """Check at positions of random texts that a mask allows a token if and only if its bytes are allowed one by
+        one.
+        """
         for _ in range(min(self.walks, 8)):
             ids = self.walk()
             cut = self.chance.randint(0, len(ids))

@@ -33,7 +33,7 @@ class LlamaCppEngine:
         context_size: Maximum number of tokens per row. None: the context size of the model.
         kv_cache_tokens: Maximum number of tokens of all rows together, where a shared prefix counts once. It is at
             least `context_size`. None: 8,192.
-        rows: Maximum number of sequences that are kept at the same time.
+        rows: Maximum number of sequences that exist at the same time, those of caches and forks included.
 
     Raises:
         ModelNotFoundError: The file does not exist.

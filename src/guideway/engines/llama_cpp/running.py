@@ -61,7 +61,7 @@ class Running:
         while more is not None:
             try:
                 logits = self.run(sequences, more)
-            except EngineError:  # the next call with these tokens raises it again
+            except EngineError:  # the caller runs these tokens again in its next call, which raises the error
                 return False
             more = draw(logits)
         return True
