@@ -232,7 +232,7 @@ class Generation(Generic[T_co]):
         The dict is computed at each access.
 
         Raises:
-            ValueError: `logprobs` or `distributions` was not given.
+            ValueError: Neither `logprobs` nor `distributions=True` was given.
         """
         if len(self.token_ends) < len(self.tokens) or len(self.steps) < len(self.tokens):
             raise ValueError("fields need log-probabilities: pass logprobs=0, or distributions=True")

@@ -44,15 +44,10 @@ MOST_TOKENS = 3000
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of the checks of one kind.
+    """The result of the checks of one kind: what was checked, the number of cases, and the number of failures.
 
-    Attributes:
-        what: What was checked.
-        cases: The number of cases.
-        failed: The number of failures.
-        told: Descriptions of the first failures, and remarks.
-        seconds: The time that the checks took.
-        skipped: The reason for which there were no cases; "": there were some.
+    Then follow descriptions of the first failures and remarks, and the time that the checks took. `skipped`: the reason
+    for which there were no cases; "": there were cases.
     """
 
     what: str
@@ -219,9 +214,7 @@ class _ConstraintChecks:
             ids.append(token_id)
 
     def masks_against_bytes(self) -> Iterator[str | None]:
-        """Check at positions of random texts that a mask allows a token if and only if its bytes are allowed one by
-        one.
-        """
+        """Check at positions of random texts that masks allow exactly the tokens whose bytes are allowed one by one."""
         for _ in range(min(self.walks, 8)):
             ids = self.walk()
             cut = self.chance.randint(0, len(ids))
