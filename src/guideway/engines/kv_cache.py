@@ -66,9 +66,9 @@ class ArrayOps:
         concat: Joins arrays along the first axis. A single array may be returned without copying.
         to_numpy: Converts an array to a contiguous NumPy array.
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
-        zeros: Returns an array of zeros with a shape, and the type and device of another array. For stores of rows.
-        copy: Returns a copy of an array that keeps no other array alive. For stores of rows.
-        copy_row: Returns copies of the arrays of a row, for `alone`; by default `copy` of each.
+        zeros: Returns an array of zeros with a shape, and the type and device of another array. Needed by `row_store`.
+        copy: Returns a copy of an array that shares no memory with another array. Needed by `row_store` and `alone`.
+        copy_row: Returns copies of the arrays of one row, for `alone`. None: `copy` is called for each array.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
         replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
     """

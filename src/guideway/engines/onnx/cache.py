@@ -22,7 +22,7 @@ SCRATCH_BYTES = 256 << 20
 _ALIGNED = 64
 
 _MAPPED = 1 << 16
-"""The minimum size of a block of `mapped_copies`, in bytes."""
+"""`mapped_copies` copies arrays of fewer bytes than this without mapping."""
 
 
 class Scratch:
@@ -100,10 +100,10 @@ def without_gaps(arrays: tuple[NDArray[Any], ...], cached: int, counts: Sequence
 
 
 def mapped_copies(parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Return copies of arrays, in one block of memory that is mapped for them.
+    """Return copies of arrays in one block of memory that is mapped only for them.
 
-    A prefix cache keeps many such blocks for a long time. In the heaps of the allocator they would keep the free memory
-    between them from being reused for larger arrays; a mapped block is returned to the system as a whole.
+    A prefix cache stores many copies for a long time. If the allocator placed them in its heaps, the free memory between
+    them could not be used for larger arrays. A mapped block is returned to the system as a whole.
     """
     sizes = [-(-part.nbytes // _ALIGNED) * _ALIGNED for part in parts]
     if sum(sizes) < _MAPPED:
