@@ -35,6 +35,8 @@ public:
         if (!found) unset();
         return found;
     }
+    // Of a new object, in which it was not set.
+    void set(const nb::object& object, nb::object value) const { *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object.ptr()) + offset_) = value.release().ptr(); }
 
 private:
     [[noreturn]] static void unset();

@@ -371,3 +371,27 @@ def copy_plain(value: object, other: Callable[[object], object | None], names: f
     """
     A copy of plain data: dicts with ASCII text as keys, lists, text, integers, True, False and None, of exactly these types; and whether a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself one of `early`. `other` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.
     """
+
+class EntryMaker:
+    """
+    Makes the entries of objects; see `guideway.frontends.json_schema.fast_path`.
+    """
+
+    def __init__(self, classes: tuple[type, type, type, type], quote: object, spelling: str, new_key: Callable[[str], object] | None, keywords: frozenset[str]) -> None:
+        """
+        `classes`: Property, Concat, JsonEscaped, Literals. `new_key`: makes the expression of a key; None: the escaped text between two quotes. `keywords`: the names that have an effect.
+        """
+
+    def entries(self, properties: dict[str, object], required: set[str], types: dict[str | None, int], keys: dict[str, Any], plain: frozenset[str], number: Callable[[object, tuple[object, str, str]], int | None], place: object) -> list[Any] | None:
+        """
+        The entries of the properties that have a value. None: `number` returned None, or a required property has no value.
+
+        Args:
+            properties: Schemas by key.
+            required: The required keys.
+            types: Node numbers of schemas whose only keyword is `type`, by type; None: of schemas without keywords.
+            keys: The expressions of keys. New ones are added.
+            plain: Names that need no check for misspelt keywords.
+            number: Returns the node number of any other schema at its place; -1 if it has no value, None if it is unknown.
+            place: The place of the object.
+        """

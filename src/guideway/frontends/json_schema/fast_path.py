@@ -166,6 +166,7 @@ class FastPath:
         self.grammar = Grammar()
         self.numbers: dict[int, int] = {}
         self.plain: dict[SchemaAnalysis, int] = {}
+        self._of_types: dict[str | None, int] = {}
         self.todo: list[tuple[int, Any, Any]] = []
         self._keys: dict[str, Regular] = {}  # the expression of each key, which all its properties share
         self._any = _NEVER
@@ -261,7 +262,7 @@ class FastPath:
                 grammar.places.append(place)
                 if scalar is None:
                     self.todo.append((known, schema, names))
-            self.plain[analysis] = known
+            self.plain[analysis] = self._of_types[schema["type"] if names else None] = known
         self.numbers[id(schema)] = known
         return known
 
@@ -397,7 +398,7 @@ class FastPath:
         additional = schema.get("additionalProperties", True)
         if type(properties) is not dict or type(required) is not list or type(additional) not in _SCHEMA_TYPES:
             return None
-        common, numbers, entries, missing = self._common, self.numbers, [], []
+        common, missing = self._common, []
         for name in required:
             if type(name) is not str:
                 return None
@@ -415,22 +416,11 @@ class FastPath:
             patterns = self._patterns(place, schema, (*properties, *missing))
             if patterns is None:
                 return None
-        for name, one in properties.items():
-            if type(one) is dict:
-                value = numbers.get(id(one), _NEVER)
-                if value == _NEVER:
-                    plain = one and "$ref" not in one
-                    value = (self.own_number if plain else self.number_of)(one, (place, "properties", name))
-            elif one is True:
-                value = self.any_number()
-            elif one is False:
-                value = _NEVER
-            else:
-                return None  # invalid: the general path raises the error
-            if value != _NEVER:
-                entries.append(Property(self._key(name), value, name in needed))
-            elif name in needed:
-                return None
+        entries = common.entry_maker.entries(
+            properties, needed, self._of_types, self._keys, self._plain_names, self._value_of, place
+        )
+        if entries is None:
+            return None
         closed = common.style.closed and "properties" in schema and "additionalProperties" not in schema
         if closed and not missing:
             additional = False
@@ -454,6 +444,14 @@ class FastPath:
         elif others != _NEVER and not closed:
             rest = (Property(common.quoted(Complement(Literals(names))) if names else common.key, others, False),)
         return Object(common.braces, tuple(entries), rest, common.ordered, least, most)
+
+    def _value_of(self, schema: object, place: Origin) -> int | None:
+        """The number of a subschema's node, or -1 if there is no value. None if it is not a schema."""
+        if type(schema) is dict:
+            return self.number_of(schema, place)
+        if schema is True:
+            return self.any_number()
+        return _NEVER if schema is False else None
 
     def _patterns(
         self, place: Origin, schema: dict[str, Any], names: tuple[str, ...]

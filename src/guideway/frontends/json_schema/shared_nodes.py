@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from guideway._kernel import EntryMaker
 from guideway.caching import CacheInfo, cached, local_cache, register
 from guideway.frontends.json_schema.assertions import (
     FALSE,
@@ -16,7 +17,7 @@ from guideway.frontends.json_schema.assertions import (
     StringAssertions,
 )
 from guideway.frontends.json_schema.numbers import any_number, number
-from guideway.frontends.json_schema.parse import PLAIN_ANALYSES, listed_texts
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, PLAIN_ANALYSES, listed_texts
 from guideway.frontends.json_schema.strings import string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.frontends.json_schema.verbatim import is_verbatim
@@ -112,6 +113,13 @@ class SharedNodes:
         self.brackets, self.braces = punctuation(style)[0]
         self.key, self.spelling = any_key(style), style.spelling
         self.new_key = style.new_key if self.spelling == "json" else self._new_key
+        self.entry_maker = EntryMaker(
+            (Property, Concat, JsonEscaped, Literals),
+            QUOTE,
+            self.spelling,
+            style.new_key if self.spelling == "json" else None,
+            KEYWORD_NAMES,
+        )
         self.ordered = style.key_order == "schema"
         self.spaced = style.whitespace == "any"
         self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
