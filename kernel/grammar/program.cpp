@@ -378,14 +378,17 @@ private:
     }
 
     std::vector<std::u32string> read_texts() {
+        const std::uint32_t count = word();
         std::vector<std::u32string> texts;
-        for (std::uint32_t n = word(); n--;) texts.push_back(read_text());
+        texts.reserve(count);
+        for (std::uint32_t i = 0; i < count; ++i) texts.push_back(read_text());
         return texts;
     }
     std::u32string read_text() {
-        std::u32string text;
-        for (std::uint32_t length = word(); length--;) text.push_back(static_cast<char32_t>(word()));
-        return text;
+        const std::uint32_t length = word();
+        const auto characters = words_.subspan(at_, length);
+        at_ += length;
+        return {characters.begin(), characters.end()};
     }
 
     ExprId substrings(Encoding spelling) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <utility>
 
@@ -16,18 +17,20 @@ constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes rea
 }  // namespace
 
 PackedProgram packed(std::span<const std::uint32_t> words) {
-    std::vector<std::uint8_t> made;
-    made.reserve(words.size() * 5 / 4);
+    std::size_t size = 0;
+    for (const std::uint32_t w : words) size += w < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(w)) + 6) / 7;
+    std::vector<std::uint8_t> made(size);
+    std::uint8_t* at = made.data();
     for (std::uint32_t w : words) {
-        for (; w >= 0x80; w >>= 7) made.push_back(static_cast<std::uint8_t>(w | 0x80));
-        made.push_back(static_cast<std::uint8_t>(w));
+        for (; w >= 0x80; w >>= 7) *at++ = static_cast<std::uint8_t>(w | 0x80);
+        *at++ = static_cast<std::uint8_t>(w);
     }
-    made.shrink_to_fit();
     return std::make_shared<const std::vector<std::uint8_t>>(std::move(made));
 }
 
 std::vector<std::uint32_t> unpacked(const PackedProgram& program) {
     std::vector<std::uint32_t> made;
+    made.reserve(program->size());
     std::uint32_t word = 0;
     unsigned shift = 0;
     for (std::uint8_t b : *program) {

@@ -6,6 +6,11 @@ namespace guideway {
 
 namespace {
 
+// Whether a text has a surrogate, or a number that is no character.
+bool has_no_spelling(std::u32string_view text) {
+    return std::ranges::any_of(text, [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLastCharacter; });
+}
+
 std::uint32_t greatest(std::uint32_t a, std::uint32_t b) { return a == kNoLabel ? b : b == kNoLabel ? a : std::max(a, b); }
 
 }  // namespace
@@ -118,10 +123,20 @@ StringTrie::Edge StringTrie::chain(std::u32string_view characters, std::uint32_t
     return {characters[0], characters.size() == 1 ? below : chained(characters.substr(1), below)};
 }
 
+std::uint32_t StringTrie::make_one(const Entry& text, Encoding spelling) {
+    if (has_no_spelling(text.characters)) return kNoEntries;
+    pool_.fuel().spend(10 * (1 + text.characters.size()));
+    const std::uint32_t end = intern(text.end, {}, spelling);
+    if (text.characters.empty()) return end;
+    const Edge edge = chain(text.characters, end, spelling);
+    return intern(kNone, {&edge, 1}, spelling);
+}
+
 // Along the path of the current text, from sorted ones: a level for each place where texts end or part.
 std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
+    if (texts.size() == 1) return make_one(texts[0], spelling);
     std::erase_if(texts, [](const Entry& text) {
-        return std::any_of(text.characters.begin(), text.characters.end(), [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLastCharacter; });
+        return has_no_spelling(text.characters);
     });
     std::sort(texts.begin(), texts.end(), [](const Entry& a, const Entry& b) { return a.characters < b.characters; });
     struct Level {
@@ -132,7 +147,7 @@ std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
     std::vector<Level> path(1);
     std::u32string_view current;
     const auto close = [&](const Level& last) {
-        return intern(last.ends.size() == 1 ? last.ends[0] : pool_.unite(last.ends), last.edges, spelling);
+        return intern(last.ends.empty() ? kNone : last.ends.size() == 1 ? last.ends[0] : pool_.unite(last.ends), last.edges, spelling);
     };
     const auto close_to = [&](std::size_t depth) {
         while (path.back().depth > depth) {
@@ -165,7 +180,7 @@ std::u32string StringTrie::way(const Edge& edge, std::uint32_t& at) const {
 
 // Copies the nodes on the way of the text, and shares the rest.
 std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, ExprId end, Encoding spelling) {
-    if (std::ranges::any_of(text, [](char32_t c) { return (c >= 0xd800 && c < 0xe000) || c > kLastCharacter; })) return node;
+    if (has_no_spelling(text)) return node;
     const std::u32string_view all = text;
     std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they are
     std::size_t depth = 0;

@@ -177,6 +177,7 @@ private:
             for (const Edge* at = all.from(spans[i].first); at != all.end() && at->first <= spans[i].second; ++at)
                 if (part == 0 || fits(how, part, at->first)) f(*at);
     }
+    std::uint32_t make_one(const Entry& text, Encoding spelling);
     std::uint32_t intern(ExprId end, std::span<const Edge> edges, Encoding spelling);
     Edge chain(std::u32string_view characters, std::uint32_t below, Encoding spelling);
     std::uint32_t chained(std::u32string_view characters, std::uint32_t below);

@@ -249,12 +249,14 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     def _unbound(self) -> Grammar:
         grammar, unusual = self._lowered(self._style)
         # A schema with a format is unusual, so the document is not searched.
-        self.__dict__["is_verbatim"] = any(is_verbatim(schema.get("format")) for schema, _, _ in unusual)
-        if unusual and self._unknown_keywords != "ignore":
-            found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
-            if found:
-                self._stable = None  # not stored on disk, so that each process warns
-                _report(found, self._unknown_keywords)
+        self.__dict__["is_verbatim"] = False
+        if unusual:
+            self.__dict__["is_verbatim"] = any([is_verbatim(schema.get("format")) for schema, _, _ in unusual])
+            if self._unknown_keywords != "ignore":
+                found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
+                if found:
+                    self._stable = None  # not stored on disk, so that each process warns
+                    _report(found, self._unknown_keywords)
         return grammar
 
     @cached_property

@@ -74,6 +74,7 @@ _OF_TYPE = {"object": _OBJECT, "array": _ARRAY, "string": _STRING, "number": _NU
 _OTHERS = {name: _KNOWN - keywords for name, keywords in _OF_TYPE.items()}
 """By type: the keywords that this module reads and that do not apply to the type."""
 _ALL_KINDS = list(TYPE_BITS)
+_TYPE_NAMES = frozenset(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
 _keywords_of = KEYWORD_NAMES.intersection
 _NEVER = -1  # in place of a node number: the schema allows no value
@@ -324,7 +325,7 @@ class FastPath:
 
     def _several(self, place: Origin, schema: dict[str, Any], kinds: list[Any], names: frozenset[str]) -> Node | None:
         """Return the node of a schema with the types `kinds`. Keywords that apply to none of them have no effect."""
-        if not kinds or not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
+        if not kinds or not _are_types(kinds):
             return None
         for name in names.difference(*[_OF_TYPE.get(kind, _TYPE) for kind in kinds], _TYPE):
             if not _has_no_error(name, schema[name]):
@@ -508,7 +509,7 @@ class FastPath:
         if values and (kinds == "string" or kinds is _ALL_KINDS) and _STR.issuperset(map(type, values)):
             return Leaf(self._common.style.strings(dict.fromkeys(values)))
         kinds = kinds if type(kinds) is list else [kinds]
-        if not all(type(kind) is str and kind in TYPE_BITS for kind in kinds):
+        if not _are_types(kinds):
             return None
         if not _ENUM_TYPES.issuperset(map(type, values)):
             return None
@@ -536,7 +537,7 @@ class FastPath:
     def _string(self, schema: dict[str, Any]) -> Leaf | None:
         least, maximum = schema.get("minLength", 0), schema.get("maxLength", MAX_COUNT)
         tests = tuple([(name, value) for name, value in schema.items() if name == "pattern" or name == "format"])
-        if not _are_bounds(least, maximum) or not all(type(value) is str for _, value in tests):
+        if not _are_bounds(least, maximum) or not _STR.issuperset([type(value) for _, value in tests]):
             return None
         try:
             return self._common.string(least, maximum if "maxLength" in schema else None, tests)
@@ -569,6 +570,10 @@ def _has_no_error(name: str, value: Any) -> bool:
 
 def _are_texts(values: Any) -> bool:
     return type(values) is list and _STR.issuperset(map(type, values))
+
+
+def _are_types(kinds: list[Any]) -> bool:
+    return _STR.issuperset(map(type, kinds)) and _TYPE_NAMES.issuperset(kinds)
 
 
 def _are_bounds(least: Any, maximum: Any) -> bool:
