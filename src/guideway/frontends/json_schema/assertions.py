@@ -262,6 +262,11 @@ def join(left: Conjunction, right: Conjunction) -> Conjunction:
         return right
     if not right:
         return left
+    if len(right) == 1:  # nearly always
+        (one,) = right
+        if one == 1 or 1 in left or one ^ 1 in left:
+            return NOTHING
+        return left if one in left else left | right
     both = left | right
     if 1 in both or not left.isdisjoint([one ^ 1 for one in right]):
         return NOTHING

@@ -124,7 +124,12 @@ class Implications:
         return found
 
     def _all(self, conjunction: Conjunction, required: Conjunction) -> bool:
-        return required <= conjunction or all(self.implies(conjunction, one) for one in required)
+        if required <= conjunction:
+            return True
+        if len(required) == 1:
+            (one,) = required
+            return self.implies(conjunction, one)
+        return all(self.implies(conjunction, one) for one in required)
 
     def _arrays(self, assumed: ArrayAssertions, required: ArrayAssertions) -> bool:
         if (

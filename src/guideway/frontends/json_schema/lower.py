@@ -194,6 +194,7 @@ class ObjectLowering:
         excepted, applied = _applied_to_all(part, names, demand_tests)
         known, required = self._read_by_all(applied), part.required
         missed = counted_disjunction.missing if counted_disjunction else {}
+        properties = self._properties
         for name, conjunction in self._conditions(part, names, tests).items():
             missing = missed.get(name, 0) if missed else 0
             if 1 in conjunction or (keys is not None and not self._passes(name, keys)):
@@ -207,7 +208,8 @@ class ObjectLowering:
                 value = self._entry(part, conjunction, name, partial(self._passes, name), tests, demand_tests, place)
             elif (value := known.get(conjunction)) is None:
                 value = self._read_by(conjunction, applied, place)
-            entries.append(self._property(name, value, name in required, missing))
+            entry = properties.get((name, value, name in required, missing)) if type(value) is int else None
+            entries.append(entry or self._property(name, value, name in required, missing))
         others = self._open(part, names, tests, demand_tests, place)
         ordered = self._style.key_order == "schema"
         limits = part.minimum, part.maximum
@@ -292,22 +294,22 @@ class ObjectLowering:
         language = either(text(part, self._style) for part in parts)
         return ((self._serial, conjunction), language)
 
-    def _names(self, part: ObjectAssertions, tests: Tests) -> dict[str, None]:
+    def _names(self, part: ObjectAssertions, tests: Tests) -> dict[str, Any]:
         """Return the keys that have a property each: the keys that assertions name, and those of finite tests.
 
-        The languages of finite tests in `tests` are replaced by `Literals`.
+        The values of the result have no meaning. The languages of finite tests in `tests` are replaced by `Literals`.
         """
-        names: dict[str, None] = {}
+        names: dict[str, Any] = {}
         for rules in part.rule_sets:
-            names.update(dict.fromkeys(rules.names))
+            names.update(rules.names)
         names.update(part.required)
         names.update(dict.fromkeys(sorted(part.forbidden)))
         for counted_disjunction in part.counted_disjunctions:
-            names.update(dict.fromkeys(counted_disjunction.readings))
+            names.update(counted_disjunction.readings)
         for demand in part.demands:
             if not demand.names <= names.keys():
                 names.update(dict.fromkeys(sorted(demand.names)))
-            names.update(dict.fromkeys(name for name, _ in demand.named))
+            names.update(demand.named)
         for key, (_, language) in tests.items():
             listed = finite_texts(language)
             if listed is not None:
