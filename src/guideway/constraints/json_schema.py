@@ -251,7 +251,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         # A schema with a format is unusual, so the document is not searched.
         self.__dict__["is_verbatim"] = False
         if unusual:
-            self.__dict__["is_verbatim"] = any([is_verbatim(schema.get("format")) for schema, _, _ in unusual])
+            self.__dict__["is_verbatim"] = any(is_verbatim(schema.get("format")) for schema, _, _ in unusual)
             if self._unknown_keywords != "ignore":
                 found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
                 if found:
