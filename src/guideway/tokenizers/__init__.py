@@ -2,11 +2,11 @@
 
 vocabulary.py      `Vocabulary`
 tokenizer.py       `Tokenizer`, and the list of adapters
-kept.py            tokenizers that were read, per object
+kept.py            a cache of tokenizers by the object or file from which they were read
 report.py          what a vocabulary contains
-special_tokens.py  end-of-text tokens by name
+special_tokens.py  guesses BOS, EOS and padding tokens from their names
 chat_template.py   chat templates
-template_sandbox.py  the Jinja environment of chat templates: bounded work and memory
+template_sandbox.py  the Jinja environment of chat templates, with limits of work and memory
 streaming.py       incremental UTF-8 decoding
 files.py           adapter: paths
 unwrap.py          adapter: objects that hold a tokenizer

@@ -1,7 +1,7 @@
-"""Chat templates: Jinja in a sandbox, as transformers renders them.
+"""Chat templates: Jinja templates, rendered in a sandbox to the same text as in transformers.
 
-The text of a template comes with a downloaded tokenizer, so it is untrusted code. `template_sandbox.py` bounds what it
-can do. It sees copies of messages, tools and other values that consist of plain JSON values.
+The text of a template comes with a downloaded tokenizer, so it is untrusted code. `template_sandbox.py` limits what it
+can do. A template gets copies of messages, tools and other values; the copies consist of JSON values only.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAX_DEPTH = 200
 """The maximum nesting of messages, tools and other values."""
 
 WORK = 200_000
-"""The units of work of a template, in addition to those for the size of its input."""
+"""The units of work that a template may do, in addition to `WORK_PER_VALUE` for each value of its input."""
 
 WORK_PER_VALUE = 500
-"""The units of work for each value in messages, tools and other variables."""
+"""The additional units of work for each value in messages, tools and other variables."""
 
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 _TAG = "CONTINUE_FINAL_MESSAGE_TAG "
@@ -49,20 +49,21 @@ def render_template(
     """Render messages as a text.
 
     Args:
-        template: A Jinja template, or None.
+        template: A Jinja template; None: the tokenizer has none, which is an error.
         messages: Messages with the keys "role" and "content". Keys with the value None are left out.
         special_tokens: Texts of special tokens by name, such as "bos_token".
         tools: Tools as JSON values, `Tool` objects or Python functions.
         documents: Documents as JSON values.
-        add_generation_prompt: End where the reply of the model begins.
-        continue_final_message: End where the text of the last message ends, so that the model continues it. A str is
-            the key of the text. Excludes `add_generation_prompt`.
+        add_generation_prompt: Add the text with which a reply of the model begins.
+        continue_final_message: End with the text of the last message, so that the model continues it. A str is the key
+            of this text in the message; True: "content". Must not be combined with `add_generation_prompt`.
         **variables: Other variables of the template, such as `enable_thinking`.
 
     Raises:
         ChatTemplateError: There is no template, it raised an error, or it exceeds a limit.
         MissingDependencyError: jinja2 is not installed.
         TypeError: A message is not a mapping, or a tool is none of the above.
+        ValueError: `continue_final_message` and `add_generation_prompt` are both true.
     """
     if template is None:
         raise ChatTemplateError("the tokenizer has no chat template; pass the prompt as one string")
@@ -106,7 +107,7 @@ def _rendered(template: str, values: Mapping[str, Any], units: int) -> str:
 
 
 def _shown(error: Exception) -> str:
-    """Return the message of an error, without most of a long one."""
+    """Return the message of an error, cut after 2000 characters; the name of its class if there is no message."""
     try:
         text = str(error) or type(error).__name__
     except Exception:
@@ -140,7 +141,7 @@ def _refuse(message: object = "") -> NoReturn:
 
 
 def _now(form: str) -> str:
-    """Return the time in a format of `strftime`. The format has at most 200 characters, which bounds the result."""
+    """Return the time in a format of `strftime`. A format of more than 200 characters raises `LimitExceededError`."""
     if len(form) > 200:
         raise LimitExceededError(f"the time format of the chat template has {len(form):,} characters; the limit is 200")
     return datetime.datetime.now().strftime(form)
@@ -148,7 +149,7 @@ def _now(form: str) -> str:
 
 @cached(1)
 def _generation_extension() -> Any:
-    """Return the Jinja extension for `{% generation %}`, which marks replies in training texts and changes no text."""
+    """Return the Jinja extension for `{% generation %}`. The tag marks replies for training; it renders its content."""
     from jinja2.ext import Extension
     from jinja2.nodes import CallBlock
 
@@ -176,16 +177,19 @@ def _to_json(
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
-# The values that a template sees.
+# The values that a template gets.
 
 
 def plain(value: object, what: str, units: list[int], depth: int = 0) -> Any:
-    """Return a copy of a value that consists of JSON values only. Other objects become the name of their type.
+    """Return a copy of a value that consists of JSON values only.
+
+    Dataclasses and pydantic models become dicts, and NumPy scalars numbers. Any other object becomes the name of its
+    class.
 
     Args:
         value: The value.
-        what: Its name, for errors.
-        units: Its only item grows by the number of values, and by the characters divided by 64.
+        what: The name of the value, for errors.
+        units: A list of one number, to which the size is added: the number of values, and the characters divided by 64.
         depth: The number of containers around the value.
 
     Raises:
@@ -228,7 +232,10 @@ def _is_scalar(value: object) -> bool:
 
 
 def _plain_messages(messages: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
-    """Return copies of messages without None, and with the names of reasoning that templates read."""
+    """Return copies of messages without the keys whose value is None.
+
+    The reasoning of a message gets both keys that templates read, "thinking" and "reasoning_content".
+    """
     chat: list[dict[str, Any]] = []
     for number, message in enumerate(messages, 1):
         if not isinstance(message, Mapping):
@@ -242,14 +249,14 @@ def _plain_messages(messages: Sequence[Mapping[str, object]]) -> list[dict[str, 
 
 
 def _tool(tool: Any) -> Any:
-    """Return a tool as JSON values."""
+    """Return a tool as a mapping, as the OpenAI API writes it."""
     if isinstance(tool, Mapping):
         return tool
     convert = getattr(tool, "to_openai", None)
     if convert is None:
         if not callable(tool):
             raise TypeError(f"a tool must be a dict with a JSON Schema, a Tool or a function, got {tool!r}")
-        # The class of a higher level is looked up only for a Python function.
+        # The class `Tool` is in a higher import level, so it is imported here, only for a Python function.
         convert = importlib.import_module("guideway.constraints.tools").Tool.of(tool).to_openai
     return convert()
 
@@ -258,7 +265,11 @@ def _tool(tool: Any) -> Any:
 
 
 def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
-    """Append a tag to the text of the last message, and return the text."""
+    """Append `_TAG` to the text of the last message, in place, and return the text without the tag.
+
+    Raises:
+        ChatTemplateError: There is no such text, or the template does not use its key.
+    """
     if not chat:
         raise ChatTemplateError("continue_final_message needs a message")
     final = chat[-1]
@@ -282,7 +293,7 @@ def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
 
 
 def _cut(text: str, final: str) -> str:
-    """Return the rendered text up to `_TAG`, which marks the end of the last message."""
+    """Return the rendered text up to `_TAG`, which marks the end of the text `final` of the last message."""
     at = text.rfind(_TAG.strip())
     if at < 0 or final.strip() not in text:
         raise ChatTemplateError(

@@ -17,10 +17,10 @@ _RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\r?\n")
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of the tokenizer at a path (str or Path), or None for other objects.
+    """Return the backend of the tokenizer at a path (str or Path); None for other objects.
 
     Raises:
-        ModelNotFoundError: The path has no tokenizer.
+        ModelNotFoundError: There is no tokenizer file at the path or in the folder.
         UnsupportedTokenizerError: The kind of tokenizer is not supported.
         InvalidFileError: The file cannot be read.
     """
@@ -46,7 +46,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
         )
     if start.lstrip()[:1] in (b"{", b"["):
         return mistral.of_path(file) if _is_tekken(file) else huggingface.of_file(file)
-    if start.startswith(b"\n"):  # protobuf field 1: the pieces
+    if start.startswith(b"\n"):  # a sentencepiece model: the tag of protobuf field 1
         return sentencepiece.of_path(file)
     if file.suffix == ".json":
         return huggingface.of_file(file)
@@ -54,12 +54,16 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 
 def watch(source: object) -> kept.Watch | None:
-    """Return the function that computes the state of a file or folder; None for other objects and missing files."""
+    """Return `kept.state_of_file` for the path of a file or folder; None for other objects and missing files."""
     return kept.state_of_file if isinstance(source, (str, Path)) and Path(source).exists() else None
 
 
 def _inside(folder: Path) -> Path | None:
-    """Return the tokenizer file in a folder, by a fixed order of preference."""
+    """Return the tokenizer file in a folder, by a fixed order of preference; None if there is none.
+
+    Raises:
+        UnsupportedTokenizerError: Several files match the preferred pattern.
+    """
     for pattern in (
         "tokenizer.json",
         "tekken.json",
@@ -83,5 +87,5 @@ def _is_tekken(file: Path) -> bool:
     try:
         document = json.loads(huggingface.read_json(file))
     except (ValueError, RecursionError):
-        return False  # the reader of tokenizer.json reports the error
+        return False  # it is then read as a tokenizer.json, which raises the error
     return isinstance(document, dict) and isinstance(document.get("config"), dict) and "pattern" in document["config"]

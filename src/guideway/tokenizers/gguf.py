@@ -26,9 +26,9 @@ from guideway.tokenizers.vocabulary import Vocabulary
 __all__ = ["Gguf", "of_path", "read_header"]
 
 MAGIC = b"GGUF"
-_MAX_PIECE = 1_000  # maximum length of a mergeable piece, in characters; every split of a piece is tried
+_MAX_PIECE = 1_000  # maximum length of a piece made by merges, in characters: every split of it is tried
 _NORMAL, _UNKNOWN, _CONTROL, _USER, _UNUSED, _BYTE = range(1, 7)  # token types of llama.cpp
-_NAMED = "tokenizer.chat_template."  # keys of further chat templates
+_NAMED = "tokenizer.chat_template."  # beginning of the keys of named chat templates
 _SPACE = "▁"
 _NO_TEXT = "\U0010ffff" * 8
 
@@ -42,7 +42,7 @@ _WORDS = rf"[^\r\n\p{{L}}\p{{N}}]?[{_UPPER}]*[{_LOWER}]+{{0}}|[^\r\n\p{{L}}\p{{N
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
 
-# Pre-tokenizers: regular expressions that are applied in sequence.
+# The pre-tokenizers by name: regular expressions that split the text, applied one after another.
 _PATTERNS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("gpt-2", "phi-2", "jina-es", "jina-de", "jina-v2-es", "mpt", "olmo", "jais"), (_GPT2,)),
     **dict.fromkeys(("llama-bpe", "llama3", "llama-v3", "dbrx", "smaug-bpe"), (_LLAMA3,)),
@@ -75,7 +75,7 @@ class Gguf:
         return self.model != "gpt2" and self.space_prefix
 
     def encode(self, text: str, *, special: bool) -> list[int]:
-        if self.model != "gpt2":  # only the beginning of the whole text gets the space prefix
+        if self.model != "gpt2":  # a space prefix is added only to the whole text, not to each part
             text = (_SPACE if self.space_prefix and text else "") + text.replace(" ", _SPACE)
         ids: list[int] = []
         for number, part in enumerate(split_at(text, self._user_ids)):
@@ -119,9 +119,9 @@ class Gguf:
 
     @cached_property
     def _user_ids(self) -> dict[str, int]:
-        """The ids of user-defined tokens, by their text as the tokenizer sees it. Such a text always becomes this token.
+        """The ids of user-defined tokens by their text. This text in the input always becomes the token.
 
-        Except in GPT-2 tokenizers, a space is written as U+2581.
+        In tokenizers other than GPT-2, a space in the text is written as U+2581, as in the input.
         """
         found = {self.spelled(i): i for i, kind in enumerate(self.kinds) if kind == _USER}
         return found if self.model == "gpt2" else {name.replace(" ", _SPACE): i for name, i in found.items()}
@@ -132,7 +132,12 @@ class Gguf:
 
     @cached_property
     def _encoder(self) -> Any:
-        """An equivalent tokenizer of the package `tokenizers`. Raises `InvalidFileError` if tokens and merges mismatch."""
+        """An equivalent tokenizer of the package `tokenizers`.
+
+        Raises:
+            UnsupportedTokenizerError: The pre-tokenizer or the normalizer is not supported.
+            InvalidFileError: The tokens and merges do not match.
+        """
         try:
             return self._made()
         except GuidewayError:
@@ -164,7 +169,7 @@ class Gguf:
                 "the normalizer of this GGUF tokenizer (t5) is not supported, so text cannot be encoded;"
                 " its vocabulary can be used"
             )
-        else:  # hide the names of byte tokens from text; `_ids` replaces unknown pieces by byte tokens
+        else:  # byte tokens must not match text; `_ids` uses them for unknown pieces
             hidden = [_NO_TEXT + name if kind == _BYTE else name for name, kind in zip(names, self.kinds, strict=True)]
             made = Tokenizer(models.Unigram(list(zip(hidden, self.scores, strict=True)), self.kinds.index(_UNKNOWN)))
         return made
@@ -176,7 +181,10 @@ class Gguf:
 def _merges_by_score(
     names: Sequence[str], scores: Sequence[float], kinds: bytes, ids: dict[str, int]
 ) -> list[tuple[str, str]]:
-    """Return all pairs of pieces that merge to a piece, best score first: sentencepiece BPE as merges."""
+    """Return the merges that are equivalent to a sentencepiece BPE model with scores.
+
+    They are all pairs of pieces whose concatenation is a piece, by descending score of that piece.
+    """
     found = []
     for token_id, (name, kind) in enumerate(zip(names, kinds, strict=True)):
         if kind != _NORMAL or ids[name] != token_id or len(name) > _MAX_PIECE:
@@ -191,7 +199,7 @@ def of_path(path: Path) -> Gguf:
     """Return the backend of a GGUF file.
 
     Raises:
-        InvalidFileError: The file is damaged.
+        InvalidFileError: The file is not a complete GGUF file, or its tokens are not valid.
         UnsupportedTokenizerError: The kind of tokenizer is not supported.
     """
     header = read_header(path)
@@ -256,7 +264,7 @@ _BYTE_NAME = re.compile(rb"<0x[0-9A-Fa-f]{2}>")
 
 def _is_sound(token: bytes, kind: int, model: str) -> bool:
     if not _NORMAL <= kind <= _BYTE:
-        return kind == 0  # undefined type: the bytes are the text
+        return kind == 0  # type 0 (undefined) is accepted; its bytes are its text
     if kind == _BYTE:
         return _BYTE_NAME.fullmatch(token) is not None
     if kind != _NORMAL or model != "gpt2":

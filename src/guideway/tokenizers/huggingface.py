@@ -1,8 +1,9 @@
 """Tokenizers of the package `tokenizers`: `tokenizers.Tokenizer`, fast tokenizers of transformers, tokenizer.json.
 
-The bytes of a token are computed from the decoder of the tokenizer. `decode([id])` is not sufficient, because it joins,
-strips and replaces text. Two families are exact: byte-level BPE, where each character represents a byte, and
-sentencepiece-like decoders, where a mark represents a space and `<0x0A>` a byte. Other decoders are refused.
+The bytes of a token are computed by the rules of the tokenizer's decoder. `decode([id])` is not sufficient, because it
+joins, strips and replaces text. For two families of decoders the bytes are exact: byte-level BPE, where each character
+represents a byte, and sentencepiece-like decoders, where U+2581 represents a space and `<0x0A>` a byte. Others are
+refused.
 """
 
 from __future__ import annotations
@@ -54,14 +55,15 @@ _MAX_BYTES = 256 << 20
 """Maximum total length of all tokens, in bytes. Real vocabularies have a few MB."""
 
 Step = tuple[str, str] | None
-"""A part to replace and its replacement; None: byte fallback."""
+"""One step of a decoder: a text to replace and its replacement; None: byte fallback (`<0x0A>` becomes a byte)."""
 
 
 class Private:
-    """A private copy of a `tokenizers.Tokenizer`, without truncation and padding. Compared and pickled by content.
+    """A copy of a `tokenizers.Tokenizer` without truncation and padding. Copies are compared and pickled by content.
 
-    The copy shares the model of the original, since copying 131,072 tokens takes a second. Replacing the model of the
-    original, its parts and its added tokens has no effect on the copy; training the original in place has.
+    The copy shares the model object of the original, because copying 131,072 tokens takes a second. It does not change
+    if the model, the other components or the added tokens of the original are replaced; it changes if the original is
+    trained.
     """
 
     def __init__(self, rust: Any, serialized: str | None = None) -> None:
@@ -71,7 +73,7 @@ class Private:
 
     @classmethod
     def of_text(cls, serialized: str) -> Private:
-        """Return the tokenizer of the content of a tokenizer.json."""
+        """Return the tokenizer that the text of a tokenizer.json describes."""
         import tokenizers
 
         made = tokenizers.Tokenizer.from_str(serialized)
@@ -94,43 +96,43 @@ class Private:
         made.add_tokens([added[token_id] for token_id in sorted(added)])
         if made.get_added_tokens_decoder() == added:
             return cls(made)
-        return cls.of_text(source.to_str())  # ids of added tokens with gaps
+        return cls.of_text(source.to_str())  # the ids of added tokens are not consecutive
 
     @cached_property
     def serialized(self) -> str:
-        """The content of a tokenizer.json."""
+        """The tokenizer as the text of a tokenizer.json."""
         text: str = self.rust.to_str()
         return text
 
     @cached_property
     def decoder(self) -> list[dict[str, Any]]:
-        """The decoders in the notation of tokenizer.json, in order, those of sequences too."""
+        """The decoders in the notation of tokenizer.json, in order. Sequences are replaced by their members."""
         part = self.rust.decoder
         return _parts(None if part is None else json.loads(part.__getstate__()))
 
     @cached_property
     def added(self) -> dict[int, tuple[str, bool]]:
-        """Text, and whether it is special, of each added token."""
+        """For the id of each added token: its text, and whether it is special."""
         found = self.rust.get_added_tokens_decoder()
         return {token_id: (token.content, token.special) for token_id, token in found.items()}
 
     def texts(self) -> dict[int, str]:
-        """Return the text of each id of the model."""
+        """Return the text of each id of the model, without the added tokens."""
         size = self.rust.get_vocab_size(with_added_tokens=False)
         found = dict(enumerate(map(self.rust.model.id_to_token, range(size))))
-        if None in found.values():  # ids with gaps
+        if None in found.values():  # the ids are not consecutive
             return {token_id: text for text, token_id in self.rust.get_vocab(with_added_tokens=False).items()}
         return found
 
     @cached_property
     def table(self) -> tuple[dict[int, str], dict[int, bytes]]:
-        """The text and the bytes of each id of the model."""
+        """The text of each id of the model, and the bytes of each id. Added tokens are not included."""
         texts = self.texts()
         return texts, dict(zip(texts, _bytes_by_decoder(self)(list(texts.values())), strict=True))
 
     @cached_property
     def unknown_ids(self) -> frozenset[int]:
-        """The ids for text that the tokenizer cannot represent."""
+        """The id of the unknown token (for text that the tokenizer cannot represent); empty if there is none."""
         model = self.rust.model
         if type(model).__name__ == "Unigram":  # has no attribute for it
             unknown_id = json.loads(self.serialized)["model"].get("unk_id")
@@ -182,7 +184,7 @@ class HuggingFace:
         for token_id, data in known.items():
             table[token_id] = data
         for token_id, (text, _) in added.items():
-            if token_id not in texts:  # matched verbatim in the text
+            if token_id not in texts:  # added tokens are matched literally in the text
                 table[token_id] = text.encode("utf-8")
         for token_id in special.union(eos_ids):
             if token_id in texts:
@@ -193,7 +195,7 @@ class HuggingFace:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of a `tokenizers.Tokenizer` or a fast tokenizer of transformers, or None."""
+    """Return the backend of a `tokenizers.Tokenizer` or of a fast tokenizer of transformers; None for other objects."""
     if _is_fast_tokenizer(inner := getattr(source, "backend_tokenizer", None)):
         attributes: Any = source
         eos = attributes.eos_token_id
@@ -217,25 +219,27 @@ def _is_fast_tokenizer(source: object) -> bool:
 # -- changes ----------------------------------------------------------------------------------------------------------
 
 _SAMPLED = 16
-"""Number of tokens of the model that are compared to notice that the model was replaced."""
+"""Number of tokens of the model whose texts are compared to detect that the model was replaced."""
 
 _LISTED = 16
-"""Maximum number of added tokens that are all compared in each check. Reading one takes about 0.3 us."""
+"""Up to this number of added tokens, each check compares all of them. Reading one takes about 0.3 us."""
 
 _PERIOD = 64
-"""Of more added tokens, each check compares the number, and with a byte-level decoder which are special. After this
-number of checks, all of them are compared.
+"""If there are more than `_LISTED` added tokens, only every check with a multiple of this number compares all of them.
+
+The other checks compare how many there are and, with a byte-level decoder, which of them are special.
 """
 
 _MAX_STATE = 4096
-"""Maximum size, in bytes, of a normalizer that is compared. Some have a table of 300 kB."""
+"""Maximum size, in bytes, of a normalizer whose content is compared. Some normalizers have a table of 300 kB."""
 
 
 def watch(source: object) -> Watch | None:
-    """Return the function that computes the state of a tokenizer, or None for other objects.
+    """Return a function that computes the state of a tokenizer (see `kept.Watch`); None for other objects.
 
-    The state has the numbers of tokens, the added tokens, the decoder and the other parts, texts of some tokens, and
-    the special tokens of the wrapper. Truncation and padding are not part of it: wrappers change them in each call.
+    The state contains the numbers of tokens, the added tokens, the decoder and the other components, the texts of some
+    tokens, and the special tokens of a tokenizer of transformers. It does not contain truncation and padding, because
+    transformers changes them in each call.
     """
     inner: Any = getattr(source, "backend_tokenizer", None)
     rust: Any = inner if (is_wrapped := _is_fast_tokenizer(inner)) else source
@@ -243,7 +247,12 @@ def watch(source: object) -> Watch | None:
 
 
 class _Checks:
-    """Computes the state of a tokenizer, which it does not refer to."""
+    """A function that computes the state of a tokenizer. It holds no reference to the tokenizer.
+
+    Args:
+        rust: The `tokenizers.Tokenizer`.
+        is_wrapped: Whether the function is called with a fast tokenizer of transformers that contains it.
+    """
 
     def __init__(self, rust: Any, is_wrapped: bool) -> None:
         size = rust.get_vocab_size(with_added_tokens=False)
@@ -276,7 +285,7 @@ class _Checks:
 
 
 def wrapper_state(wrapper: Any) -> object:
-    """Return the special tokens and the chat template of a tokenizer of transformers."""
+    """Return the special tokens and the chat template of a tokenizer of transformers, as a value to compare."""
     own = wrapper.__dict__
     if "_special_tokens_map" not in own:
         names = ("special_tokens_map", "chat_template", "bos_token_id", "eos_token_id", "pad_token_id")
@@ -290,15 +299,15 @@ def wrapper_state(wrapper: Any) -> object:
 
 
 def of_file(file: Path) -> HuggingFace:
-    """Return the backend of a tokenizer.json. The other files in its folder give the special tokens.
+    """Return the backend of a tokenizer.json. The special tokens are read from other files in its folder.
 
     Raises:
-        InvalidFileError: The file cannot be read.
+        InvalidFileError: One of the files cannot be read, or the file is not a tokenizer.
     """
     text = read_json(file)
     try:
         largest = _largest_id(json.loads(text))
-        if largest >= MAX_TOKENS:  # the package allocates an entry for every lower id
+        if largest >= MAX_TOKENS:  # the package allocates memory for every lower id
             raise InvalidFileError(f"{file} has the token id {largest}; ids must be below {MAX_TOKENS}")
         private = Private.of_text(text)
     except InvalidFileError:
@@ -309,7 +318,10 @@ def of_file(file: Path) -> HuggingFace:
 
 
 def _beside(folder: Path, private: Private) -> SpecialTokens:
-    """Return the special tokens that the other files give; if they give none, guess from names."""
+    """Return the special tokens that the other files in the folder define.
+
+    Others are guessed from the names of tokens.
+    """
     config = {**_read_object(folder / "special_tokens_map.json"), **_read_object(folder / "tokenizer_config.json")}
     model = {**_read_object(folder / "config.json"), **_read_object(folder / "generation_config.json")}
     custom = _by_custom(private)
@@ -346,7 +358,10 @@ def _by_custom(private: Private) -> SpecialTokens:
 
 
 def _largest_id(document: Mapping[str, Any]) -> int:
-    """Return the largest id. An added token can hide a token of the model with the same text, so both are checked."""
+    """Return the largest id in a tokenizer.json.
+
+    Added tokens and the tokens of the model are read, because an added token can have the text of a token of the model.
+    """
     added = [token["id"] for token in document.get("added_tokens") or []]
     found = document["model"].get("vocab")
     in_model = [len(found) - 1] if isinstance(found, list) else found.values() if isinstance(found, dict) else []
@@ -355,7 +370,10 @@ def _largest_id(document: Mapping[str, Any]) -> int:
 
 
 def template_of(value: object) -> str | None:
-    """Return the chat template from a `chat_template` value: the value if it is a str, else the template named "default"."""
+    """Return the chat template in a `chat_template` value of a configuration.
+
+    It is the value itself if it is a str, else the template named "default"; None if there is none.
+    """
     return value if isinstance(value, str) else dict(templates_of(value)).get("default")
 
 
@@ -382,7 +400,10 @@ def read_text(file: Path) -> str:
 
 
 def read_json(file: Path) -> str:
-    """Return the text of a JSON file. Raises `InvalidFileError` as `read_text`, and if it is nested too deeply."""
+    """Return the text of a JSON file, which is not parsed.
+
+    Raises `InvalidFileError` also if it is nested too deeply.
+    """
     text = read_text(file)
     if is_deeper(text, _MAX_DEPTH):
         raise InvalidFileError(f"{file} is nested deeper than {_MAX_DEPTH} levels")
@@ -390,7 +411,7 @@ def read_json(file: Path) -> str:
 
 
 def _read_object(file: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; empty if the file does not exist."""
+    """Return the object in a JSON file; {} if the file does not exist. Raises `InvalidFileError`."""
     if not file.is_file():
         return {}
     try:
@@ -406,7 +427,11 @@ def _read_object(file: Path) -> dict[str, Any]:
 
 
 def _bytes_by_decoder(private: Private) -> Callable[[list[str]], list[bytes]]:
-    """Return a function from texts of tokens to bytes. Raises `UnsupportedTokenizerError` if the decoder is not exact."""
+    """Return a function that computes the bytes of tokens from their texts.
+
+    Raises:
+        UnsupportedTokenizerError: The decoder does not define exact bytes.
+    """
     parts = private.decoder
     if not parts:
         raise UnsupportedTokenizerError(
@@ -422,7 +447,7 @@ def _bytes_by_decoder(private: Private) -> Callable[[list[str]], list[bytes]]:
         if part["type"] == "Fuse":
             fused = True
         elif part["type"] == "Strip" and fused and part.get("start", 0) <= 1 and part.get("stop", 0) == 0:
-            pass  # affects only the first space of a text: see drops_leading_space
+            pass  # it removes only the first space of a text, which `drops_leading_space` reports
         else:
             steps.append(_step(part))
     return partial(_by_steps, steps)
@@ -434,14 +459,14 @@ def _by_steps(steps: Sequence[Step], texts: list[str]) -> list[bytes]:
         if step is not None:
             texts = _replaced(*step, texts)
             continue
-        for at, text in enumerate(texts):  # byte fallback: later steps do not apply to bytes
+        for at, text in enumerate(texts):  # byte fallback; later steps do not change these bytes
             if text.startswith("<0x") and found[at] is None and (byte := _byte_of(text)) is not None:
                 found[at] = byte
     return [text.encode("utf-8") if data is None else data for text, data in zip(texts, found, strict=True)]
 
 
 def _parts(decoder: Any) -> list[dict[str, Any]]:
-    """Return the decoders of nested sequences, flattened, in order."""
+    """Return the decoders in a decoder, in order. Nested sequences are replaced by their members; None: []."""
     flat, pending = [], [decoder] if decoder else []
     while pending:
         part = pending.pop()
@@ -466,7 +491,7 @@ def _step(part: Mapping[str, Any]) -> Step:
 
 
 def _replaced(old: str, new: str, texts: list[str]) -> list[str]:
-    """Return the texts with a part replaced, as one call if no text contains the separator."""
+    """Return the texts with `old` replaced by `new`. All texts are joined and replaced in one call where possible."""
     if len(new) > len(old):
         for text in texts:
             count = text.count(old)
@@ -490,7 +515,10 @@ def _byte_of(text: str) -> bytes | None:
 
 
 def _alphabet() -> dict[str, int]:
-    """Return GPT-2's byte alphabet: printable bytes map to themselves, other bytes to U+0100 and following."""
+    """Return the byte for each character of GPT-2's byte alphabet.
+
+    The character of a printable byte has the same code; the characters of other bytes are U+0100 and following.
+    """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     rest = [byte for byte in range(256) if byte not in set(printable)]
     return {**{chr(b): b for b in printable}, **{chr(0x100 + n): b for n, b in enumerate(rest)}}
@@ -499,19 +527,19 @@ def _alphabet() -> dict[str, int]:
 _BYTE_OF = _alphabet()
 _OUTSIDE = 0x100
 _BYTE_TABLE = np.array([_BYTE_OF.get(chr(code), _OUTSIDE) for code in range(max(map(ord, _BYTE_OF)) + 2)], np.uint16)
-_SEPARATOR = "\n"  # outside the alphabet
+_SEPARATOR = "\n"  # not in the alphabet
 
 
 def byte_level(token: str) -> bytes:
-    """Return the bytes of a byte-level token."""
+    """Return the bytes of a byte-level token. A token with a character outside the alphabet is UTF-8 text."""
     try:
         return bytes([_BYTE_OF[character] for character in token])
-    except KeyError:  # like the package: a token outside the alphabet is plain text
+    except KeyError:  # as in the package
         return token.encode("utf-8")
 
 
 def _all_byte_level(texts: list[str]) -> list[bytes]:
-    """Return the bytes of byte-level tokens."""
+    """Return the bytes of byte-level tokens: `byte_level` for many tokens at once."""
     codes = np.frombuffer(_SEPARATOR.join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
     ends = np.flatnonzero(codes == ord(_SEPARATOR))
     if len(ends) != len(texts) - 1:

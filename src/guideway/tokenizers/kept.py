@@ -1,12 +1,12 @@
-"""Tokenizers that were read, kept as long as the object from which they were read.
+"""A cache of tokenizers, by the object or file from which they were read. An entry is removed with its object.
 
 Reading a vocabulary of 131,072 tokens takes up to a second, and many callers pass the same object again: a logits
-processor is made for each `generate` call. An object can change in between, so each adapter with mutable objects has a
-function `watch`. It returns a function of the object that computes, in microseconds, a value that differs after a
-change. `Same` compares a part of an object by identity.
+processor is made for each `generate` call. An object can change between two calls, so each adapter for mutable objects
+has a function `watch`. It returns a function (`Watch`) that computes the state of the object in microseconds: a value
+that differs from the earlier one after a change. `Same` in a state compares a component of the object by identity.
 
-An entry holds no reference to its object. Files are identified by path, time and size, and the last `_MAX_FILES` are
-kept.
+An entry holds no strong reference to its object. Files are identified by path, time and size; the entries of the
+`_MAX_FILES` files that were read last are stored.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["Same", "Watch", "find", "keep", "state_of_file"]
 
 Watch = Callable[[Any], object]
-"""A function of an object that returns a value that differs after a change of the object."""
+"""A function that returns the state of an object: a value that differs from the earlier one after a change."""
 
 _MAX_OBJECTS = 64
 _MAX_FILES = 4
 
 
 class Same:
-    """A part of an object, compared by identity."""
+    """Holds a component of an object. Two are equal if they hold the identical object."""
 
     __slots__ = ("held",)
 
@@ -63,36 +63,36 @@ _counts = [0, 0]  # hits, misses
 
 
 def find(source: object) -> Tokenizer | None:
-    """Return the tokenizer that was read from an object, if the object is unchanged."""
+    """Return the tokenizer that was read from an object; None if there is none or the object was changed since."""
     entry = _entries.get(_key(source))
     if entry is None or entry.reference() is not (None if isinstance(source, (str, Path)) else source):
         _counts[1] += 1
         return None
     try:
         unchanged = entry.watch(source) == entry.state
-    except Exception:  # the object lacks something that it had: reading it again reports what
+    except Exception:  # an attribute is missing; reading the tokenizer again raises the error
         unchanged = False
     _counts[not unchanged] += 1
     return entry.tokenizer if unchanged else None
 
 
 def keep(source: object, watch: Watch, state: object, tokenizer: Tokenizer) -> None:
-    """Keep the tokenizer of an object.
+    """Store the tokenizer of an object. Does nothing for an object to which no weak reference is possible.
 
     Args:
         source: The object.
-        watch: Computes the state.
-        state: The state before the tokenizer was read.
-        tokenizer: What was read.
+        watch: Computes the state of the object.
+        state: The state of the object before the tokenizer was read.
+        tokenizer: The tokenizer that was read from the object.
     """
     key = _key(source)
     if isinstance(source, (str, Path)):
         reference: Callable[[], object] = _nothing
     else:
         try:
-            # partial binds the arguments now: module globals may be gone at the exit of the interpreter.
+            # The arguments are bound now, because module globals may be None when the interpreter exits.
             reference = weakref.ref(source, partial(_forget, _entries, key))
-        except TypeError:  # the class has no weak references
+        except TypeError:  # weak references to this class are not possible
             return
     with _lock:
         _entries.pop(key, None)
@@ -104,10 +104,12 @@ def keep(source: object, watch: Watch, state: object, tokenizer: Tokenizer) -> N
 
 
 def state_of_file(source: str | Path) -> object:
-    """Return what differs after a file, or a file in a folder, was changed.
+    """Return the state of a file, or of the files directly in a folder: a value that differs after a change.
+
+    The state of a tokenizer.json includes the files that are loaded together with it.
 
     Raises:
-        OSError: There is no such file.
+        OSError: There is no such file or folder.
     """
     status = os.stat(source)
     place = "" if os.path.isabs(source) else os.getcwd()
@@ -117,7 +119,7 @@ def state_of_file(source: str | Path) -> object:
     folder, name = os.path.split(source)
     if name != "tokenizer.json":
         return place, _file(status)
-    beside = [os.path.join(folder, one) for one in _BESIDE]  # files that are loaded together with tokenizer.json
+    beside = [os.path.join(folder, one) for one in _BESIDE]  # loaded together with tokenizer.json
     return place, _file(status), [_file(os.stat(one)) if os.path.exists(one) else None for one in beside]
 
 

@@ -64,11 +64,11 @@ class LongestMatch:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of a `Vocabulary` or of a list with the bytes of each id, or None."""
+    """Return the backend of a `Vocabulary` or of a list with the bytes of each id; None for other objects."""
     if isinstance(source, (list, tuple)) and source and isinstance(source[0], bytes):
         source = Vocabulary(source)
     return LongestMatch(source) if isinstance(source, Vocabulary) else None
 
 
 def watch(source: object) -> None:
-    """Return None: a list of bytes is read faster than it is compared."""
+    """Return None, so that these objects are not cached: reading a list of bytes is faster than comparing it."""

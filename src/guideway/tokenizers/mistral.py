@@ -1,4 +1,4 @@
-"""Tokenizers of mistral-common: `MistralTokenizer` and the inner ones, Tekken (`tekken.json`) and sentencepiece."""
+"""Tokenizers of mistral-common: `MistralTokenizer`, and the tokenizers inside it, Tekken and sentencepiece."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["backend_of", "of_path", "watch"]
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of a tokenizer of mistral-common, or None for other objects."""
+    """Return the backend of a tokenizer of mistral-common; None for other objects."""
     kinds = _kinds(source)
     held: Any = source
     if "MistralTokenizer" in kinds:
@@ -41,7 +41,7 @@ def _kinds(source: object) -> set[str]:
 
 
 def watch(source: object) -> Watch | None:
-    """Return the function that computes the state of a tokenizer of mistral-common, or None for other objects."""
+    """Return a function that computes the state of a tokenizer of mistral-common; None for other objects."""
     held, outer = _innermost(source)
     if not outer:
         return None
@@ -53,7 +53,7 @@ def watch(source: object) -> Watch | None:
 
 
 def _innermost(source: Any) -> tuple[Any, list[Same]]:
-    """Return the tokenizer that has the tokens, and the objects from the outermost one to it."""
+    """Return the innermost tokenizer, which has the tokens, and all objects from the outermost one to this one."""
     outer: list[Same] = []
     while kinds := _kinds(source):
         outer.append(Same(source))
@@ -68,7 +68,7 @@ def _state(inner: Watch, source: Any) -> object:
     if "SentencePieceTokenizer" in _kinds(held):
         outer.append(Same(held._model))
         held = held._model
-    return outer[1:], inner(held)  # the first is the object itself, which is not to be kept alive
+    return outer[1:], inner(held)  # without `source` itself, which a state must not keep alive
 
 
 def _tekken_state(held: Any) -> object:
@@ -78,7 +78,7 @@ def _tekken_state(held: Any) -> object:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """Return the backend of a `tekken.json`. Raises `InvalidFileError` if the file is not one."""
+    """Return the backend of a `tekken.json`. Raises `InvalidFileError` if the file is not a Tekken tokenizer."""
     tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
     try:
         made = tekken.Tekkenizer.from_file(path)

@@ -14,17 +14,19 @@ __all__ = ["VocabularyReport", "report"]
 
 @dataclass(frozen=True)
 class VocabularyReport:
-    """The content of a vocabulary. `str()` gives a readable summary.
+    """A report on the ids of a vocabulary. `str()` returns a readable summary.
+
+    Usable ids are those that can be part of a text: they have bytes and are neither EOS nor special ids.
 
     Attributes:
         size: Number of ids.
         eos: Ids that end a text.
         special: Special ids that are not in `eos`.
         empty: Ids without bytes.
-        duplicates: Groups of usable ids with equal bytes. If one of a group is allowed, all are.
+        duplicates: Groups of usable ids with equal bytes. A constraint allows all ids of a group or none.
         incomplete: Usable ids whose bytes are not complete UTF-8 characters.
         long: Usable ids of more than 32 bytes.
-        missing_bytes: Bytes without a single-byte token. Texts with these bytes may be unreachable.
+        missing_bytes: Bytes for which there is no token of one byte. Texts with these bytes may be impossible to write.
     """
 
     size: int

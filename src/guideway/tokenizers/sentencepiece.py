@@ -1,7 +1,7 @@
 """Sentencepiece models: `SentencePieceProcessor` and `*.model` files.
 
-The package gives the type of each id (control, unknown, unused, byte, or a piece with U+2581 for a space), so the bytes
-are exact. The model's normalizer changes text before encoding; `decode(encode(text))` is then the normalized text.
+The package reports the type of each id (control, unknown, unused, byte, or a piece with U+2581 for a space), so the
+bytes of all tokens are exact. `encode` normalizes the text first, so `decode(encode(text))` is the normalized text.
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ __all__ = ["Added", "SentencePiece", "backend_of", "of_model", "of_path", "watch
 _SPACE = "▁"
 
 _SAMPLED = 8
-"""Number of pieces that are compared to notice that a processor has loaded another model."""
+"""Number of pieces that are compared to detect that a processor has loaded another model."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """A token that a wrapper adds to the model. It is matched verbatim in the text unless it is special."""
+    """A token that a tokenizer of transformers adds to the model.
+
+    Its text is matched literally unless it is special.
+    """
 
     id: int
     text: str
@@ -58,11 +61,14 @@ class SentencePiece:
         return [self.specials.bos_id, *ids] if special and self.specials.bos_id is not None else ids
 
     def _pieces(self, text: str, *, first: bool) -> list[int]:
-        """Return the ids of a part. Only the first part of a text gets the space prefix of the model."""
+        """Return the ids of a part of a text between added tokens.
+
+        Only the first part of a text (`first`) gets the space prefix of the model.
+        """
         ids: list[int] = self._processor.encode(text)
         if first or not text:
             return ids
-        guard = self._processor.encode("\0")  # takes the space prefix and merges with no following text
+        guard = self._processor.encode("\0")  # "\0" gets the space prefix, and is never merged with later text
         guarded: list[int] = self._processor.encode("\0" + text)
         return guarded[len(guard) :] if guarded[: len(guard)] == guard else ids
 
@@ -105,7 +111,7 @@ class SentencePiece:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of a `SentencePieceProcessor`, or None for other objects."""
+    """Return the backend of a `SentencePieceProcessor`; None for other objects."""
     if not _is_processor(source):
         return None
     processor: Any = source
@@ -120,9 +126,9 @@ def _is_processor(source: object) -> bool:
 
 
 def watch(source: object) -> Watch | None:
-    """Return the function that computes the state of a `SentencePieceProcessor`, or None for other objects.
+    """Return a function that computes the state of a `SentencePieceProcessor`; None for other objects.
 
-    The state has the size, the special ids and `_SAMPLED` pieces with their types. `Load` changes most of them.
+    The state contains the size, the special ids and `_SAMPLED` pieces. Loading another model changes most of them.
     """
     if not _is_processor(source):
         return None
@@ -140,7 +146,7 @@ def _state(sampled: list[int], processor: Any) -> object:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """Return the backend of a model file. Raises `InvalidFileError` if the file is not one."""
+    """Return the backend of a model file. Raises `InvalidFileError` if the file is not a sentencepiece model."""
     try:
         model = path.read_bytes()
     except OSError as error:
@@ -152,7 +158,12 @@ def of_path(path: Path) -> TokenizerBackend:
 
 
 def of_model(model: bytes, added: Sequence[Added] = ()) -> SentencePiece:
-    """Return the backend of a serialized model with the tokens that a wrapper adds."""
+    """Return the backend of a serialized model and of tokens that are added to it.
+
+    Raises:
+        InvalidFileError: The data is not a sentencepiece model.
+        UnsupportedTokenizerError: The model writes a space at the end of a piece instead of its beginning.
+    """
     processor = _load(model)
     if processor.encode("a", out_type=str)[-1].endswith(_SPACE):
         raise UnsupportedTokenizerError(
@@ -187,7 +198,10 @@ def _load(model: bytes) -> Any:
 
 
 def _leading(processor: Any) -> bool:
-    """Return whether `decode` drops the first space of a text: a dummy prefix, or removed extra white space."""
+    """Return whether `decode` must remove the first space of a text.
+
+    It must if the model adds a space before a text, or if it removes additional spaces.
+    """
     return "".join(processor.encode("a", out_type=str)).startswith(_SPACE) or not "".join(
         processor.encode("  a", out_type=str)
     ).startswith(_SPACE * 2)

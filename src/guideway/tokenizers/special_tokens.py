@@ -17,7 +17,10 @@ _PAD_NAMES = ("<pad>", "[PAD]", "<|pad|>", "<PAD>", "<|finetune_right_pad_id|>",
 
 
 def by_custom(named: Mapping[str, int]) -> SpecialTokens:
-    """Return the special tokens among named tokens. Every conventional end-of-text name is an EOS."""
+    """Return the special tokens among tokens with names, by conventional names such as `</s>`.
+
+    `named` has the ids by name. All conventional end-of-text names are EOS; of the others, the first one is used.
+    """
 
     def first(names: Iterable[str]) -> int | None:
         return next((named[name] for name in names if name in named), None)
@@ -27,13 +30,19 @@ def by_custom(named: Mapping[str, int]) -> SpecialTokens:
 
 
 def ids_of(value: object) -> tuple[int, ...]:
-    """Return the ids in a configuration value: an id, a list of ids, or None. Other items are ignored."""
+    """Return the sorted ids in a configuration value: an id, a list of ids, or None.
+
+    Values that are no ids are ignored.
+    """
     values = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
     return tuple(sorted({v for v in values if isinstance(v, int) and not isinstance(v, bool) and v >= 0}))
 
 
 def named_in(config: Mapping[str, object]) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
-    """Return the texts of special tokens in a tokenizer's configuration, by their names in chat templates."""
+    """Return the special tokens in a tokenizer's configuration, as pairs of a name in chat templates and a text.
+
+    A name that ends in "_special_tokens" has a tuple of texts.
+    """
 
     def text(value: object) -> str | None:
         value = value.get("content") if isinstance(value, Mapping) else getattr(value, "content", value)

@@ -20,16 +20,16 @@ class TextStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def push(self, data: bytes) -> str:
-        """Add bytes and return the text that is complete."""
+        """Add bytes, and return the text that they complete."""
         return self._decoder.decode(data)
 
     @property
     def pending(self) -> bytes:
-        """The bytes of the buffered incomplete character; often none."""
+        """The bytes of the buffered incomplete character; b"" if there is none."""
         return self._decoder.getstate()[0]
 
     def finish(self) -> str:
-        """Return U+FFFD for a buffered incomplete character, and reset the decoder."""
+        """Return U+FFFD for a buffered incomplete character, "" if there is none, and reset the decoder."""
         text = self._decoder.decode(b"", final=True)
         self._decoder.reset()
         return text

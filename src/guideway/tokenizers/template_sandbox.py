@@ -1,13 +1,13 @@
-"""A Jinja environment for templates from unknown sources, with bounded work and memory.
+"""A Jinja environment for templates from unknown sources, with limits of work and memory.
 
-Jinja's sandbox refuses access to the internals of Python objects. It does not bound what a template computes:
-`'x' * 10**10`, nested loops and lists that contain themselves twice are possible. `TemplateSandbox` counts work. One
-unit is one call, one iteration, or one operation, and some hundred characters that it reads or writes. The number of
-units bounds the time, and with `MAX_VALUE` the memory.
+Jinja's sandbox refuses access to the internals of Python objects. It does not limit what a template computes:
+`'x' * 10**10`, nested loops, and lists that contain the same list many times are possible. `TemplateSandbox` counts
+work in units. One unit is one call, one iteration or one operation, including a few hundred characters that it reads or
+writes. The number of units limits the time and, together with `MAX_VALUE`, the memory.
 
-A value such as `[[x, x], [x, x]]` is small in memory and large as a text. Filters, tests and methods therefore charge
-the size of their values with all that is inside them. Those of `_SHALLOW_FILTERS` and `_SHALLOW_METHODS` do not look
-inside the items.
+A value such as `[[x, x], [x, x]]` is small in memory but large as a text. Filters, tests and methods therefore count
+the size of their values including all nested values. Those in `_SHALLOW_FILTERS` and `_SHALLOW_METHODS` do not read the
+items, so they count only the number of items.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from guideway.errors import LimitExceededError
 __all__ = ["MAX_VALUE", "TemplateSandbox", "bounded", "text_of"]
 
 MAX_VALUE = 1 << 23
-"""The maximum size of a value: characters, and items of lists with the items inside them."""
+"""The maximum size of a value: the number of characters and of items, including nested items."""
 
 MAX_CALLS = 64
-"""The maximum number of macros and recursive loops inside each other."""
+"""The maximum nesting of calls, such as macros and recursive loops."""
 
 MAX_NESTING = 200
 """The maximum nesting of a value."""
 
 MAX_WIDTH = 10_000
-"""The maximum width that a text is padded or cut to."""
+"""The maximum width in calls of filters and methods that pad or cut a text."""
 
 MAX_FORMAT = 4_000
 """The maximum number of characters of a format string."""
 
-_CHARACTERS = 256  # per unit
-_BITS = 4096  # of an integer
+_CHARACTERS = 256  # characters per unit of work
+_BITS = 4096  # maximum size of an integer
 
 _TEXT_METHODS = frozenset(
     [
@@ -102,7 +102,7 @@ _PADDING = frozenset({"batch", "center", "expandtabs", "indent", "ljust", "rjust
 _SHALLOW_FILTERS = frozenset(
     {"batch", "count", "default", "first", "items", "last", "length", "list", "reverse", "slice"}
 )
-_EACH_FILTERS = frozenset({"map", "reject", "rejectattr", "select", "selectattr"})  # they call others for each item
+_EACH_FILTERS = frozenset({"map", "reject", "rejectattr", "select", "selectattr"})  # call another one per item
 _SHALLOW_METHODS = frozenset({"copy", "fromkeys", "items", "keys", "values"})
 _SHALLOW_TESTS = frozenset(
     [
@@ -127,7 +127,7 @@ _SHALLOW_TESTS = frozenset(
     ]
 )
 _PRODUCTS = frozenset({"lstrip", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "strip", "trim"})
-"""Methods and filters that may compare each character of a text with each one of the argument."""
+"""Methods and filters that may compare each character of a text with each character of the argument."""
 
 _NUMBER_TESTS = frozenset({"divisibleby", "even", "odd"})
 _VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()))
@@ -139,7 +139,7 @@ _FORMAT_WIDTH = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(?:\*|\d{5,}|\d*\.(?:\*|\d{
 
 
 class _Work(threading.local):
-    """The units that are left in the current thread, and the number of calls inside each other."""
+    """The state of counting in the current thread: units left, nesting of calls, and units at the start."""
 
     left = 0
     calls = 0
@@ -151,10 +151,10 @@ _work = _Work()
 
 @contextmanager
 def bounded(units: int) -> Iterator[None]:
-    """Let a template do this much work in the block.
+    """Limit the work of a template that is rendered in the block, in the current thread.
 
     Raises:
-        LimitExceededError: It does more.
+        LimitExceededError: The template does more than `units` of work.
     """
     before = _work.left, _work.calls, _work.units
     _work.left, _work.calls, _work.units = units, 0, units
@@ -179,12 +179,16 @@ def _limit(size: int) -> None:
 
 
 def _size(value: Any) -> int:
-    """Return the number of characters or items, without those inside the items."""
+    """Return the number of characters or items of a value, without nested items; 1 for other values."""
     return len(value) if isinstance(value, _SIZED) else 1
 
 
 def _deep_size(value: Any) -> int:
-    """Return the number of characters and items, with those inside the items. Charges the work of counting."""
+    """Return the number of characters and items of a value, including nested items. The work of counting is counted.
+
+    Raises:
+        LimitExceededError: The value is too large or nested too deeply.
+    """
     if isinstance(value, (str, bytes)):
         return len(value)
     pending: list[tuple[Iterable[Any], int]] = [((value,), 0)]
@@ -228,7 +232,7 @@ def _counted(items: Iterable[Any]) -> Iterator[Any]:
 
 
 def _checked(value: Any) -> Any:
-    """Return a value that an operation made, after its size was charged."""
+    """Return the result of an operation after counting its size. An iterator counts each item that it yields."""
     if isinstance(value, Iterator):
         return _counted(value)
     if isinstance(value, int):
@@ -240,7 +244,7 @@ def _checked(value: Any) -> Any:
 
 
 def _check_format(text: str) -> None:
-    """Check the widths in a format string of `str.format`."""
+    """Raise `LimitExceededError` for a format string of `str.format` that is too long or has a too large width."""
     _check_format_size(text)
     for _, _, spec, _ in string.Formatter().parse(text):
         if spec and ("{" in spec or re.search(r"\d{5,}", spec)):
@@ -248,7 +252,7 @@ def _check_format(text: str) -> None:
 
 
 def _check_percent(text: str) -> None:
-    """Check the widths in a format string of the operator %."""
+    """Raise `LimitExceededError` for a format string of the operator % that is too long or has a too large width."""
     _check_format_size(text)
     if found := _FORMAT_WIDTH.search(text):
         raise LimitExceededError(f"a chat template must not use the format {found[0][:40]!r}: widths have 4 digits")
@@ -271,7 +275,7 @@ def _check_widths(name: str, arguments: Iterable[Any]) -> None:
 
 
 def _check_number(name: str, value: Any) -> None:
-    """Check the operand of arithmetic: `%` and `*` of texts and lists have other meanings."""
+    """Raise `TemplateError` unless a value is a number. With texts and lists, `%` and `*` have other meanings."""
     if not isinstance(value, (int, float)):
         raise TemplateError(f"{name} of a chat template needs a number, got {type(value).__name__}")
 
@@ -281,7 +285,10 @@ def _check_replace(text: str, old: str, new: str) -> None:
 
 
 def _check_text_call(name: str, text: str, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Check the call of a method of a text, or of the filter of the same name. Returns the arguments."""
+    """Check and count the call of a str method, or of the filter with the same name. Returns the arguments to pass.
+
+    The iterable argument of "join" is returned as a list, because counting reads its items.
+    """
     _charge(1 + len(text) // _CHARACTERS)
     values = (*arguments, *named.values())
     _charge_deep(*values)
@@ -311,7 +318,7 @@ def _check_text_call(name: str, text: str, arguments: tuple[Any, ...], named: Ma
 
 
 def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that charges its input and its output."""
+    """Return a filter that counts the work of its arguments and its result, and then calls `function`."""
     passed = getattr(function, "jinja_pass_arg", None)
 
     @pass_context
@@ -324,7 +331,7 @@ def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
         if name == "round":
             _check_number(name, value)
             _check_widths(name, (*arguments, *named.values()))
-        if name == "replace":  # makes texts of its arguments
+        if name == "replace":  # the filter converts its arguments to text
             arguments = tuple(one if isinstance(one, (str, int)) else str(one) for one in arguments)
         if name == "format":
             _check_percent(str(value))
@@ -340,7 +347,7 @@ def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
         elif name == "sum" and not isinstance(
             named.get("start", arguments[1] if len(arguments) > 1 else 0), (int, float)
         ):
-            _limit(_deep_size(value) * (1 + _size(value)) // 2)  # every addition of lists copies
+            _limit(_deep_size(value) * (1 + _size(value)) // 2)  # each addition of lists copies the list
         elif isinstance(value, str):
             arguments = _check_text_call(name, value, arguments, named)
         elif name in _PADDING:
@@ -356,7 +363,7 @@ def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., An
 
 
 def _wrapped_test(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a test that charges its operands."""
+    """Return a Jinja test that counts the work of its operands, and then calls `function`."""
     if name in _SHALLOW_TESTS:
         return function
 
@@ -371,7 +378,7 @@ def _wrapped_test(name: str, function: Callable[..., Any]) -> Callable[..., Any]
 
 
 def text_of(value: Any) -> str:
-    """Return the text of a value, if it is not too large."""
+    """Return the text of a value. Raises `LimitExceededError` if the value is too large."""
     _limit(_deep_size(value))
     return str(value)
 
@@ -379,11 +386,11 @@ def text_of(value: Any) -> str:
 class _Rewriter(NodeTransformer):
     """Inserts calls that count work (`hook_…`) into the syntax tree of a template."""
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:  # the interface of Jinja
+    def visit_For(self, node: nodes.For) -> nodes.Node:  # a name of Jinja's interface
         self.generic_visit(node)
         if node.test is None:
             node.body.insert(0, nodes.ExprStmt(_hook("count", line=node.lineno)).set_lineno(node.lineno))
-        else:  # counts the items that the test refuses, too
+        else:  # items for which the test is false are counted, too
             node.test = nodes.And(_hook("count", line=node.lineno), node.test, lineno=node.lineno)
         return node
 
@@ -421,7 +428,7 @@ def _hook(name: str, *arguments: nodes.Expr, line: int) -> nodes.Call:
 
 
 class _NamespaceWithoutPrivate(Namespace):
-    """The `namespace` of templates. As in transformers, attributes whose name begins with "_" cannot be stored."""
+    """The class `namespace` for templates. As in transformers, an attribute whose name begins with "_" is refused."""
 
     def __init__(*arguments: Any, **named: Any) -> None:
         self, *rest = arguments
@@ -441,7 +448,7 @@ def _check_name(name: object) -> None:
 
 
 class TemplateSandbox(ImmutableSandboxedEnvironment):
-    """The environment. Compile and render templates within `bounded`."""
+    """The Jinja environment that counts work. Templates must be compiled and rendered in a block of `bounded`."""
 
     intercepted_binops = frozenset({"+", "-", "*", "**", "%"})
 
@@ -454,11 +461,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         self.globals["namespace"] = _NamespaceWithoutPrivate
 
     def add_filter(self, name: str, function: Callable[..., Any]) -> None:
-        """Add a filter."""
+        """Add a filter. Call it before `count_work`."""
         self.filters[name] = function
 
     def count_work(self) -> None:
-        """Add the counting to all filters and tests."""
+        """Replace all filters and tests by functions that count their work."""
         for name, function in self.filters.items():
             self.filters[name] = _wrapped_filter("default" if name == "d" else name, function)
         tests: dict[str, Any] = self.tests
@@ -472,14 +479,14 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         """Compile a template."""
         return self.from_string(template)
 
-    # Called by rewritten templates.
+    # Methods that `_Rewriter` inserts into templates.
 
     def hook_count(self) -> bool:
-        """Count an iteration: each call is a unit."""
+        """Return True. The call itself counts as one unit, for an iteration of a loop."""
         return True
 
     def hook_joined(self, *parts: Any) -> str:
-        """Return the parts as one text (operator ~)."""
+        """Return the parts joined to one text (operator ~), after their size was counted."""
         _limit(sum(map(_deep_size, parts)))
         return "".join(map(str, parts))
 
@@ -493,7 +500,10 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return _checked(value)
 
     def hook_nested(self, value: Any) -> Any:
-        """Check the nesting of a tuple, because Python computes its hash recursively."""
+        """Check the size and the nesting of a tuple, because Python computes its hash recursively.
+
+        Returns the tuple.
+        """
         _limit(_deep_size(value))
         return value
 
@@ -507,7 +517,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
 
     @staticmethod
     def concat(parts: Iterable[str]) -> str:
-        """Join the parts of an output."""
+        """Join the parts of an output, and count them."""
         found, total = [], 0
         for part in parts:
             total += len(part)
@@ -516,16 +526,16 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return "".join(found)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return an item. A missing one is an undefined value, whose error message contains the argument."""
+        """Return an item. The argument is counted, because the error message for a missing item contains it."""
         _charge_deep(argument)
         return super().getitem(obj, argument)
 
     def call(__self, __context: Context, __function: Any, *arguments: Any, **named: Any) -> Any:
-        """Call a function or a method."""
+        """Call a function or a method, and count its work. Methods that are not in the lists above are refused."""
         _charge(1)
         owner = getattr(__function, "__self__", None)
         name = getattr(__function, "__name__", "")
-        inner = getattr(__function, "__wrapped__", None)  # of `str.format`, which the sandbox wraps
+        inner = getattr(__function, "__wrapped__", None)  # the sandbox wraps `str.format`
         if inner is not None and isinstance(getattr(inner, "__self__", None), str):
             owner = inner.__self__
         if isinstance(owner, str):
@@ -550,10 +560,10 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return result if owner is __self else _checked(result)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Apply an operator, if the result is not too large."""
+        """Apply an operator. Raises `LimitExceededError` before the operation if its result would be too large."""
         if operator == "+" and isinstance(left, (str, list, tuple)):
             _limit(_size(left) + _size(right))
-        elif operator == "-":  # of the keys of dicts
+        elif operator == "-":  # the operands can be the keys of dicts
             _charge_deep(left, right)
         elif operator == "*":
             for one, count in ((left, right), (right, left)):

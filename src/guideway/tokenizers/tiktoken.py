@@ -22,7 +22,10 @@ __all__ = ["Ranks", "backend_of", "of_ranks", "watch"]
 
 @dataclass(frozen=True)
 class Ranks:
-    """A backend that uses the package `tiktoken`. `tokens[r]` has the id r + offset; `b""` is an unused rank."""
+    """A backend that uses the package `tiktoken`.
+
+    `tokens[r]` has the id `r + offset`; `b""` is a rank without a token.
+    """
 
     pattern: str
     tokens: tuple[bytes, ...]
@@ -61,7 +64,7 @@ class Ranks:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of a `tiktoken.Encoding`, or None for other objects."""
+    """Return the backend of a `tiktoken.Encoding`; None for other objects."""
     if not _is_encoding(source):
         return None
     encoding: Any = source
@@ -79,7 +82,7 @@ def _is_encoding(source: object) -> bool:
 
 
 def watch(source: object) -> Watch | None:
-    """Return the function that computes the state of a `tiktoken.Encoding`, or None for other objects."""
+    """Return a function that computes the state of a `tiktoken.Encoding`; None for other objects."""
     return _state if _is_encoding(source) else None
 
 
@@ -91,7 +94,15 @@ def _state(encoding: Any) -> object:
 def of_ranks(
     pattern: str, ranks: Mapping[bytes, int], named: Mapping[str, int], specials: SpecialTokens, offset: int = 0
 ) -> Ranks:
-    """Return the backend of a rank table. An id is a rank plus `offset`."""
+    """Return the backend of a table of ranks.
+
+    Args:
+        pattern: The regular expression that splits the text.
+        ranks: The rank of each token. The id of a token is its rank plus `offset`.
+        named: The ids of special tokens by name.
+        specials: The special ids and the chat template.
+        offset: The number of ids before those of ranks.
+    """
     tokens = [b""] * (max(ranks.values(), default=-1) + 1)
     for token, rank in ranks.items():
         tokens[rank] = token

@@ -1,8 +1,8 @@
 """`Tokenizer`: one interface for the tokenizers of all libraries.
 
 `Tokenizer.of` calls the adapters of `_adapters()` in order. An adapter is a module with two functions. `backend_of`
-returns a `TokenizerBackend` for an object that it supports, else None. `watch` returns a function that notices changes
-of such an object (see `kept.py`), else None. To support another library, add an adapter and list it there.
+returns a `TokenizerBackend` for an object that it supports, else None. `watch` returns a function that detects changes
+of such an object (see `kept.py`), else None. To support another library, add an adapter and list it in `_adapters`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from guideway.tokenizers.vocabulary import Vocabulary
 __all__ = ["Batch", "SpecialTokens", "Tokenizer", "TokenizerBackend", "find_backend", "library", "split_at", "watch_of"]
 
 UNTRAINED = "{#- not trained on this template -#}"
-"""A comment in the chat template of a base model, such as the bundled one."""
+"""A comment that marks the chat template of a base model, such as the bundled model, which was not trained on it."""
 
 _OTHERS = 4
 _KNOWN = (
@@ -45,12 +45,12 @@ class SpecialTokens:
     """The special ids of a tokenizer, and its chat template.
 
     Attributes:
-        bos_id: Beginning of text.
+        bos_id: The id of the beginning-of-text token; None: there is none.
         eos_ids: Ids that end a text.
-        pad_id: Padding.
-        chat_template: A Jinja template.
-        named: Texts of special tokens by the names that chat templates use, such as "unk_token".
-        named_templates: Further Jinja templates by name, such as "tool_use".
+        pad_id: The id of the padding token; None: there is none.
+        chat_template: A Jinja template for messages; None: there is none.
+        named: Pairs of a name that chat templates use, such as "unk_token", and the text of the special token.
+        named_templates: Pairs of a name, such as "tool_use", and another Jinja template.
     """
 
     bos_id: int | None = None
@@ -62,7 +62,7 @@ class SpecialTokens:
 
 
 class Batch(NamedTuple):
-    """Several texts as token ids.
+    """Several texts as token ids, padded to equal length.
 
     Attributes:
         ids: int64, shape [rows, width].
@@ -74,14 +74,17 @@ class Batch(NamedTuple):
 
 
 class TokenizerBackend(Protocol):
-    """The interface of an adapter's result. Implementations are immutable, picklable and compare by content."""
+    """A tokenizer of another library, as an adapter returns it.
+
+    Implementations are immutable, picklable and comparable.
+    """
 
     @property
     def specials(self) -> SpecialTokens: ...
 
     @property
     def drops_leading_space(self) -> bool:
-        """Whether the first space of a decoded text is a dummy prefix of the tokenizer, not part of the text."""
+        """Whether the first space of a decoded text is a prefix that the tokenizer adds, so it must be removed."""
         ...
 
     def encode(self, text: str, *, special: bool) -> list[int]: ...
@@ -94,14 +97,14 @@ class TokenizerBackend(Protocol):
 
 
 class Tokenizer:
-    """Converts between text and token ids, and gives the `Vocabulary` of exact token bytes. Immutable and picklable."""
+    """Converts between text and token ids. `vocabulary` has the exact bytes of each token. Immutable and picklable."""
 
     __slots__ = ("_backend", "_others", "_specials", "vocabulary")
 
     vocabulary: Vocabulary
     _backend: TokenizerBackend
     _specials: SpecialTokens
-    _others: dict[tuple[int, ...], Tokenizer]  # the same with other `eos_ids`; the last `_OTHERS` are kept
+    _others: dict[tuple[int, ...], Tokenizer]  # a cache of at most `_OTHERS` copies, by `eos_ids`
 
     def __init__(self, backend: TokenizerBackend, *, eos_ids: Iterable[int] | None = None) -> None:
         found = backend.specials
@@ -116,15 +119,20 @@ class Tokenizer:
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
         """Return the tokenizer of an object. The object is copied, not modified.
 
-        What was read is kept as long as the object exists. A second call takes microseconds and returns the same
-        `Tokenizer`, unless the object was changed: tokens were added, or its parts or special tokens were replaced.
+        The result is cached as long as the object exists. A second call takes microseconds and returns the same
+        `Tokenizer`, unless the object was changed: tokens were added, or its components or special tokens were
+        replaced.
 
         Args:
             source: A tokenizer of a supported library, a model object that has one, a path, or a list of token bytes.
-            eos_ids: Ids that end a text, if the source does not define them or defines them wrongly.
+            eos_ids: Ids that end a text, if the source does not define them or defines them wrongly. None: those of the
+                source.
 
         Raises:
             UnsupportedTokenizerError: No adapter supports the object, or its token bytes are not exact.
+            ModelNotFoundError: The path has no tokenizer.
+            InvalidFileError: A file cannot be read.
+            MissingDependencyError: The library that reads this kind of tokenizer is not installed.
         """
         if isinstance(source, Tokenizer):
             return source if eos_ids is None else source._with_ends(eos_ids)
@@ -133,7 +141,7 @@ class Tokenizer:
         kind = type(source)
         try:
             watch = watch_of(source)
-            state = None if watch is None else watch(source)  # before reading: a change while it is read is noticed
+            state = None if watch is None else watch(source)  # before reading, so a change during it is detected
             if (backend := find_backend(source)) is not None:
                 made = cls(backend)
                 if watch is not None:
@@ -217,11 +225,12 @@ class Tokenizer:
 
         Args:
             text: The text.
-            special: Add the tokens that the tokenizer adds to a text (BOS). A text that begins with the name of BOS
-                gets no second one.
+            special: Add the tokens that the tokenizer adds to a text (BOS). If the text already begins with the name of
+                BOS, no second BOS is added.
 
         Raises:
             InvalidTokenError: The text cannot be encoded, for example because of a lone surrogate.
+            TypeError: `text` is not a str.
         """
         if not isinstance(text, str):
             raise TypeError(f"encode needs a str, got {type(text).__name__}")
@@ -281,7 +290,7 @@ class Tokenizer:
         return stream.push(self._text_bytes(ids)) + stream.finish()
 
     def decode_complete(self, ids: Iterable[int]) -> str:
-        """Like `decode`, but omit an incomplete character at the end."""
+        """Return the text of ids as `decode` does, without an incomplete character at the end."""
         return TextStream().push(self._text_bytes(ids))
 
     def render_chat(
@@ -295,9 +304,9 @@ class Tokenizer:
         continue_final_message: bool | str = False,
         **template_options: object,
     ) -> str:
-        """Return the text of a conversation, by the chat template. Encode it without `special`.
+        """Return the text of a conversation, by the chat template. The text contains BOS: encode it without `special`.
 
-        The result is that of `apply_chat_template(…, tokenize=False)` of transformers.
+        The result equals that of `apply_chat_template(…, tokenize=False)` of transformers.
 
         Args:
             messages: Messages with the keys "role" and "content".
@@ -305,9 +314,10 @@ class Tokenizer:
             documents: Documents for the template, as JSON values.
             chat_template: A Jinja template, or the name of one of several templates of the tokenizer. None: with tools
                 the one named "tool_use" if it exists, else the default template.
-            add_generation_prompt: End where the reply of the model begins. None: True, unless
+            add_generation_prompt: Add the text with which a reply of the model begins. None: True, unless
                 `continue_final_message` is given.
-            continue_final_message: End with the text of the last message, so that the model continues it.
+            continue_final_message: End with the text of the last message, so that the model continues it. A str is the
+                key of this text in the message; True: "content".
             **template_options: Other variables of the template, such as `enable_thinking` or `tool_choice`.
 
         Raises:
@@ -332,7 +342,7 @@ class Tokenizer:
         )
 
     def template_for(self, tools: Sequence[object] | None = None, chat_template: str | None = None) -> str | None:
-        """Return the template that `render_chat` uses for these arguments, or None."""
+        """Return the template that `render_chat` uses for these arguments; None if the tokenizer has none."""
         named = dict(self._specials.named_templates)
         if chat_template is not None:
             return named.get(chat_template, chat_template)
@@ -390,7 +400,7 @@ def _rebuild(backend: TokenizerBackend, eos_ids: tuple[int, ...], template: str 
 
 
 def find_backend(source: object) -> TokenizerBackend | None:
-    """Return the result of the first adapter that supports the object, or None."""
+    """Return the backend from the first adapter that supports the object; None if no adapter does."""
     for adapter in _adapters():
         backend: TokenizerBackend | None = adapter.backend_of(source)
         if backend is not None:
@@ -399,7 +409,7 @@ def find_backend(source: object) -> TokenizerBackend | None:
 
 
 def watch_of(source: object) -> kept.Watch | None:
-    """Return the function that computes the state of an object, or None if no adapter can watch it."""
+    """Return the function that computes the state of an object (see `kept.py`); None if no adapter has one for it."""
     for adapter in _adapters():
         watch: kept.Watch | None = adapter.watch(source)
         if watch is not None:
@@ -408,13 +418,19 @@ def watch_of(source: object) -> kept.Watch | None:
 
 
 def split_at(text: str, tokens: Iterable[str]) -> list[str]:
-    """Split text at tokens, longest match first. Parts with odd indices are tokens, the others are the text between."""
+    """Split a text at tokens; at each position the longest token matches.
+
+    In the result, items with odd indices are tokens; the others are the texts between them, which may be empty.
+    """
     longest_first = sorted((token for token in tokens if token), key=len, reverse=True)
     return re.split("(" + "|".join(map(re.escape, longest_first)) + ")", text) if longest_first else [text]
 
 
 def library(name: str, what: str) -> Any:
-    """Import a tokenizer package. Raises `MissingDependencyError` if it is not installed."""
+    """Import and return a module of a tokenizer package. Raises `MissingDependencyError` if it is not installed.
+
+    `what` is the thing that needs the package, for the message.
+    """
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -425,7 +441,8 @@ def library(name: str, what: str) -> Any:
 
 
 def _adapters() -> Iterator[Any]:
-    # `unwrap` precedes the libraries: some wrappers forward all attributes and would look like the inner tokenizer.
+    # `unwrap` is called before the libraries, because some wrappers forward all attributes of the tokenizer inside
+    # them.
     for name in (
         "longest_match",
         "unwrap",

@@ -1,6 +1,6 @@
-"""Slow tokenizers of transformers: sentencepiece-based ones, ones that can be converted to fast tokenizers, and ByT5.
+"""Slow tokenizers of transformers: those based on sentencepiece, those that can be converted to fast ones, and ByT5.
 
-Fast tokenizers are in `huggingface.py`. The backend is a copy; later changes of the object have no effect.
+Fast tokenizers are in `huggingface.py`. The backend is a copy, so later changes of the object do not change it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Bytes", "backend_of", "watch"]
 
 @dataclass(frozen=True)
 class Bytes:
-    """A tokenizer of single bytes with ids from `first` on (ByT5), and special tokens."""
+    """A tokenizer of single bytes (ByT5). The byte b has the id `first + b`. `named` has the special tokens and ids."""
 
     first: int
     named: tuple[tuple[str, int], ...]
@@ -46,7 +46,11 @@ class Bytes:
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of a slow tokenizer of transformers, or None for other objects."""
+    """Return the backend of a slow tokenizer of transformers; None for other objects.
+
+    Raises:
+        UnsupportedTokenizerError: The exact bytes of its tokens are not known.
+    """
     classes = _classes(source)
     if "PreTrainedTokenizerBase" not in classes:
         return None
@@ -85,7 +89,7 @@ def _classes(source: object) -> set[str]:
 
 
 def watch(source: object) -> Watch | None:
-    """Return the function that computes the state of a slow tokenizer of transformers, or None for other objects."""
+    """Return a function that computes the state of a slow tokenizer of transformers; None for other objects."""
     if "PreTrainedTokenizerBase" not in _classes(source):
         return None
     return partial(_state, sentencepiece.watch(getattr(source, "sp_model", None)))
@@ -99,7 +103,7 @@ def _state(inner: Watch | None, slow: Any) -> object:
 
 
 def _over_sentencepiece(slow: Any, added: Sequence[sentencepiece.Added]) -> sentencepiece.SentencePiece:
-    """Return the backend of the tokenizer's sentencepiece model.
+    """Return the backend of a slow tokenizer that contains a sentencepiece model (`sp_model`), with its added tokens.
 
     Raises:
         UnsupportedTokenizerError: The tokenizer and the sentencepiece model have different ids.

@@ -1,7 +1,7 @@
 """Objects that contain a tokenizer of another library: MLX, vLLM, ExLlamaV2 and V3, llama.cpp, transformers.
 
-Objects are recognised by class name and package, so none of these packages is imported. EOS ids that the wrapper
-defines replace those of the inner tokenizer.
+Objects are recognised by class name and package, so none of these packages is imported. If the outer object defines EOS
+ids, they replace those of the tokenizer inside it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ __all__ = ["backend_of", "watch"]
 
 
 def backend_of(source: object) -> TokenizerBackend | None:
-    """Return the backend of the tokenizer in an object, or None for unknown objects."""
+    """Return the backend of the tokenizer inside an object of a class in `_HOLDERS`; None for other objects.
+
+    Raises:
+        UnsupportedTokenizerError: No adapter supports the tokenizer inside it.
+    """
     for base in type(source).__mro__:
         opened = _HOLDERS.get((base.__module__.split(".")[0], base.__name__))
         if opened is not None:
@@ -33,14 +37,17 @@ def backend_of(source: object) -> TokenizerBackend | None:
                 )
             if not eos_ids:
                 return backend
-            changed: Any = backend  # all backends that occur here are dataclasses with this field
+            changed: Any = backend  # all backends that can occur here are dataclasses with the field `specials`
             made: TokenizerBackend = replace(changed, specials=replace(backend.specials, eos_ids=eos_ids))
             return made
     return None
 
 
 def watch(source: object) -> Watch | None:
-    """Return the function that computes the state of the tokenizer in an object; None for unknown objects."""
+    """Return a function that computes the state of the tokenizer inside an object of a class in `_HOLDERS`.
+
+    None for other objects, and if the state of the tokenizer cannot be computed.
+    """
     for base in type(source).__mro__:
         opened = _HOLDERS.get((base.__module__.split(".")[0], base.__name__))
         if opened is not None:

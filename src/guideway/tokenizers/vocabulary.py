@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Vocabulary"]
 
-_FORMAT = b"guideway vocabulary 3\n"  # changes with the encoding that the fingerprint digests
-_KIND = f"vocabulary-4-{sys.byteorder}"  # kind of the cache file; the number changes with its content
-_STORE_TOKENS = 2_000  # smaller tables are built as fast as they are read from disk
-_KERNELS_KEPT = 4  # tables with limits other than the defaults
+_FORMAT = b"guideway vocabulary 3\n"  # the number changes with the encoding from which the fingerprint is computed
+_KIND = f"vocabulary-4-{sys.byteorder}"  # kind of the cache file; the number changes with the format of the file
+_STORE_TOKENS = 2_000  # a smaller table is not stored on disk: it is built as fast as it is read
+_KERNELS_KEPT = 4  # maximum number of tables with limits other than the defaults
 _KERNEL_LOCK = threading.Lock()  # ensures that concurrent first uses build one table
 
 
 class Vocabulary:
     """The bytes of every token id, and the ids that end a text or are special.
 
-    Instances are immutable; assignment raises `AttributeError`. They compare by content.
+    Instances are immutable; assignment raises `AttributeError`. They are compared by content.
 
     Args:
         token_bytes: The bytes of each id; `b""` for ids without text. Several ids may have equal bytes.
         eos_ids: Ids that end a text.
-        special_ids: Ids without text, such as BOS, padding and role markers. The bytes of EOS and special ids are
-            their names (`<|im_end|>`), which a grammar can refer to. Such ids are never part of text.
+        special_ids: Ids without text, such as BOS, padding and role markers. For EOS and special ids, `token_bytes` has
+            their names (such as `<|im_end|>`), by which a grammar can refer to them. They are never part of a text.
 
     Raises:
         TypeError: A token is not bytes.
@@ -86,7 +86,7 @@ class Vocabulary:
 
     @property
     def token_bytes(self) -> tuple[bytes, ...]:
-        """The bytes of each id."""
+        """The bytes of each id; for EOS and special ids, their names."""
         known = self._tokens
         if known is None:
             known = _kernel.unflatten(self._block)
@@ -95,7 +95,7 @@ class Vocabulary:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of the content, 32 hex digits, equal in every process and on every platform. Computed once."""
+        """Digest of the content as 32 hexadecimal digits. It is equal in every process and on every platform."""
         known = self._fingerprint
         if known is None:
             digest = hashlib.sha256(_FORMAT)
@@ -117,7 +117,10 @@ class Vocabulary:
         return table
 
     def kernel_within(self, max_states: int, max_work: int) -> KernelVocabulary:
-        """As `kernel`, with these limits for automata compiled for it. The four most recently built tables are kept."""
+        """Return the token table of the kernel with other limits for the automata that are compiled for it.
+
+        The four tables that were built last are cached.
+        """
         known = self._kernels.get((max_states, max_work))
         if known is None:
             with _KERNEL_LOCK:
@@ -134,7 +137,7 @@ class Vocabulary:
                 return _kernel.KernelVocabulary.load(
                     *self._fields(), np.frombuffer(found, dtype=np.uint8), max_states=max_states, max_work=max_work
                 )
-            except ValueError:  # the file has other tokens or another format
+            except ValueError:  # the file has other tokens or another format: build the table
                 files.drop(_KIND, self.fingerprint)
         try:
             made = _kernel.KernelVocabulary.of_block(*self._fields(), max_states=max_states, max_work=max_work)
@@ -157,16 +160,22 @@ class Vocabulary:
         return b"".join([self.piece(i, special=special) for i in self.checked(ids)])
 
     def piece(self, token_id: int, *, special: bool = False) -> bytes:
-        """Return the bytes of one id, which must be in the vocabulary."""
+        """Return the bytes of one id.
+
+        EOS and special ids have b"", or with `special` their names. The id is not checked.
+        """
         return b"" if token_id in self._silent and not special else self.token_bytes[token_id]
 
     def pieces(self, ids: Sequence[int]) -> list[bytes]:
-        """Return the bytes of each id; all must be in the vocabulary. EOS and special ids have none."""
+        """Return the bytes of each id; b"" for EOS and special ids.
+
+        The ids are not checked: all must be in the vocabulary.
+        """
         silent, known = self._silent, self.token_bytes
         return [b"" if token_id in silent else known[token_id] for token_id in ids]
 
     def checked(self, ids: Iterable[int]) -> list[int]:
-        """Return the ids as ints. Raises `InvalidTokenError` for the first id that is not in the vocabulary."""
+        """Return the ids as ints. Raises `InvalidTokenError` if an id is not an integer or not in the vocabulary."""
         result = []
         for token_id in ids:
             try:
@@ -180,12 +189,12 @@ class Vocabulary:
 
     @property
     def special_tokens(self) -> dict[str, int]:
-        """The ids of special and EOS tokens by name."""
+        """The ids of special and EOS tokens by name. Ids with an empty name are left out."""
         named = ((self.token_bytes[i].decode("utf-8", "replace"), i) for i in (*self.special_ids, *self.eos_ids))
         return {name: i for name, i in named if name}
 
     def unusable(self) -> dict[int, str]:
-        """Return the ids without text, with the reason ("special" or "empty")."""
+        """Return the ids without text, each with the reason: "special" (also for EOS) or "empty"."""
         special = self._silent
         return {
             i: "special" if i in special else "empty" for i, t in enumerate(self.token_bytes) if not t or i in special
