@@ -2,7 +2,7 @@
 
 `guideway.batch(model, requests)` yields results; the module itself can be called.
 
-running.py      `batch`: results as they are complete
+running.py      `batch`: yields each result when it is complete
 files.py        `run`: from a file to a file, continued after an interruption
 earlier.py      results of earlier runs
 survey.py       `survey`: what a run would do
@@ -12,18 +12,18 @@ bodies.py       bodies of requests in OpenAI's format
 message_fields.py messages of bodies, for chat templates
 tool_fields.py  tools of bodies
 replies.py      the prompt of a chat request, and the constraint of its reply
-answers.py      results as lines
+answers.py      results as lines of the output file
 answer_parts.py identifiers, calls, log-probabilities and usage of answers
 response_objects.py objects of the Responses API
 jobs.py         the job of a request: prompts, constraint, options
 ordering.py     the order of requests: by constraint and by the beginning of the prompt
-reading.py      lines of a file
+reading.py      reads the lines of a file
 result_file.py  the file of results
 ids.py          sets of identifiers; seeds
 progress.py     the progress bar
 worker.py       `Worker`: rows of Ray Data, Spark, Dask and Daft
 columns.py      the Arrow types of values, and values as arrays
-frameworks.py   schemas of Spark and functions of Daft for a `Worker`
+frameworks.py   the Spark schema and the Daft function of a `Worker`
 ray.py          `processor`: vLLM under Ray, with a constraint per row
 """
 

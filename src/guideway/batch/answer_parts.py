@@ -31,23 +31,32 @@ __all__ = [
 
 
 def identifier(prefix: str, custom_id: str | None, place: str = "") -> str:
-    """Return the identifier of an object that belongs to a request: equal for equal arguments."""
+    """Return the identifier of an object that belongs to a request. It depends on the arguments only.
+
+    Args:
+        prefix: The beginning of the identifier, such as "chatcmpl".
+        custom_id: The identifier of the request; None: the line has no valid one.
+        place: The place of the request in the input, which is used if `custom_id` is None.
+    """
     text = f"{custom_id}\0{place if custom_id is None else ''}"
     return f"{prefix}_{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
 def reply_text(reply: Reply) -> str:
-    """Return the text of a reply. Line breaks between reasoning and answer are not part of it."""
+    """Return the text of a reply, without the line breaks between reasoning and answer."""
     return reply.text.lstrip("\n") if reply.reasoning else reply.text
 
 
 def call_id(request: BatchRequest, call: ToolCall, index: int, number: int) -> str:
-    """Return the id of a call: that of the model if it writes one, else one that depends on the request only."""
+    """Return the id of a tool call: the one that the model wrote, or else one that is derived from the request.
+
+    `index` is the number of the text of the request, `number` that of the call in this text.
+    """
     return call.id or f"{identifier('call', request.custom_id)}_{index}_{number}"
 
 
 def call_object(request: BatchRequest, call: ToolCall, given: str) -> dict[str, Any]:
-    """Return a call as a chat completion has it. `given`: its id."""
+    """Return a tool call in the format of chat completions. `given`: the id of the call."""
     arguments = call.json_arguments()
     tools = request.details.get("tools")
     if tools is not None and call.name in tools.custom:
@@ -62,7 +71,7 @@ def _token(model: ModelBase, token_id: int, logprob: float) -> dict[str, Any]:
 
 
 def logprob_object(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
-    """Return the log-probabilities of a token as chat completions have them."""
+    """Return the log-probabilities of a token in the format of chat completions."""
     top = [
         _token(model, other.token_id, math.log(other.probability) if other.probability else -math.inf)
         for other in step.alternatives
@@ -71,7 +80,7 @@ def logprob_object(model: ModelBase, step: TokenLogprobs) -> dict[str, Any]:
 
 
 def logprob_lists(model: ModelBase, found: Sequence[TokenLogprobs], start: int = 0) -> dict[str, Any]:
-    """Return log-probabilities as completions have them. `start`: the offset of the first token in the text."""
+    """Return the log-probabilities of tokens in the format of completions. `start`: the offset of the first token."""
     steps = [logprob_object(model, step) for step in found]
     offsets = [start]
     for step in steps:
@@ -85,7 +94,12 @@ def logprob_lists(model: ModelBase, found: Sequence[TokenLogprobs], start: int =
 
 
 def usage_object(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]) -> dict[str, int]:
-    """Return the usage of a request. `names`: of the tokens of prompts, and of those of texts."""
+    """Return the usage object of a request.
+
+    Args:
+        found: The results of each prompt.
+        names: The names of the members for the tokens of prompts and for the tokens of generated texts.
+    """
     remote = any(getattr(one, "usage", None) is not None for group in found for one in group)
     prompt = sum(token_counts(one)[0] for group in found for one in (group if remote else group[:1]))
     completion = sum(token_counts(one)[1] for group in found for one in group)
@@ -95,7 +109,10 @@ def usage_object(found: Sequence[Sequence[Generation[Any]]], names: tuple[str, s
 def usage_details(
     model: AnyModel, found: Sequence[Sequence[Generation[Any]]], names: tuple[str, str]
 ) -> dict[str, dict[str, int]]:
-    """Return the details of a usage: cached tokens of prompts, and tokens of reasoning. `names`: as in `usage_object`."""
+    """Return the details of a usage object: cached tokens of prompts, and tokens of reasoning.
+
+    `found` and `names` are those of `usage_object`.
+    """
     cached = sum(_details(model, group[0])[0] for group in found)
     reasoning = sum(_details(model, one)[1] for group in found for one in group)
     return {
@@ -106,7 +123,7 @@ def usage_details(
 
 def _details(model: AnyModel, one: Generation[Any]) -> tuple[int, int]:
     """Return the numbers of cached tokens of the prompt, and of tokens up to the end of the reasoning."""
-    usage = getattr(one, "usage", None)  # of a remote model
+    usage = getattr(one, "usage", None)  # only results of remote models have it
     if usage is not None:
         return usage.cached, usage.reasoning
     if not isinstance(one.value, Reply) or not one.value.reasoning or not isinstance(model, ModelBase):
@@ -120,7 +137,10 @@ def _details(model: AnyModel, one: Generation[Any]) -> tuple[int, int]:
 
 
 def chat_usage(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
-    """Return the usage of a completion. Answers of a server have details; those of a batch are equal in each run."""
+    """Return the usage object of a chat completion or completion.
+
+    It has details in answers of a server. In a batch it has none, so that each run writes equal results.
+    """
     names = ("prompt_tokens", "completion_tokens")
     usage: dict[str, Any] = usage_object(found, names)
     return {**usage, **usage_details(model, found, names)} if "report" in request.details else usage
@@ -128,5 +148,5 @@ def chat_usage(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[
 
 def token_counts(one: Generation[Any]) -> tuple[int, int]:
     """Return the numbers of tokens of the prompt and of the text."""
-    usage = getattr(one, "usage", None)  # of a remote model
+    usage = getattr(one, "usage", None)  # only results of remote models have it
     return (one.prompt_tokens, len(one.tokens)) if usage is None else (usage.input, usage.output)

@@ -1,4 +1,4 @@
-"""Results of a batch as lines: in OpenAI's format for OpenAI's requests, else in the format of this library."""
+"""Results of a batch as output lines: in OpenAI's format if the request has it, else in the format of this library."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _STATUS: list[tuple[type[Exception], int, str, str]] = [
 
 
 def error_object(error: Exception) -> tuple[int, dict[str, Any]]:
-    """Return the HTTP status of an error, and the object that OpenAI's API sends."""
+    """Return the HTTP status for an error, and its error object in the format of OpenAI's API."""
     message = re.sub(r"^prompt \d+ of \d+: ", "", str(error)) or type(error).__name__
     param = getattr(error, "param", None)
     if isinstance(error, ConstraintError) and error.place is not None and error.place.startswith("/"):
@@ -85,14 +85,14 @@ def error_object(error: Exception) -> tuple[int, dict[str, Any]]:
 def error_line(
     error: Exception, request: BatchRequest | None, custom_id: str | None, place: str, url: str
 ) -> dict[str, Any]:
-    """Return the line of a request that failed.
+    """Return the output line of a request that failed.
 
     Args:
         error: The error.
-        request: The request; None if the line is not one.
-        custom_id: The identifier, if the line has a valid one.
-        place: The line in the input, such as "line 3".
-        url: The URL of the line, if it has one that is known.
+        request: The request; None if the input line is not a valid request.
+        custom_id: The identifier; None if the input line has no valid one.
+        place: The place of the input line, such as "line 3".
+        url: The URL of the input line; "" if it has none or an unknown one.
     """
     status, found = error_object(error)
     endpoint = request.endpoint if request is not None else url
@@ -112,7 +112,10 @@ def error_line(
 
 
 def outcome_of_line(entry: dict[str, Any]) -> Literal["result", "error"] | None:
-    """Return what a line of an output has; None: it is not such a line."""
+    """Return whether a line of an output file has a result or an error; None: it is not a line of an output file.
+
+    A line with a status other than 200 or without a `custom_id` is an error.
+    """
     custom_id, response = entry.get("custom_id", 0), entry.get("response")
     if custom_id is not None and not isinstance(custom_id, str):
         return None
@@ -128,7 +131,7 @@ _PREFIX = "batch_req"
 
 
 def digest_of_line(entry: dict[str, Any]) -> str:
-    """Return the digest of the request of a line of an output; "": it has none."""
+    """Return the digest of the request that a line of an output file has; "" if it has none."""
     found = entry.get("request_digest")
     if found is None and "response" in entry:
         found = str(entry.get("id")).removeprefix(_PREFIX + "_")
@@ -138,13 +141,13 @@ def digest_of_line(entry: dict[str, Any]) -> str:
 def answer_line(
     model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]], digest: str = ""
 ) -> dict[str, Any]:
-    """Return the line of a request that succeeded.
+    """Return the output line of a request that succeeded.
 
     Args:
         model: The model.
         request: The request.
-        found: The samples of each prompt.
-        digest: The digest of the request and of the settings of the run; "": there is none.
+        found: The results of each prompt.
+        digest: The digest of the request and of the settings of the run; "": the line gets none.
     """
     if not request.endpoint:
         return _own(request, [one for group in found for one in group], digest)
@@ -159,7 +162,7 @@ def answer_line(
 
 
 def answer_body(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
-    """Return the body of an answer in OpenAI's format. `found`: the samples of each prompt."""
+    """Return the body of an answer in OpenAI's format. `found`: the results of each prompt."""
     if request.endpoint == "/v1/responses":
         return response_body(model, request, found[0][0])
     return _BODIES[request.endpoint](model, request, found)
@@ -209,7 +212,7 @@ def _chat(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Gener
 
 
 def chat_message(request: BatchRequest, one: Generation[Any], index: int = 0) -> tuple[dict[str, Any], str]:
-    """Return the message of a generation, and its finish reason. `index`: the number of the sample."""
+    """Return the chat message of a result, and its finish reason. `index`: the number of the text of the request."""
     message: dict[str, Any] = {"role": "assistant", "content": one.text, "refusal": None}
     if not isinstance(one.value, Reply):
         return message, one.finish_reason

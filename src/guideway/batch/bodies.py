@@ -1,6 +1,6 @@
-"""Requests of OpenAI's batch files -> `BatchRequest`: chat completions, completions and Responses.
+"""Converts request bodies in OpenAI's format (chat completions, completions, Responses) to `BatchRequest`.
 
-Every field has an effect, has no effect on the text (such as "user"), or is refused with its path.
+Each field of a body either has its effect, or has no effect on the text (such as "user"), or is refused with its path.
 """
 
 from __future__ import annotations
@@ -45,15 +45,17 @@ _NO_EFFECT = (
     *("model", "user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
     *("safety_identifier", "stream_options", "prompt_cache_options"),
 )
-"""Fields without an effect on the text."""
+"""Fields that are accepted and have no effect on the text."""
 
 
 def request_of(entry: object) -> BatchRequest:
-    """Return the request of a line: in OpenAI's batch format if it has "url", "method" or "body", else in the own format.
+    """Return the request of a line of a batch file.
+
+    A line with "url", "method" or "body" has OpenAI's format; other lines have the format of this library.
 
     Raises:
-        InvalidRequestError: A field is missing, unknown or malformed; `param` is its path, in the body for errors of the
-            body.
+        InvalidRequestError: A field is missing, unknown or malformed. `param` is the path of the field, in the line or
+            in its body.
     """
     custom_id = custom_id_of(entry)
     line: Any = entry
@@ -76,7 +78,7 @@ def request_of(entry: object) -> BatchRequest:
 
 
 def read_body(url: str, custom_id: str, body: object) -> BatchRequest:
-    """Return the request of a body that a server received. Unlike bodies of batch files, it may ask for a stream.
+    """Return the request of a body that a server received. Unlike the body of a batch line, it may request a stream.
 
     Args:
         url: A key of `ENDPOINTS`.
@@ -95,35 +97,45 @@ _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 class _Body:
-    """The fields of a body. Those that no function took are unknown."""
+    """Reads the fields of a body.
+
+    `take` and `refuse` remove a field; `finish` refuses the fields that are left as unknown.
+
+    Args:
+        fields: The body. Fields with the value null count as absent.
+        served: Whether a server received the body, so that fields for servers are allowed.
+    """
 
     def __init__(self, fields: Mapping[str, Any], *, served: bool = False) -> None:
         self._fields = {name: value for name, value in fields.items() if value is not None}
         self._known: list[str] = [*_NO_EFFECT, "stream"]
         self.given = {name: value for name, value in self._fields.items() if name != "input"}
-        """The fields as they were given, without the input."""
+        """All fields as they were given, except "input"."""
         self.served = served
         self.limit = "max_tokens"
 
     def take(self, name: str, check: Callable[[Any, str], Any], default: Any = None) -> Any:
-        """Remove a field and return its checked value. null counts as absent."""
+        """Remove a field, and return the result of `check` for its value; `default` if it is absent."""
         self._known.append(name)
         return check(self._fields.pop(name), name) if name in self._fields else default
 
     def refuse(self, name: str, why: str, *allowed: Any) -> None:
-        """Refuse a field, unless it has one of the allowed values."""
+        """Remove a field. Raises `InvalidRequestError` if it has another value than the allowed ones.
+
+        `why`: the reason for the message.
+        """
         self._known.append(name)
         if name in self._fields and self._fields.pop(name) not in allowed:
             raise InvalidRequestError(f"{name!r} is not supported: {why}", name, "unsupported_parameter")
 
     def shared(self) -> dict[str, Any]:
-        """Read the fields that all endpoints of a server have."""
+        """Take the fields that all endpoints of a server have; {} for a batch."""
         if not self.served:
             return {}
         return {"report": self.take("guideway", boolean_field, False), **self._streaming()}
 
     def _streaming(self) -> dict[str, Any]:
-        """Read the fields "stream" and "stream_options" of a body."""
+        """Take the fields "stream" and "stream_options"."""
         stream = self.take("stream", boolean_field, False)
         options = self.take("stream_options", object_field)
         if options is not None and not stream:
@@ -136,12 +148,15 @@ class _Body:
         return found
 
     def need(self, name: str) -> None:
-        """Raise an error if a field is missing."""
+        """Raise `InvalidRequestError` if a field is missing. The field is not taken."""
         if name not in self._fields:
             raise InvalidRequestError(f"the body needs {name!r}", name, "missing_parameter")
 
     def options(self, *limits: str, least: int = 1) -> dict[str, Any]:
-        """Take the sampling options and the limit of tokens, which is at least `least`."""
+        """Take the sampling options and the maximum number of tokens, which must be at least `least`.
+
+        `limits` has the names of the fields for this number.
+        """
         found = {name: self.take(name, check) for name, check in SAMPLING.items()}
         for name in limits:
             limit = self.take(name, integer_field(least))
@@ -152,9 +167,13 @@ class _Body:
         return {name: value for name, value in found.items() if value is not None}
 
     def constraint(self, *ways: tuple[str, Any]) -> dict[str, Any]:
-        """Take the constraint of the answer. Returns it with the path of its field.
+        """Take the constraint of the answer. Returns it as "output", and the path of its field as "constraint_param".
 
-        `ways`: constraints of fields that were taken before, with their paths.
+        Args:
+            *ways: Pairs of a path and the constraint of a field that was taken before; None: the field has none.
+
+        Raises:
+            InvalidRequestError: There is more than one constraint.
         """
         found = [(path, made) for path, made in (*ways, *self._extensions()) if made is not None]
         if len(found) > 1:
@@ -165,7 +184,7 @@ class _Body:
         return {"output": found[0][1], "constraint_param": found[0][0]} if found else {"output": None}
 
     def _extensions(self) -> Iterator[tuple[str, Any]]:
-        """Take the constraints that are extensions: of vLLM, SGLang, llama.cpp, and documents of `to_wire`."""
+        """Take the constraints in fields of vLLM, SGLang and llama.cpp and in `to_wire` documents, with their paths."""
         yield self._structured_outputs()
         document = self.take("constraint", object_field)
         if document is not None:
@@ -194,7 +213,7 @@ class _Body:
         return path, _requested(path, named[0], given[named[0]])
 
     def finish(self) -> None:
-        """Check the fields that are left."""
+        """Raise `InvalidRequestError` if a field is left that nothing has taken and that is not in `_NO_EFFECT`."""
         for name in _NO_EFFECT:
             self._fields.pop(name, None)
         self.refuse("stream", "a batch has no streams", False)
@@ -207,14 +226,14 @@ class _Body:
 
 
 def _schema(value: Any, param: str) -> Any:
-    """A JSON Schema, or its text."""
+    """Check that a field is a JSON Schema or its text, and return it."""
     if not isinstance(value, (str, dict, bool)):
         raise invalid_field(param, "a JSON Schema (an object, or its text)", value)
     return value
 
 
 def _requested(param: str, kind: str, spec: Any) -> Any:
-    """Return the constraint of a kind of `KINDS`."""
+    """Return the constraint of `spec`, of a kind in `KINDS`. `param`: the path of its field, for errors."""
     if kind != "json":
         return constraint_at(param, lambda: requested(kind, spec))
 
@@ -225,7 +244,13 @@ def _requested(param: str, kind: str, spec: Any) -> Any:
 
 
 def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
-    """Return the constraint of `response_format`, or of `text.format`, whose fields are `flat`."""
+    """Return the constraint of a response format; None: free text.
+
+    Args:
+        given: The value of `response_format`, or of `text.format` in the Responses API; None: absent.
+        param: The path of the field.
+        flat: Whether the schema is a member of `given` itself, as in the Responses API, not of `given["json_schema"]`.
+    """
     if given is None:
         return None
     kind = given.get("type")
@@ -253,7 +278,10 @@ def _format(given: Mapping[str, Any] | None, param: str, flat: bool) -> Any:
 
 
 def _tools(body: _Body, *, flat: bool = False) -> dict[str, Any]:
-    """Take the tools of a body. Their constraint depends on the family of the model, so it is made later."""
+    """Take the tools of a body.
+
+    Their constraint is made later, because it depends on the model's notation of replies.
+    """
     tools = body.take("tools", list_field)
     choice = body.take("tool_choice", lambda value, _: value)
     parallel = body.take("parallel_tool_calls", boolean_field)
@@ -376,7 +404,7 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
 
 
 def _input_items(given: Any, custom_id: str) -> list[dict[str, Any]]:
-    """Return the input as items with ids."""
+    """Return the input of the Responses API as a list of items, each with an id. A text becomes one message."""
     if isinstance(given, str):
         given = [{"role": "user", "content": given}]
     items = []
@@ -406,7 +434,7 @@ ENDPOINTS: dict[str, Callable[[str, _Body], BatchRequest]] = {
     "/v1/completions": _completion,
     "/v1/responses": _responses,
 }
-"""The URLs of requests."""
+"""By URL of a request: the function that reads its body."""
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"temperature": 1.0},
@@ -414,4 +442,4 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "/v1/responses": {"temperature": 1.0},
     "": {},
 }
-"""The options of OpenAI's API that differ from those of this library, where neither the body nor the call gives them."""
+"""By URL: options that neither the body nor the call sets, where OpenAI's default differs from that of this library."""

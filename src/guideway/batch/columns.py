@@ -1,4 +1,4 @@
-"""The Arrow types of the values of constraints, and JSON values as values of these types."""
+"""Arrow columns for the values of constraints: the type of a column, and the conversion of JSON values to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from guideway.jsontext.pointer import MISSING, child, unescape
 __all__ = ["Column", "column_of", "pyarrow"]
 
 MAX_DEPTH = 32
-"""The maximum nesting of an Arrow type. A deeper value is a string with its JSON text."""
+"""The maximum nesting of an Arrow type. A more deeply nested value is a string that contains its JSON text."""
 
 _SCALARS = ("string", "integer", "number", "boolean", "null")
 
@@ -35,7 +35,7 @@ class Column:
 
     Attributes:
         type: The Arrow type.
-        convert: Converts a JSON value to what Arrow takes for the type.
+        convert: Converts a JSON value to a Python value from which Arrow makes this type.
     """
 
     type: Any
@@ -43,11 +43,11 @@ class Column:
 
 
 def column_of(constraint: Constraint[Any] | None) -> Column:
-    """Return the column of the values of a constraint; None: of texts.
+    """Return the column for the values of a constraint; None: for texts.
 
-    The type follows from the JSON Schema. Objects with `properties` are structs, other objects of one type of value are
-    maps, arrays are lists. "date", "date-time" are dates and times. Where the values have no common type, the column has
-    their JSON texts. Constraints without a schema give strings.
+    The type is determined by the JSON Schema. Objects with `properties` become structs, other objects whose values have
+    one type become maps, arrays become lists. The formats "date" and "date-time" become dates and times. Values that
+    have no common type become strings with their JSON text. Values of constraints without a schema are strings.
     """
     schema = constraint.schema if isinstance(constraint, (JsonSchema, PythonType)) else None
     if schema is None:
@@ -80,7 +80,7 @@ class _Types:
         return _json() if kinds else Column(arrow.null(), _plain)
 
     def _resolved(self, schema: Any) -> Any:
-        """Follow references, and unwrap a union with null."""
+        """Follow references, and replace a union of one schema and null by this schema. None: not found."""
         for _ in range(MAX_DEPTH):
             if not isinstance(schema, Mapping):
                 return schema
@@ -110,7 +110,7 @@ class _Types:
         return found
 
     def _kinds(self, schema: Mapping[str, Any]) -> set[str]:
-        """Return the JSON types of the values without null; all of them if they are not known."""
+        """Return the JSON types of the values of a schema, without null; all types if they are not known."""
         values = schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
         if isinstance(values, list):
             return {_kind(value) for value in values} - {"null"}

@@ -1,4 +1,4 @@
-"""`EarlierResults`: the requests that have a result in a file, and whether they are still the same requests."""
+"""`EarlierResults`: the requests that have a result in an output file, and whether they have changed since."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class EarlierResults:
     """The requests that have a result from an earlier run.
 
     Args:
-        path: The file of results, for messages.
-        on_skip: Is called with each item that has a result.
+        path: The output file, for messages.
+        on_skip: A function that `skips` calls with each item that has a result; None: no function.
 
     Attributes:
-        skipped: The number of items that have a result.
-        changed: The number of those whose result was made from another line, or with another model or other options.
+        skipped: The number of items for which `skips` returned True.
+        changed: The number of skipped items whose result was made from another line, or with another model or options.
     """
 
     def __init__(self, path: Path, on_skip: Callable[[BatchItem], None] | None = None) -> None:
@@ -36,10 +36,10 @@ class EarlierResults:
         self._ids, self._digests = IdSet(), IdSet()
 
     def accept(self, entry: dict[str, Any]) -> bool:
-        """Add a line of the file. Returns whether it stays: it is the first result of its identifier, and no error.
+        """Add a line of the output file. Returns whether it is the first result for its identifier, and not an error.
 
         Raises:
-            InvalidFileError: It is not a line of an output of a batch.
+            InvalidFileError: It is not a line of an output file of a batch.
         """
         outcome = outcome_of_line(entry)
         if outcome is None:
@@ -53,11 +53,11 @@ class EarlierResults:
         return True
 
     def skips(self, custom_id: str, item: BatchItem) -> bool:
-        """Return whether an item has a result, and count it."""
+        """Return whether an item has a result. If it has, the item is counted and passed to `on_skip`."""
         if custom_id not in self._ids:
             return False
         self.skipped += 1
-        # A result of an older version has no digest.
+        # A result that an older version of this library wrote has no digest; it counts as unchanged.
         if _key(custom_id, item.digest) not in self._digests and _key(custom_id, "") not in self._digests:
             self.changed += 1
         if self._on_skip is not None:
@@ -70,7 +70,7 @@ def _key(custom_id: str, digest: str) -> str:
 
 
 def digest_of_settings(model: AnyModel, output: object, options: Mapping[str, Any]) -> str:
-    """Return a digest of what the results of a run depend on besides the lines: the model's name and the options."""
+    """Return a digest of the settings on which the results of a run depend: model name, constraint and options."""
     try:
         constraint = None if output is None else to_wire(of(output))["digest"]
     except UnsupportedError:  # a constraint of another library

@@ -1,4 +1,7 @@
-"""Checks of the fields of requests: each takes a value and its path, and returns the value or raises `InvalidRequestError`."""
+"""Checks of request fields.
+
+Each check is a function of a value and of its path `param`. It returns the value, or raises `InvalidRequestError`.
+"""
 
 from __future__ import annotations
 
@@ -23,40 +26,40 @@ __all__ = [
 
 
 def invalid_field(param: str, expected: str, value: object) -> InvalidRequestError:
-    """Return the error of a field. `expected`: what it must be."""
+    """Return the error of a field with a wrong value. `expected`: a description of valid values."""
     return InvalidRequestError(f"{param!r} must be {expected}, got {value!r:.80}", param, "invalid_type")
 
 
 def string_field(value: Any, param: str) -> str:
-    """Return a string."""
+    """Check that a value is a string."""
     if not isinstance(value, str):
         raise invalid_field(param, "a string", value)
     return value
 
 
 def boolean_field(value: Any, param: str) -> bool:
-    """Return a boolean."""
+    """Check that a value is a boolean."""
     if not isinstance(value, bool):
         raise invalid_field(param, "a boolean", value)
     return value
 
 
 def object_field(value: Any, param: str) -> dict[str, Any]:
-    """Return an object."""
+    """Check that a value is an object (a dict)."""
     if not isinstance(value, dict):
         raise invalid_field(param, "an object", value)
     return value
 
 
 def list_field(value: Any, param: str) -> list[Any]:
-    """Return a list."""
+    """Check that a value is a list."""
     if not isinstance(value, list):
         raise invalid_field(param, "a list", value)
     return value
 
 
 def integer_field(least: int, most: int = 2**63 - 1) -> Callable[[Any, str], int]:
-    """Return the check of an integer in a range."""
+    """Return a check that a value is an integer from `least` to `most`."""
 
     def check(value: Any, param: str) -> int:
         if type(value) is not int or not least <= value <= most:
@@ -67,7 +70,7 @@ def integer_field(least: int, most: int = 2**63 - 1) -> Callable[[Any, str], int
 
 
 def number_field(least: float, most: float) -> Callable[[Any, str], float]:
-    """Return the check of a number in a range."""
+    """Return a check that a value is a number from `least` to `most`. It returns a float."""
 
     def check(value: Any, param: str) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
@@ -78,7 +81,7 @@ def number_field(least: float, most: float) -> Callable[[Any, str], float]:
 
 
 def strings_field(value: Any, param: str) -> list[str]:
-    """Return a list of strings, or one string as a list; none of them is empty."""
+    """Check that a value is a non-empty string or a list of them. A string is returned as a list."""
     found = [value] if isinstance(value, str) else list_field(value, param)
     for number, one in enumerate(found):
         if not string_field(one, f"{param}[{number}]"):
@@ -87,7 +90,7 @@ def strings_field(value: Any, param: str) -> list[str]:
 
 
 def token_ids_field(value: Any, param: str) -> list[int]:
-    """Return a list of token ids."""
+    """Check that a value is a list of token ids: integers that are not negative."""
     return [integer_field(0)(one, f"{param}[{number}]") for number, one in enumerate(list_field(value, param))]
 
 
@@ -101,7 +104,7 @@ def _bias_field(value: Any, param: str) -> dict[int, float]:
 
 
 COUNT = integer_field(1)
-"""The check of a positive integer."""
+"""Checks that a value is a positive integer."""
 
 SAMPLING: dict[str, Callable[[Any, str], Any]] = {
     "temperature": number_field(0, 1000),
@@ -119,4 +122,4 @@ SAMPLING: dict[str, Callable[[Any, str], Any]] = {
     "token_healing": boolean_field,
     "min_tokens": integer_field(0),
 }
-"""The checks of fields that are generation options of the same name, or fields of `Sampler`."""
+"""By name: the checks of fields that have the meaning of the generation option or the `Sampler` field of this name."""

@@ -1,4 +1,7 @@
-"""`run`: the requests of a file, with results in another file that an interrupted run continues."""
+"""`run`: runs the requests of a file and writes the results to another file.
+
+A later run continues an interrupted one.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,15 @@ __all__ = ["BatchSummary", "done_before", "items_of", "open_input", "run"]
 
 @dataclass(frozen=True)
 class BatchSummary:
-    """What a run did.
+    """A summary of a run.
 
     Attributes:
         answered: The number of requests that got a result in this run.
-        errors: The number of errors in this run.
-        skipped: The number of requests that had a result already.
-        seconds: The time in seconds.
+        errors: The number of requests that failed in this run.
+        skipped: The number of requests that had a result from an earlier run.
+        seconds: The duration in seconds.
         changed: The number of skipped requests whose result was made from another line, or with another model or other
-            options. Their results stay.
+            options. Their results are not replaced.
     """
 
     answered: int
@@ -54,11 +57,11 @@ class BatchSummary:
 
 
 def done_before(skipped: int, changed: int) -> str:
-    """Return a message about requests that an earlier run completed.
+    """Return a message about the requests that an earlier run completed.
 
     Args:
-        skipped: Their number.
-        changed: The number of those whose request, model or options were different then.
+        skipped: The number of these requests.
+        changed: The number of these requests that an earlier run completed with another line, model or options.
     """
     note = f" ({changed:,} by another request, model or options)" if changed else ""
     return f"{skipped:,} already done{note}"
@@ -77,26 +80,27 @@ def run(
 ) -> BatchSummary:
     """Run the requests of a file of JSON lines, and append each result to another file when it is complete.
 
-    The output is the checkpoint. Requests that have a result in it are skipped, also if the line, the model or the options
-    have changed since; the summary counts these. Errors and a last line without its end are removed first, and these
-    requests run again. Only identifiers are held in memory, not the files.
+    The output file is the checkpoint. Requests that have a result in it are skipped, also if the line, the model or the
+    options have changed since; the summary counts these. Before the run, lines with errors and an incomplete last line
+    are removed, and their requests run again. Only identifiers are held in memory, not the files.
 
     Args:
         model: A model of `guideway.load`, local or served by an API.
         source: The file of requests; "-" is standard input. See `batch` for the formats of a line.
         destination: The file of results. It is created if it does not exist.
-        output: The type or constraint of requests that have none.
+        output: The type or constraint for requests that have none; None: free text.
         window: As for `batch`.
         batch_size: As for `batch`.
         progress: As for `batch`.
-        **options: Generation options for requests that do not have them.
+        **options: Generation options for requests that do not set them.
 
     Returns:
-        The numbers of results and errors. An invalid line gives a result with an error; it does not end the run.
+        The numbers of results and errors. For an invalid line, an error is written; it does not end the run.
 
     Raises:
-        InvalidFileError: A file cannot be read or written, or another process writes the output. What was written stays.
-        EngineError: The engine failed. What was written stays.
+        InvalidFileError: A file cannot be read or written, or another process writes the output. Results that were
+            written before are not lost.
+        EngineError: The engine failed. Results that were written before are not lost.
     """
     target = Path(destination)
     with open_input(source) as (file, total):
@@ -122,9 +126,9 @@ def run(
 
 
 def _line_of(one: BatchResult) -> tuple[str, bool]:
-    """Return the line of a result, and whether it is an error.
+    """Return the output line of a result, and whether it reports an error.
 
-    A result that is not JSON, or that a later run could not read, is an error.
+    A result that cannot be written as JSON, or whose line is too long for a later run to read, becomes an error.
     """
     try:
         text = json_line(one.line())
@@ -142,7 +146,10 @@ def _line_of(one: BatchResult) -> tuple[str, bool]:
 
 @contextmanager
 def open_input(source: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int | None]]:
-    """Open a file of requests for reading; "-" is standard input. Gives the file, and its size if that is known.
+    """Open a file of requests for reading; "-" is standard input.
+
+    Yields:
+        The file, and its size in bytes; None if the size is not known.
 
     Raises:
         InvalidFileError: The file cannot be read.
@@ -157,11 +164,16 @@ def open_input(source: str | os.PathLike[str]) -> Iterator[tuple[BinaryIO, int |
     except OSError as error:
         raise InvalidFileError(f"cannot read {source}: {error.strerror or error}") from error
     with file:
-        yield file, os.fstat(file.fileno()).st_size or None  # 0 for a pipe
+        yield file, os.fstat(file.fileno()).st_size or None  # the size of a pipe is 0
 
 
 def items_of(file: BinaryIO, settings: str) -> Iterator[BatchItem]:
-    """Yield the lines of a file of requests, or their errors. `settings`: the digest of the settings of the run."""
+    """Yield an item for each line of a file of requests.
+
+    The entry of an item is the JSON value or the error of the line.
+
+    `settings` is the digest of the settings of the run, which becomes part of the digest of each item.
+    """
     begun = hashlib.sha256(settings.encode())
     for position, line in enumerate(split_lines(file)):
         entry: Any

@@ -1,4 +1,4 @@
-"""What Spark and Daft need to know about a `Worker`: the schema of its rows, and a function of columns."""
+"""Use of a `Worker` in Spark and Daft: the Spark schema of its output, and a function of Daft columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["daft_function", "spark_schema"]
 
 
 def spark_schema(worker: Worker, schema: Any) -> Any:
-    """Return the schema of the rows that `worker.arrow` gives for rows of a Spark schema, for `mapInArrow`.
+    """Return the Spark schema of the rows that `worker.arrow` yields, for the second argument of `mapInArrow`.
 
     Args:
         worker: The worker.
-        schema: `df.schema`.
+        schema: The schema of the input, `df.schema`.
 
     Returns:
         A `StructType`.
@@ -27,10 +27,10 @@ def spark_schema(worker: Worker, schema: Any) -> Any:
 
 
 def daft_function(worker: Worker, **resources: Any) -> Any:
-    """Return a function of Daft columns: those that `worker.needed` names, in this order.
+    """Return a function of Daft columns. Its arguments are the columns that `worker.needed` names, in this order.
 
-    Its result has the fields `worker.column`, and `worker.error_column` if errors are in a column; they become columns
-    of a `select`.
+    Its result has the field `worker.column` and, if `on_error` is "column", `worker.error_column`. In a `select`, the
+    fields become columns.
 
     Args:
         worker: The worker.

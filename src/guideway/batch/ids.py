@@ -1,4 +1,4 @@
-"""`IdSet`: a set of identifiers in about eight bytes each."""
+"""`IdSet`: a set of identifiers that uses about eight bytes for each. `seed_of`: the seed of a request."""
 
 from __future__ import annotations
 
@@ -55,11 +55,13 @@ def _digest(text: str) -> int:
 
 
 def seed_of(custom_id: str, part: int = 0) -> int:
-    """Return the seed of a request: 31 bits of the SHA-256 of its identifier, so that a repeated run draws the same text.
+    """Return the seed of a request, derived from its identifier, so that a repeated run draws the same text.
+
+    It has 31 bits of the SHA-256 digest.
 
     Args:
         custom_id: The identifier.
-        part: The number of the prompt, for a request with several prompts.
+        part: The number of the prompt in a request with several prompts.
     """
     text = custom_id if part == 0 else f"{custom_id}\0{part}"
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4], "big") >> 1

@@ -1,4 +1,4 @@
-"""The job of a request: its prompts, its constraint and its options, for a local model."""
+"""Makes the `Job` of a request for a local model: encodes its prompts, compiles its constraint, merges its options."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from guideway.sessions import ModelBase
 __all__ = ["PreparedJob", "job_of", "merged_options"]
 
 _IN_SAMPLER = ("repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias")
-"""Options of requests that are not generation options, but fields of `Sampler`."""
+"""Options of requests that are fields of `Sampler`, and not generation options."""
 
 
 class PreparedJob(NamedTuple):
-    """A job.
+    """The job of a request, and what was determined for it.
 
     Attributes:
         job: The prompts and the rows.
         output: The constraint of its texts; None: free text.
-        options: Its options.
-        family: The notation of its replies, if it is a chat; None: not known.
+        options: Its generation options.
+        family: The notation by which its replies are divided into reasoning, text and calls; None: they are plain text.
     """
 
     job: Job
@@ -50,8 +50,8 @@ def job_of(
     Args:
         model: The model.
         request: The request.
-        call: Options for requests that do not have them.
-        return_exceptions: Whether the error of a prompt is its result.
+        call: Generation options of the call, for requests that do not set them.
+        return_exceptions: Whether the error of a prompt becomes its result. False: it is raised.
 
     Raises:
         GuidewayError: The constraint cannot be compiled, or, without `return_exceptions`, a prompt is too long.
@@ -73,7 +73,13 @@ def job_of(
 
 
 def merged_options(model: AnyModel, request: BatchRequest, call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a request: its own, those of the call, and the defaults of its endpoint."""
+    """Return the generation options of a request: those of the request, of the call, and the defaults of its endpoint.
+
+    If the request sets a sampling option, no sampling option of the call is used.
+
+    Raises:
+        InvalidRequestError: An option has no effect on a model served by an API.
+    """
     names = {*SAMPLING, *_IN_SAMPLER}
     own = {name: value for name, value in request.options.items() if name != "seed"}
     shared = {name: value for name, value in call.items() if not (name in names and own.keys() & names)}

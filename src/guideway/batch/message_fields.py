@@ -1,4 +1,4 @@
-"""Messages of bodies, and items of the Responses API, as messages for chat templates."""
+"""Converts the messages of request bodies, and items of the Responses API, to messages for chat templates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["compaction_item", "messages_of", "messages_of_items"]
 _ROLES = {"developer": "system", "system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 _FIELDS = ("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content")
 _EMPTY = ("refusal", "audio", "function_call", "annotations")
-"""Fields of replies that clients send back, and that have no value here."""
+"""Fields of replies that clients send back. They are ignored if they are empty, else refused."""
 _TEXTS = ("text", "input_text", "output_text")
 
 
 def messages_of(given: list[Any], param: str) -> list[dict[str, Any]]:
-    """Return messages for a chat template: contents as text, arguments of calls as JSON values.
+    """Return messages for a chat template: each content is a text, and the arguments of calls are JSON values.
 
     Raises:
         InvalidRequestError: A field is missing, unknown or malformed; `param` is its path.
@@ -79,7 +79,7 @@ def _call(given: Any, place: str) -> dict[str, Any]:
 
 
 def _arguments(given: Any, place: str) -> Any:
-    """Return arguments as JSON values. OpenAI's clients send them as text."""
+    """Return the arguments of a call as a JSON value. Clients of OpenAI's API send them as JSON text."""
     if not isinstance(given, str):
         return object_field(given, place)
     try:
@@ -100,13 +100,18 @@ _SUMMARY = "Summary of the conversation so far:\n"
 
 
 def compaction_item(name: str, text: str) -> dict[str, Any]:
-    """Return the item of a conversation that was replaced by a summary. The text is encoded, not encrypted."""
+    """Return the compaction item with the summary of a conversation. The summary is base64, not encrypted.
+
+    Args:
+        name: The id of the item.
+        text: The summary.
+    """
     data = base64.urlsafe_b64encode(text.encode("utf-8", "replace"))
     return {"type": "compaction", "id": name, "encrypted_content": data.decode()}
 
 
 def _compacted(item: Mapping[str, Any], place: str) -> str:
-    """Return the summary of an item that `compaction_item` made."""
+    """Return the summary in an item that `compaction_item` made. `place`: the path of the item, for errors."""
     place = f"{place}.encrypted_content"
     given = string_field(item.get("encrypted_content"), place)
     try:
@@ -116,7 +121,7 @@ def _compacted(item: Mapping[str, Any], place: str) -> str:
 
 
 def messages_of_items(given: list[Any], param: str) -> list[dict[str, Any]]:
-    """Return the messages of items. Consecutive calls and reasoning belong to one message of the assistant.
+    """Return items of the Responses API as messages. Consecutive items of the assistant become one message.
 
     Raises:
         InvalidRequestError: A field is missing or malformed, or the type of an item is not supported.
@@ -164,7 +169,7 @@ def _reasoning(item: Mapping[str, Any], place: str) -> str:
 
 
 def _add(made: list[dict[str, Any]], message: dict[str, Any]) -> None:
-    """Append a message, or add it to the message of the assistant before it."""
+    """Append a message. If it and the last message are of the assistant, it is merged into the last message."""
     last = made[-1] if made else None
     if last is None or last["role"] != "assistant" or message["role"] != "assistant":
         made.append(message)

@@ -1,4 +1,4 @@
-"""The order in which requests run: grouped by constraint and by the beginning of the prompt, within a window."""
+"""The order in which requests run: within a window, they are grouped by constraint and sorted by prompt."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from guideway.batch.requests import BatchRequest
 __all__ = ["MAX_WINDOW_BYTES", "BatchItem", "grouped"]
 
 MAX_WINDOW_BYTES = 64 << 20
-"""A window has at most about this number of bytes of input."""
+"""The approximate maximum number of bytes of input in a window."""
 
 SHARED = 128
-"""The least number of characters of a common beginning for which a prompt runs before the others of its group."""
+"""If prompts have a common beginning of this number of characters, the first one runs first (`BatchItem.leads`)."""
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,14 @@ class BatchItem:
     """One line of the input.
 
     Attributes:
-        position: Its index in the input.
-        place: Its place for messages, such as "line 3".
-        size: Its size in bytes; 0 if unknown.
-        entry: The JSON value, a `BatchRequest`, or the error of the line.
-        request: The request, once it was read.
-        leads: Whether the next item begins like this one, and the item before does not.
-        digest: The digest of the line and of the settings of the run; "": there is none.
+        position: The index of the line in the input.
+        place: The place of the line for messages, such as "line 3".
+        size: The size of the line in bytes; 0 if unknown.
+        entry: The JSON value of the line, a `BatchRequest`, or the error of the line.
+        request: The request; None: not read yet.
+        leads: Whether this is the first of several consecutive items whose prompts have a common beginning. Its prompt
+            runs first, so the others use the cache of the beginning.
+        digest: The digest of the line and of the settings of the run; "": not computed.
     """
 
     position: int
@@ -46,8 +47,8 @@ def grouped(items: Iterator[BatchItem], window: int) -> Iterator[BatchItem]:
     """Yield items in groups of equal constraints, and within a group ordered by their prompts.
 
     Args:
-        items: Items with requests.
-        window: The number of items that are held in memory and ordered.
+        items: Items whose `request` is set.
+        window: The number of items that are held in memory and sorted at one time.
     """
     while taken := _taken(items, window):
         groups: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""`BatchProgress`: a progress bar with the rate and the time left."""
+"""`BatchProgress`: a progress bar that shows the rate and the expected remaining time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BatchProgress:
             self._bar.stop()
 
     def skip(self, size: int) -> None:
-        """Count a request that has a result already. It does not change the rate."""
+        """Count a request that has a result from an earlier run. It does not change the rate."""
         self._skipped += size
 
     def advance(self, size: int, failed: bool) -> None:
@@ -61,13 +61,13 @@ class BatchProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """The expected time until the end, by the rate so far; None: unknown."""
+        """The expected seconds until the end, by the rate so far; None: unknown."""
         if self.total is None or not self._bytes:
             return None
         return max(0, self.total - self._bytes - self._skipped) * self.seconds / self._bytes
 
     def text(self) -> str:
-        """Return the numbers next to the bar."""
+        """Return the text next to the bar: results, rate, errors and remaining time."""
         rate = self.done / self.seconds if self.seconds > 0 else 0.0
         parts = [f"{self.done:,} results", f"{rate:,.1f}/s"]
         if self.failed:

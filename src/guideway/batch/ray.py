@@ -1,4 +1,4 @@
-"""`processor`: vLLM under Ray Data, with a constraint for each row; `check_nodes`: equal versions on all nodes."""
+"""`processor`: vLLM in Ray Data, with a constraint for each row. `check_nodes`: compares the versions on all nodes."""
 
 from __future__ import annotations
 
@@ -39,22 +39,24 @@ def processor(
 ) -> Any:
     """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`, with a constraint for each row.
 
-    The constraint travels as a document of `to_wire`, so every constraint can be used. The result has the input's columns,
-    the column `column` with JSON data (a str where there is no JSON Schema), and `column + "_error"`. The backend of vLLM
-    knows no token budget: a text can end at `max_tokens` before it is complete, which is an error of its row.
+    The constraint is sent as a document of `to_wire`, so every constraint can be used. The result has the columns of
+    the input, the column `column` with JSON data (texts if there is no JSON Schema), and `column + "_error"`. The
+    backend of vLLM has no token budget: a text can end at `max_tokens` before it is complete, which is an error of its
+    row.
 
     Args:
         config: A `ray.data.llm.vLLMEngineProcessorConfig`. It is not changed.
         output: The type or constraint of the values; None: free text, unless `constraint_column` is given.
         prompt: A template with names of columns in braces.
-        system_prompt: The text of a system message before it.
+        system_prompt: The text of a system message before the prompt; None: no system message.
         column: The name of the new column.
         on_error: "column": an error of a row is text in a column. "raise": the first error is raised.
         constraint_column: A column with the constraint of each row, as for `guideway.batch.Worker`.
-        id_column: A column with identifiers, from which the seeds are derived; by default, from the prompt.
+        id_column: A column with identifiers from which the seeds are derived. None: they are derived from the prompt.
         max_tokens: The maximum number of tokens of a text.
         sampling_params: Other sampling parameters of vLLM.
-        check: Compare the versions of all nodes now (`check_nodes`). Each process also checks its own version later.
+        check: Whether the versions of all nodes are compared now (`check_nodes`). Each process also checks its versions
+            when it runs.
         **options: Other arguments of `ray.data.llm.build_processor`.
 
     Raises:
@@ -82,7 +84,11 @@ def processor(
 
 
 def with_backend(config: Any, on_error: str) -> Any:
-    """Return a copy of a config whose engine uses the backend, and whose errors are handled as `on_error` says."""
+    """Return a copy of a config whose engine uses the backend `guideway`.
+
+    If `on_error` is "column", an error of a row does not end the run. Raises `ValueError` if the config selects another
+    backend.
+    """
     engine = dict(config.engine_kwargs)
     given = dict(engine.get("structured_outputs_config") or {})
     if given.get("backend", BACKEND) != BACKEND:
@@ -94,10 +100,12 @@ def with_backend(config: Any, on_error: str) -> Any:
 
 
 class RowRequests:
-    """The functions before and after the engine. Ray sends them to its workers, so they hold plain data only.
+    """The functions that Ray runs before and after the engine (`before`, `after`).
+
+    Ray sends the object to its workers, so it has plain data only.
 
     Args:
-        document: The constraint of rows without their own, as a document of `to_wire`; None: free text.
+        document: The constraint for rows that have none, as a document of `to_wire`; None: free text.
         prompt: See `processor`.
         system_prompt: See `processor`.
         column: See `processor`.
@@ -105,7 +113,7 @@ class RowRequests:
         constraint_column: See `processor`.
         id_column: See `processor`.
         sampling: The sampling parameters of vLLM.
-        expected: The versions of the driver.
+        expected: The versions of the driver process, see `versions`.
     """
 
     def __init__(
@@ -127,15 +135,15 @@ class RowRequests:
         self.fields = fields_of(prompt)
 
     def constraint(self, row: Mapping[str, Any]) -> Constraint[Any] | None:
-        """Return the constraint of a row."""
+        """Return the constraint of a row; None: free text."""
         default = None if self.document is None else shared_constraint("constraint", self.document)
         return constraint_of_row(row.get(self.constraint_column) if self.constraint_column else None, default)
 
     def before(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the input of the engine for a row: its columns, messages and sampling parameters.
+        """Return the input of the engine for a row: the columns of the row, messages and sampling parameters.
 
-        All values of a column have one type, as Arrow demands. A row that has no valid request gets a request for one
-        token, and its error is kept in a column.
+        All values of a column have one type, as Arrow requires. A row without a valid request gets a request for one
+        token, and its error is stored in the column `guideway_error`, which `after` reads.
         """
         compare(versions(), self.expected, "this process")
         error: str | None = None
@@ -159,7 +167,7 @@ class RowRequests:
         return {**row, "messages": messages, "sampling_params": params, _ERROR: error}
 
     def after(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Return the columns of the result: those of the input, the value and the error."""
+        """Return the columns of the result: those of the input, the value and, if `on_error` is "column", the error."""
         kept = {name: value for name, value in row.items() if name not in _OF_ENGINE}
         error = row.get(_ERROR) or row.get("__inference_error__") or None
         value: Any = None
@@ -174,7 +182,7 @@ class RowRequests:
         return {**made, f"{self.column}_error": error} if self.on_error == "column" else made
 
     def value(self, row: Mapping[str, Any], text: str) -> Any:
-        """Return the value of a text: JSON data, if the constraint of all rows has a JSON Schema, else the text.
+        """Return the value of a text: JSON data if all rows have one constraint with a JSON Schema, else the text.
 
         Raises:
             InvalidTextError: The text does not fit the constraint, for example because it ended at `max_tokens`.
@@ -202,7 +210,7 @@ _OF_ENGINE = frozenset(
         *("prompt_logprobs", "batch_uuid", "time_taken_llm", "request_id", "__inference_error__", _ERROR),
     )
 )
-"""Columns that the stages of `ray.data.llm` add to a row."""
+"""Columns that `ray.data.llm` or `before` adds to a row; `after` removes them."""
 
 
 # -- versions
@@ -219,7 +227,10 @@ def versions() -> dict[str, str]:
 
 
 def compare(found: Mapping[str, str], expected: Mapping[str, str], place: str) -> None:
-    """Raise `EngineError` if versions differ."""
+    """Raise `EngineError` if a version differs from the expected one.
+
+    `place`: where `found` is from, for the message.
+    """
     wrong = [
         f"{name} {found.get(name)}, expected {version}"
         for name, version in expected.items()
@@ -235,7 +246,7 @@ def check_nodes(timeout: float = 120.0) -> dict[str, dict[str, str]]:
     """Run a task on every node of the Ray cluster, and compare its versions with those of this process.
 
     Args:
-        timeout: The time in seconds that all nodes have together.
+        timeout: The seconds within which all nodes must answer.
 
     Returns:
         The versions by node.

@@ -1,4 +1,4 @@
-"""Lines of JSON from a binary file, one at a time and of bounded size."""
+"""Reads lines of JSON from a binary file, one at a time and with a maximum size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
-    """A line of a file that is not empty.
+    """A line of a file. The line is not empty.
 
     Attributes:
         number: The number of the line in the file, from 1.
@@ -76,7 +76,7 @@ def decoded(line: Line) -> object:
 
 
 def strict_loads(text: str) -> Any:
-    """As `loads`, without the numbers that JSON cannot write again: NaN, and those that are not finite.
+    """Return the JSON value of a text. NaN and numbers that are not finite are refused, because JSON cannot write them.
 
     Raises:
         ValueError: The text is not JSON, or it has such a number.

@@ -1,4 +1,4 @@
-"""The prompt of a chat request, and the constraint of the whole reply: reasoning, tool calls and answer."""
+"""The prompt of a chat request, and the constraint on its whole reply: reasoning, tool calls and answer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["chat_prompt", "family_of_prompt", "reply_of"]
 
 
 def chat_prompt(model: ModelBase, request: BatchRequest) -> str:
-    """Return the prompt of a chat request, by the chat template of the model.
+    """Return the prompt of a chat request, rendered by the chat template of the model.
 
     Raises:
         ChatTemplateError: There is no template, or it rejects the messages.
-        InvalidRequestError: The model has no reasoning effort.
+        InvalidRequestError: The request sets a reasoning effort, and the chat template has none.
     """
     messages: Sequence[Mapping[str, Any]] = request.prompts()[0]
     instructions = request.details.get("instructions")
@@ -53,10 +53,11 @@ def _template_options(model: ModelBase, request: BatchRequest) -> dict[str, Any]
 
 
 def family_of_prompt(model: ModelBase, request: BatchRequest, prompt: str) -> Family | None:
-    """Return the notation of the replies of a request; None: free text without parts.
+    """Return the notation of the replies to a request; None: the chat template is unknown, and there are no tools.
 
-    Its `thoughts` are None if the template or the request has no reasoning. A prompt that ends with the beginning of the
-    reasoning has an empty first marker.
+    `thoughts` of the result is None if the template has no reasoning or the request switches it off. If the prompt ends
+    with the marker that begins the reasoning, the first text of `thoughts` is "", because the reply continues after the
+    marker.
     """
     template = model.tokenizer.chat_template or ""
     tools: ToolFields | None = request.details.get("tools")
@@ -73,11 +74,13 @@ def family_of_prompt(model: ModelBase, request: BatchRequest, prompt: str) -> Fa
 
 
 def reply_of(request: BatchRequest, family: Family | None) -> Constraint[Any] | None:
-    """Return the constraint of a reply; None: free text. Its value is a `Reply`, unless it is that of the request.
+    """Return the constraint on a whole reply; None: free text.
+
+    The value of the constraint is a `Reply`, unless the constraint of the request is returned unchanged.
 
     Args:
         request: The request.
-        family: The notation of its replies (`family_of_prompt`).
+        family: The notation of the replies, from `family_of_prompt`.
 
     Raises:
         ConstraintError: The tools and the answer cannot be combined exactly.
@@ -98,5 +101,5 @@ def reply_of(request: BatchRequest, family: Family | None) -> Constraint[Any] | 
     if answer is not None or thoughts is None:
         return answer
     if any(request.options.get(name) for name in ("stop", "stop_token_ids")):
-        return None  # a constrained text has no stop strings
+        return None  # stop strings are not supported with a constraint
     return ToolCalls([], family=family, choice="none")

@@ -48,11 +48,11 @@ class BatchRequest:
     Attributes:
         custom_id: The identifier, unique in the batch. The seed of the random numbers is derived from it.
         prompt: A str, a list of messages or a list of token ids; for `/v1/completions` also a list of prompts.
-        output: A type or a constraint; None: the output of the call.
-        options: Generation options, in place of those of the call.
+        output: A type or a constraint; None: the `output` of the call.
+        options: Generation options; they replace those of the call.
         n: The number of texts for each prompt; None: one.
         endpoint: The URL of the request in OpenAI's batch format; "": the format of this library.
-        details: What the answer in OpenAI's format needs of the body.
+        details: Other data from the line or body that is needed to write the answer.
     """
 
     custom_id: str
@@ -64,17 +64,17 @@ class BatchRequest:
     details: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def prompts(self) -> list[Any]:
-        """Return the prompts: one, or those of a list of prompts."""
+        """Return the prompts: the members of `prompt` if it is a list of prompts, else `prompt` itself, as a list."""
         return list(self.prompt) if self.details.get("many") else [self.prompt]
 
     def seed(self, part: int = 0) -> int:
-        """Return the seed of a prompt: that of `options`, else one derived from `custom_id`."""
+        """Return the seed of the prompt with this number: from `options` if they have one, else from `custom_id`."""
         own = self.options.get("seed")
         return seed_of(self.custom_id, part) if own is None else own + part
 
 
 def custom_id_of(entry: object) -> str:
-    """Return the identifier of a line. Raises `InvalidRequestError`."""
+    """Return the `custom_id` of a line. Raises `InvalidRequestError` if it is missing or invalid."""
     if not isinstance(entry, Mapping):
         raise InvalidRequestError(f"a line must be a JSON object, got {type(entry).__name__}", code="invalid_line")
     found = entry.get("custom_id")
@@ -102,15 +102,15 @@ _OF_LINES: dict[str, Callable[[Any], Constraint[Any]]] = {
     "constraint": from_wire,
 }
 CONSTRAINTS = tuple(_OF_LINES)
-"""The keys that define the constraint of a line."""
+"""The keys of a line that can contain its constraint."""
 
 
 def constraint_of_line(line: Mapping[str, Any]) -> Constraint[Any] | None:
-    """Return the constraint of a line; None: there is none. Equal constraints of recent lines are the same object.
+    """Return the constraint of a line; None: the line has none. Equal constraints of recent lines are one object.
 
     Raises:
-        ConstraintError: The constraint is invalid, or there are several.
-        TypeError: Its value has a wrong type.
+        ConstraintError: The constraint is invalid, or the line has several.
+        TypeError: The value of the constraint has a wrong type.
     """
     named = [name for name in _OF_LINES if name in line]
     if len(named) > 1:
@@ -121,10 +121,13 @@ def constraint_of_line(line: Mapping[str, Any]) -> Constraint[Any] | None:
 
 
 def shared_constraint(kind: str, value: object) -> Constraint[Any]:
-    """Return the constraint of a JSON value of one of the kinds in `CONSTRAINTS`. Recent ones are cached."""
+    """Return the constraint that a JSON value describes. Constraints are cached, so equal values give one object.
+
+    `kind` is one of `CONSTRAINTS`.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except (RecursionError, ValueError, TypeError):  # deeply nested: it is read without recursion, and not cached
+    except (RecursionError, ValueError, TypeError):  # nested too deeply for `json`; the constructor does not recurse
         return _OF_LINES[kind](value)
     return _recent(kind, text) if len(text) < 1 << 16 else _OF_LINES[kind](value)
 
@@ -137,7 +140,10 @@ _recent = cached(1024, characters=4 << 20, size=lambda _, text: len(text))(_read
 
 
 def constraint_at(param: str, make: Callable[[], Any]) -> Any:
-    """Return the constraint that `make` returns. Its error becomes `InvalidRequestError` with the path of the field."""
+    """Return the constraint that `make` returns, after checking that it has a grammar.
+
+    Errors become `InvalidRequestError`, with `param` (the path of the field) and the place in the constraint.
+    """
     try:
         made = make()
         if made is not None:
@@ -156,7 +162,9 @@ def constraint_at(param: str, make: Callable[[], Any]) -> Any:
 
 
 def own_request(line: Mapping[str, Any]) -> BatchRequest:
-    """Return the request of a line with "custom_id", "prompt" or "messages", a constraint and options.
+    """Return the request of a line in the format of this library.
+
+    Such a line has "custom_id", "prompt" or "messages", and optionally a constraint and generation options.
 
     Raises:
         InvalidRequestError: A field is missing, unknown or malformed.
@@ -195,7 +203,10 @@ def _count(n: object) -> int | None:
 
 
 def unknown_field(name: str, param: str, known: Sequence[str]) -> InvalidRequestError:
-    """Return the error of a field that would have no effect."""
+    """Return the error for an unknown field.
+
+    `known`: the names of known fields, from which a similar one is suggested.
+    """
     close = difflib.get_close_matches(name, known, 1)
     meant = f"; did you mean {close[0]!r}?" if close else ""
     return InvalidRequestError(f"unknown parameter {param!r:.120}{meant}", param[:200], "unknown_parameter")

@@ -18,7 +18,13 @@ __all__ = ["call_item", "item_id", "message_item", "output_items", "reasoning_it
 
 
 def item_id(request: BatchRequest, prefix: str, number: int = 0) -> str:
-    """Return the id of an item. `prefix`: "rs" for reasoning, "msg" for a message, "fc" and "ctc" for calls."""
+    """Return the id of an output item.
+
+    Args:
+        request: The request.
+        prefix: "rs" for reasoning, "msg" for a message, "fc" for a function call, "ctc" for a call of a custom tool.
+        number: The number of the item among those with this prefix.
+    """
     return f"{identifier(prefix, request.custom_id)}_{number}"
 
 
@@ -31,7 +37,7 @@ def reasoning_item(request: BatchRequest, text: str, status: str = "completed") 
 def message_item(
     request: BatchRequest, text: str | None, logprobs: Sequence[Any] = (), status: str = "completed"
 ) -> dict[str, Any]:
-    """Return an output item of the Responses API with a message; `text` is None if it has not begun."""
+    """Return an output item of the Responses API with a message. `text`: None if the message has no text yet."""
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": list(logprobs)}
     return {
         "type": "message",
@@ -45,13 +51,13 @@ def message_item(
 def call_item(
     request: BatchRequest, name: str, given: str, arguments: str | None, number: int, status: str = "completed"
 ) -> dict[str, Any]:
-    """Return an output item of the Responses API with a call of a tool.
+    """Return an output item of the Responses API with a tool call.
 
     Args:
         request: The request.
         name: The name of the tool.
-        given: The id of the call, from the reply.
-        arguments: The arguments as JSON text, or the input of a custom tool; None: they have not begun.
+        given: The id of the call (`call_id`).
+        arguments: The arguments as JSON text, or the input of a custom tool; None: there is no text yet.
         number: The index of the call in the reply.
         status: The status of the item.
     """
@@ -64,7 +70,7 @@ def call_item(
 
 
 def output_items(model: AnyModel, request: BatchRequest, one: Generation[Any]) -> list[dict[str, Any]]:
-    """Return the items of a generation: reasoning, text, calls."""
+    """Return the output items for a result: reasoning, text and calls, as far as it has them."""
     reply = one.value if isinstance(one.value, Reply) else Reply(one.text)
     status = "completed" if one.finish_reason == "stop" else "incomplete"
     items = [reasoning_item(request, reply.reasoning)] if reply.reasoning else []
@@ -91,16 +97,16 @@ def response_object(
     created: float | None = None,
     error: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return a response, with the fields of its request.
+    """Return a response object of the Responses API, with the fields that repeat those of the request.
 
     Args:
         request: The request.
         model_name: The name of the model.
         status: "in_progress", "completed", "incomplete", "cancelled" or "failed".
-        output: The items.
-        usage: The tokens.
-        created: The time at which it began.
-        error: The error.
+        output: The output items.
+        usage: The usage object; None: not known yet.
+        created: The time at which the response began, in seconds since 1970; None: now.
+        error: The error object; None: no error.
     """
     given = request.details.get("given", {})
     reasoning = given.get("reasoning") or {}
@@ -150,11 +156,11 @@ def _shown_tool(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def response_body(model: AnyModel, request: BatchRequest, one: Generation[Any]) -> dict[str, Any]:
-    """Return the response of a generation."""
+    """Return the response object for a result."""
     names = ("input_tokens", "output_tokens")
     usage: dict[str, Any] = usage_object([[one]], names)
     details = usage_details(model, [[one]], names)
-    if "report" not in request.details:  # the answers of a batch are equal in each run
+    if "report" not in request.details:  # in a batch, so that each run writes equal results
         details["input_tokens_details"]["cached_tokens"] = 0
     details["input_tokens_details"]["cache_write_tokens"] = 0
     usage |= details

@@ -1,4 +1,4 @@
-"""`ResultFile`: results as JSON lines in a file that an interrupted run continues."""
+"""`ResultFile`: an output file of JSON lines, which a later run can continue after an interruption."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from guideway.errors import GuidewayError, InvalidFileError
 __all__ = ["ResultFile", "entries_of", "json_line"]
 
 Accept = Callable[[dict[str, Any]], bool]
-"""Returns whether a result of an earlier run stays. It is called once for each, in order."""
+"""A function that returns whether a result of an earlier run stays in the file. It is called for each one, in order."""
 
 
 class ResultFile:
-    """A file to which results are appended, one JSON object per line, each with one call of the operating system.
+    """A file to which results are appended, one JSON object per line.
 
-    Opening it reads the results of an earlier run. Those that `accept` refuses and a last line without its end are
-    removed. If a result must be removed, the others are first copied to a file next to it, which then replaces it, so that
-    an interruption loses nothing. The file is locked while it is open.
+    Opening it reads the results of an earlier run. Results that `accept` refuses and an incomplete last line are
+    removed. If a result must be removed, the other results are first copied to a second file, which then replaces the
+    file, so an interruption loses nothing. The file is locked while it is open.
 
     Args:
         path: The file to continue or to create.
-        accept: Decides which results stay.
+        accept: Returns whether a result stays in the file.
 
     Raises:
-        InvalidFileError: The file cannot be read or written, another process has it open, or it has a line that is not
-            a result, or no complete line.
+        InvalidFileError: The file cannot be read or written, another process has it open, it has a line that is not a
+            result, or it is not empty and has no complete line.
 
     Attributes:
-        kept: The number of results that stay.
-        removed: The number of results that were removed.
-        written: The number of results written since.
+        kept: The number of earlier results that stay.
+        removed: The number of earlier results that were removed.
+        written: The number of results written since the file was opened.
     """
 
     def __init__(self, path: Path, accept: Accept) -> None:
-        self.path = Path(os.path.realpath(path))  # a symbolic link stays one
+        self.path = Path(os.path.realpath(path))  # a symbolic link is followed, not replaced
         self.kept = self.removed = self.written = 0
         self._descriptor = -1
         try:
             self._descriptor = _opened(self.path)
             _lock(self._descriptor, path)
             if not os.path.samestat(os.fstat(self._descriptor), os.stat(self.path)):
-                raise _in_use(path)  # that process has replaced the file since it was opened
+                raise _in_use(path)  # another process replaced the file between opening and locking
             self._end = self._continued(accept)
         except OSError as error:
             self.close()
@@ -66,11 +66,11 @@ class ResultFile:
         self.close()
 
     def write(self, text: str) -> None:
-        """Append a line.
+        """Append a line, given without its line feed.
 
         Raises:
-            InvalidFileError: The line cannot be written, for example because the disk is full. The file then ends with
-                the last whole line.
+            InvalidFileError: The line cannot be written, for example because the disk is full. A partly written line is
+                removed from the file.
         """
         data = (text + "\n").encode()
         rest = memoryview(data)
@@ -90,7 +90,7 @@ class ResultFile:
         self.written += 1
 
     def close(self) -> None:
-        """Close the file, and write it to the disk."""
+        """Write buffered data to the disk (fsync), and close the file."""
         if self._descriptor >= 0:
             with suppress(OSError):
                 os.fsync(self._descriptor)
@@ -98,7 +98,7 @@ class ResultFile:
             self._descriptor = -1
 
     def _continued(self, accept: Accept) -> int:
-        """Remove what does not stay. Returns the size of the file."""
+        """Remove refused results and an incomplete last line. Returns the size of the file in bytes."""
         end, part = 0, -1
         other = self.path.with_name(self.path.name + ".part")
         try:
@@ -120,7 +120,7 @@ class ResultFile:
                     end = line.end
             if part < 0:
                 if os.fstat(self._descriptor).st_size != end:
-                    if not end:  # perhaps a document of another kind
+                    if not end:  # it may be a document of another kind, so it is not emptied
                         message = "has no complete line, so it is no file of results; remove it, or give another file"
                         raise InvalidFileError(f"{self.path} {message}")
                     os.ftruncate(self._descriptor, end)
@@ -139,7 +139,11 @@ class ResultFile:
 
 
 def entries_of(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the whole lines of a file of results; none if it does not exist. Raises `InvalidFileError`."""
+    """Yield the complete lines of an output file as objects; nothing if the file does not exist.
+
+    Raises:
+        InvalidFileError: The file cannot be read, or a line is not a JSON object.
+    """
     try:
         with open(path, "rb") as file:
             for line in split_lines(file):
@@ -195,7 +199,7 @@ def _in_use(path: Path) -> InvalidFileError:
 
 
 def _copy(path: Path, target: int, count: int) -> None:
-    """Copy the first bytes of a file."""
+    """Copy the first `count` bytes of a file to the descriptor `target`."""
     with open(path, "rb") as file:
         while count > 0 and (data := file.read(min(count, 1 << 20))):
             _write_all(target, data)

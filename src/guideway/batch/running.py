@@ -1,4 +1,4 @@
-"""`batch`: the results of many requests, each when it is complete."""
+"""`batch`: runs many requests, and yields each result when it is complete."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from guideway.sessions import ModelBase, feed_all
 __all__ = ["NOTHING", "WINDOW", "BatchResult", "RunningRequest", "batch", "read_requests", "results"]
 
 WINDOW = 1024
-"""The number of requests that are read ahead and grouped."""
+"""The number of requests that are read ahead, grouped by constraint and sorted by prompt."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,8 +40,8 @@ class BatchResult:
     Attributes:
         custom_id: The identifier; None if the line has no valid one, or an earlier line has the same one.
         position: The index of the request in the input.
-        request: The request; None if the line is not one.
-        generations: The samples of each prompt; empty if there is an error.
+        request: The request; None if the line is not a valid request.
+        generations: The results of each prompt; empty if there is an error.
         error: The error; None if there is none.
     """
 
@@ -80,7 +80,7 @@ class BatchResult:
         return 0 if self._item is None else self._item.size
 
     def line(self) -> dict[str, Any]:
-        """Return the line of the output: in OpenAI's format for OpenAI's requests, else in the format of this library."""
+        """Return the output line: in OpenAI's format if the request has it, else in the format of this library."""
         if self.error is None and self.request is not None and self._model is not None:
             digest = "" if self._item is None else self._item.digest
             return answer_line(self._model, self.request, self.generations, digest)
@@ -105,7 +105,7 @@ def batch(
     progress: bool = False,
     **options: Any,
 ) -> Iterator[BatchResult]:
-    """Run many requests, and yield each result when it is complete. `requests` is read as results are taken.
+    """Run many requests, and yield each result when it is complete. `requests` is read while results are consumed.
 
     The text of a request depends only on the request and on the options, not on the other requests: its random numbers
     depend on its `custom_id` (or its "seed"). Requests of one call of the engine change the last digits of logits: if the
@@ -115,11 +115,11 @@ def batch(
         model: A model of `guideway.load`, local or served by an API.
         requests: `BatchRequest`s, or lines of a batch file as mappings: in OpenAI's format ("custom_id", "method", "url",
             "body"), or with "custom_id", "prompt" or "messages", a constraint and options.
-        output: The type or constraint of requests that have none.
-        window: The number of requests that are read ahead, and grouped by constraint and by the beginning of the prompt.
+        output: The type or constraint for requests that have none; None: free text.
+        window: The number of requests that are read ahead, grouped by constraint and sorted by prompt.
         batch_size: The maximum number of sequences that run together; for a model served by an API, of requests at once.
         progress: Show a progress bar on standard error, if that is a terminal.
-        **options: Generation options for requests that do not have them, see `guideway.generation.OPTIONS`.
+        **options: Generation options for requests that do not set them, see `guideway.generation.OPTIONS`.
 
     Returns:
         An iterator over the results, in the order in which they are complete. The error of a request is its result.
@@ -152,7 +152,7 @@ def results(
     options: Mapping[str, Any],
     earlier: EarlierResults | None = None,
 ) -> Iterator[BatchResult]:
-    """As `batch`, for items.
+    """Run items, as `batch` runs requests.
 
     Args:
         model: As for `batch`.
@@ -161,7 +161,7 @@ def results(
         window: As for `batch`.
         batch_size: As for `batch`.
         options: As for `batch`.
-        earlier: The requests that have a result already. They are skipped.
+        earlier: The requests that have a result from an earlier run, which are skipped; None: there are none.
     """
     if not isinstance(model, GeneratingModel):
         check_model(model)
@@ -180,7 +180,11 @@ def read_requests(
     failed: deque[BatchResult],
     earlier: EarlierResults | None,
 ) -> Iterator[BatchItem]:
-    """Yield the items that are valid requests without a result. The errors of others are added to `failed`."""
+    """Read the requests of items. Yields the items that are valid requests and have no result from an earlier run.
+
+    The results of invalid items are appended to `failed`. An item with the request `NOTHING` is yielded so that the
+    consumer reads `failed`.
+    """
     seen = IdSet()
     for item in items:
         custom_id: str | None = None
@@ -204,7 +208,7 @@ def read_requests(
                 request = replace(request, output=of(request.output))
         except Exception as error:
             failed.append(BatchResult(custom_id, item.position, None, [], error, item, model))
-            if len(failed) >= 256:  # makes the consumer write them, which limits the memory
+            if len(failed) >= 256:  # lets the consumer remove them, which limits the memory
                 yield replace(item, request=NOTHING)
             continue
         yield replace(item, request=request)
@@ -213,21 +217,22 @@ def read_requests(
 
 
 NOTHING = BatchRequest("", "")
-"""The request of an item that only makes the consumer look at `failed`."""
+"""The request of an item that is not run: the consumer only reads `failed` when it gets the item."""
 
 
 # -- local models
 
 
 class RunningRequest:
-    """A request whose rows are in generation.
+    """A request that is being generated.
 
     Attributes:
         item: The item of the request.
         request: The request.
-        options: Its options, with those of the call.
-        output: Its constraint; None: free text.
+        options: Its generation options, merged with those of the call.
+        output: The constraint on its texts; None: free text.
         job: Its prompts and rows.
+        waiting: The rows that have not begun.
         rows: The number of rows that have begun and not ended.
     """
 
@@ -240,7 +245,7 @@ class RunningRequest:
         self._model = model
 
     def take(self) -> Row | None:
-        """Return the next row; None: there is no other."""
+        """Return the next row that has not begun, and count it as begun; None: there is no other."""
         row = next(self.waiting, None)
         if row is not None:
             self.rows += 1
@@ -248,12 +253,12 @@ class RunningRequest:
         return row
 
     def finish(self, row: Row) -> None:
-        """Store the result of a row."""
+        """Store the result of a row that has ended."""
         self.job.finish(row)
         self.rows -= 1
 
     def result(self, model: AnyModel) -> BatchResult:
-        """Return the result, when all rows are over."""
+        """Return the result of the request. Call it when all rows have ended."""
         found: Any = self.job.results
         error = next((one for group in found for one in group if isinstance(one, Exception)), None)
         return _result(model, self.item, self.request, found, error)
@@ -271,7 +276,7 @@ def _local(
     model: Any, items: Iterator[BatchItem], failed: deque[BatchResult], width: int, call: Mapping[str, Any]
 ) -> Iterator[BatchResult]:
     active: dict[Row, RunningRequest] = {}
-    current: RunningRequest | None = None  # its other rows have not begun
+    current: RunningRequest | None = None  # the request whose rows are being started
     while True:
         while len(active) < width:
             if current is None:
@@ -290,13 +295,13 @@ def _local(
                     continue
             row = current.take()
             if row is None:
-                if not current.rows:  # no row could begin
+                if not current.rows:  # all prompts have an error
                     yield current.result(model)
                 current = None
                 continue
             active[row] = current
-            if current.item.leads and current.rows == 1:  # the next prompts continue from its cache
-                with suppress(EngineError):  # the step raises it
+            if current.item.leads and current.rows == 1:  # so the next prompts use the prefix cache
+                with suppress(EngineError):  # `step` raises the error again
                     feed_all([row.session])
         if not active:
             return

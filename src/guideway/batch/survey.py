@@ -1,4 +1,4 @@
-"""`survey`: what a run of a file of requests would do, without running the model."""
+"""`survey`: reads a file of requests and reports what a run would do, without running the model."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ from guideway.sessions.prefix_cache import SHORTEST, common_length
 __all__ = ["BatchSurvey", "survey"]
 
 MAX_SHOWN = 10
-"""The maximum number of errors that are kept."""
+"""The maximum number of errors in `BatchSurvey.shown_errors`."""
 
 
 @dataclass
 class BatchSurvey:
-    """What a run would do.
+    """A report on what a run would do.
 
     Attributes:
         requests: The number of requests that would run.
-        answered: The number of requests that have a result already.
-        changed: The number of those whose result was made from another line, or with another model or other options.
-        errors: The number of lines that would give an error.
-        shown_errors: The first of these errors, with their lines.
-        input_bytes: The size of the lines.
+        answered: The number of requests that have a result from an earlier run.
+        changed: The number of answered requests whose result was made from another line, or with another model or
+            options.
+        errors: The number of lines for which an error would be written.
+        shown_errors: The first of these errors, each with the number of its line.
+        input_bytes: The total size of the lines.
         endpoints: The number of requests by URL; "" is the format of this library.
         constraints: The number of different constraints.
         unconstrained: The number of requests for free text.
-        prompt_tokens: The tokens of the prompts; for a model served by an API, unknown (0).
-        shared_tokens: The tokens of prompts that the preceding prompt begins with, too.
-        max_tokens: The sum of the limits of tokens of the answers.
+        prompt_tokens: The number of tokens of the prompts; 0 (not known) for a model served by an API.
+        shared_tokens: The number of these tokens that belong to a common beginning with the preceding prompt.
+        max_tokens: The sum of the maximum numbers of tokens of the answers.
         guarantees: For a model served by an API, the number of requests by guarantee.
     """
 
@@ -145,7 +146,20 @@ def _add(
     digests: IdSet,
     before: list[int],
 ) -> list[int]:
-    """Add a request. `before`: the ids of the preceding prompt. Returns those of the last prompt."""
+    """Count a request in `found`. Returns the token ids of its last prompt, or `before` if it has none.
+
+    Args:
+        model: The model.
+        item: The item of the request.
+        request: The request.
+        call: The generation options of the call.
+        found: The report to which the request is added.
+        digests: The digests of the constraints so far.
+        before: The token ids of the preceding prompt.
+
+    Raises:
+        Exception: The error of the request.
+    """
     output = request.output
     if isinstance(model, GeneratingModel):
         settings = merged_options(model, request, call)
@@ -159,7 +173,9 @@ def _add(
         if error is not None:
             raise error
         settings = running.options
-        output = running.output if output is None else output  # tools have only the constraint of the reply
+        output = (
+            running.output if output is None else output
+        )  # with tools, only the reply has a constraint
         ids = [session.tokens for session in running.job.sessions]
     for one in ids:
         shared = common_length(one, before) if one and before else 0
@@ -198,7 +214,7 @@ def _message(error: Exception | None) -> str:
 
 
 def _earlier(destination: str | os.PathLike[str] | None) -> EarlierResults:
-    """Return the requests that have a result in a file."""
+    """Return the requests that have a result in the output file; none if `destination` is None."""
     path = Path("" if destination is None else destination)
     found = EarlierResults(path)
     for entry in () if destination is None else entries_of(path):

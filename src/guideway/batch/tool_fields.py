@@ -1,4 +1,4 @@
-"""The fields of tools in bodies: functions and custom tools, and the choice among them."""
+"""Reads the tools of request bodies: functions, custom tools, and `tool_choice`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class ToolFields:
 
     Attributes:
         tools: The tools that may be called.
-        shown: The tools as JSON values for the chat template.
-        custom: The names of custom tools, whose argument is a text.
-        choice: "auto", "required", "none", or the name of a tool.
-        parallel: Whether a reply may have several calls; None: not given.
+        shown: All tools, as JSON values for the chat template.
+        custom: The names of custom tools, whose only argument is the text "input".
+        choice: "auto", "required", "none", or the name of the tool that must be called.
+        parallel: Whether a reply may have several calls; None: not set by the request.
     """
 
     tools: tuple[Tool, ...]
@@ -46,10 +46,11 @@ def read_tools(given: list[Any] | None, choice: Any, parallel: bool | None, *, f
     """Return the tools of a body; None: there are none.
 
     Args:
-        given: The value of "tools".
-        choice: The value of "tool_choice".
-        parallel: The value of "parallel_tool_calls".
-        flat: Whether a tool has its fields at the top, as in the Responses API.
+        given: The value of "tools"; None: absent.
+        choice: The value of "tool_choice"; None: absent.
+        parallel: The value of "parallel_tool_calls"; None: absent.
+        flat: Whether the fields of a tool are members of the tool itself, as in the Responses API, not of an inner
+            object.
 
     Raises:
         InvalidRequestError: A field is missing, unknown or malformed; `param` is its path.
@@ -77,7 +78,7 @@ def read_tools(given: list[Any] | None, choice: Any, parallel: bool | None, *, f
 
 
 def _fields(one: Any, place: str, flat: bool) -> tuple[str, dict[str, Any], str]:
-    """Return the type of a tool, its fields without null, and their path."""
+    """Return the type of a tool ("function" or "custom"), its fields that are not null, and the path of the fields."""
     if not isinstance(one, dict):
         raise _wrong(place, "an object", one)
     kind = one.get("type", "function")
@@ -156,13 +157,16 @@ def _custom(fields: Mapping[str, Any], path: str) -> tuple[Tool, dict[str, Any]]
 
 
 def constraint_at_tool(param: str, name: str, text: Any, description: str) -> Tool:
-    """Return a tool whose input fits `text`. An error names the field."""
+    """Return a tool whose input must fit the constraint `text`. `param`: the path of the field, for errors."""
     made = constraint_at(param, lambda: TextInput(text))
     return Tool(name, made, description)
 
 
 def _choice(choice: Any, names: list[str], flat: bool) -> tuple[str, list[str]]:
-    """Return the choice, and the names of the tools that may be called."""
+    """Return `ToolFields.choice` for a value of "tool_choice", and the names of the tools that may be called.
+
+    `names` has the names of all tools.
+    """
     if choice is None or choice in ("auto", "none", "required"):
         return choice or "auto", names
     if not isinstance(choice, dict):

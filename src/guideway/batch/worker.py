@@ -1,4 +1,4 @@
-"""`Worker`: generates a column of values for rows of Ray Data, Spark, Dask, Daft, pandas or Arrow."""
+"""`Worker`: adds a generated column to rows of Ray Data, Spark, Dask, Daft, pandas or Arrow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _loading = Lock()
 
 
 def model_named(name: str, options: Mapping[str, Any]) -> AnyModel:
-    """Return a model. A process loads it once, for all workers with the same name and options."""
+    """Return the model with this name and these options of `load`. A process loads it only once, for all workers."""
     key = f"{name}\0{sorted(options.items(), key=str)!r}"
     with _loading:
         if key not in _models:
@@ -42,8 +42,8 @@ def model_named(name: str, options: Mapping[str, Any]) -> AnyModel:
 class Worker:
     """Generates a column of values from the rows of a batch. It runs in the worker processes of a data framework.
 
-    The model is loaded at the first batch that is not empty, once per process. A `Worker` can be pickled; the model is
-    not part of the pickle. The value of a row depends on the row only: its seed is derived from `id_column`, else from
+    The model is loaded for the first batch that is not empty, once per process. A `Worker` can be pickled; the model is
+    not part of the pickle. The value of a row depends only on this row: its seed is derived from `id_column`, else from
     the prompt.
 
     Args:
@@ -54,9 +54,9 @@ class Worker:
         on_error: "column": an error of a row is text in the column `column + "_error"`, and its value is null. "raise":
             the first error is raised.
         constraint_column: A column with the constraint of each row: a document of `to_wire`, or a JSON Schema, as JSON
-            text or as a dict. Null: `output`. The new column then has texts.
-        id_column: A column with identifiers, from which the seeds are derived.
-        extract: Wrap the text of `prompt` in the prompt of `guideway.extract`; `output` must have a JSON Schema.
+            text or as a dict. A row with null has the constraint `output`. The new column then contains texts.
+        id_column: A column with identifiers from which the seeds are derived. None: they are derived from the prompt.
+        extract: Put the text of `prompt` into the prompt of `guideway.extract`; `output` must have a JSON Schema.
         batch_size: The maximum number of sequences that run together.
         load_options: Arguments of `guideway.load`.
         **options: Generation options, see `guideway.generation.OPTIONS`.
@@ -110,7 +110,7 @@ class Worker:
 
     @property
     def error_column(self) -> str:
-        """The name of the column with the error of each row."""
+        """The name of the column with the error of each row, which exists if `on_error` is "column"."""
         return f"{self.column}_error"
 
     @property
@@ -119,7 +119,7 @@ class Worker:
         return self._column.type
 
     def arrow_schema(self, schema: Any) -> Any:
-        """Return the Arrow schema of the output if the input has the given one. Needs pyarrow."""
+        """Return the Arrow schema of the output for an input with the schema `schema`. Needs pyarrow."""
         arrow = pyarrow()
         names = {self.column, self.error_column}
         kept = [field for field in schema if field.name not in names]
@@ -131,7 +131,7 @@ class Worker:
     # -- rows
 
     def __call__(self, rows: Any) -> Any:
-        """Return a batch with the new columns.
+        """Return a copy of a batch with the new columns.
 
         Args:
             rows: A dict of columns (lists or NumPy arrays), a pandas DataFrame, an Arrow Table or a RecordBatch.
@@ -155,7 +155,7 @@ class Worker:
         )
 
     def arrow(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the batch of each Arrow RecordBatch, for `mapInArrow` of Spark."""
+        """Yield each Arrow RecordBatch with the new columns, for `mapInArrow` of Spark."""
         for one in batches:
             yield self._table(one)
 
@@ -186,7 +186,11 @@ class Worker:
             if error is None:
                 try:
                     found[one.position] = self._value(one.generation)
-                except (GuidewayError, ValueError, OverflowError) as problem:  # it does not fit the column
+                except (
+                    GuidewayError,
+                    ValueError,
+                    OverflowError,
+                ) as problem:  # the column's type does not have it
                     error = problem
             if error is not None:
                 if self.on_error == "raise":
@@ -196,7 +200,7 @@ class Worker:
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The names of the columns that are read."""
+        """The names of the input columns that are read."""
         more = [name for name in (self.constraint_column, self.id_column) if name is not None]
         return tuple(dict.fromkeys([*self.fields, *more]))
 
@@ -214,7 +218,7 @@ class Worker:
             key = prompt if self.id_column is None else str(row[self.id_column])
             options = {} if "seed" in self.options else {"seed": _seed(key)}
             return BatchRequest(identity, prompt, output, {**options, **self.options})
-        except Exception as error:  # one row fails; the other rows do not
+        except Exception as error:  # the error of one row must not end the batch
             return error
 
     def _value(self, one: Generation[Any]) -> Any:
@@ -284,7 +288,7 @@ def _has_arrow() -> bool:
 
 
 def fields_of(template: str) -> tuple[str, ...]:
-    """Return the names of columns in a template. Raises `ValueError` for anything else in braces."""
+    """Return the column names in a template, each once. Raises `ValueError` for anything else in braces."""
     found = []
     for _, name, form, conversion in string.Formatter().parse(template):
         if name is None:
@@ -296,7 +300,7 @@ def fields_of(template: str) -> tuple[str, ...]:
 
 
 def filled(template: str, names: Sequence[str], row: Mapping[str, Any]) -> str:
-    """Return a template with the values of a row. Raises `InvalidRequestError` for null and missing columns."""
+    """Return a template filled with the values of a row. Raises `InvalidRequestError` for null and missing columns."""
     for name in names:
         if is_missing(row.get(name)):
             raise InvalidRequestError(f"the column {name!r} of the template has no value in this row", name)
@@ -304,19 +308,20 @@ def filled(template: str, names: Sequence[str], row: Mapping[str, Any]) -> str:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a cell has no value: None, or what pandas writes in its place."""
+    """Return whether a cell has no value: None, NaN, or the missing values of pandas (NA, NaT)."""
     return (
         value is None or (isinstance(value, float) and value != value) or type(value).__name__ in ("NAType", "NaTType")
     )
 
 
 def constraint_of_row(given: object, default: Constraint[Any] | None) -> Constraint[Any] | None:
-    """Return the constraint in a column: a document of `to_wire` or a JSON Schema, as JSON text or as a dict.
+    """Return the constraint in a cell: a document of `to_wire` or a JSON Schema, as JSON text or as a dict.
 
-    In a dict, members that are None count as absent, because Arrow adds them to structs. JSON text has its exact meaning.
+    For a cell without a value, return `default`. In a dict, members that are None count as absent, because Arrow adds
+    them to structs. In JSON text, null is not removed.
 
     Raises:
-        ConstraintError: It is invalid.
+        ConstraintError: The constraint is invalid.
     """
     if is_missing(given):
         return default

@@ -1,9 +1,9 @@
 """Several models under one memory budget.
 
-pool.py        `Pool`, `Lease`: threads and event loops around the rules; `ModelSpec`, `ModelStatus`
-scheduling.py  the rules as a state machine on an injected clock
+pool.py        `Pool`, `Lease`: run the rules in threads and event loops; `ModelSpec`, `ModelStatus`
+scheduling.py  the rules as a state machine, which reads the time from a clock that is an argument
 parking.py     `PooledSession`: a session that is saved to disk while its model is not loaded
-sizes.py       numbers of bytes: of a budget, of a model before it is loaded, of this process
+sizes.py       sizes in bytes: of a budget text, of a model before it is loaded, of this process
 """
 
 from __future__ import annotations

@@ -22,8 +22,10 @@ __all__ = ["PooledSession"]
 class PooledSession:
     """A session of a model of a pool. `Pool.session` makes one.
 
-    A `with` block (or `async with`) takes a lease and gives the `Session`. Between the blocks the pool may unload the
-    model: the session is then saved to a file, and the next block restores it. It must not be used by two blocks at once.
+    A `with` block (or `async with`) leases the model and yields the `Session`. Between two blocks the pool may unload
+    the
+    model: the session is then saved to a file, and the next block restores it. Two blocks must not use it at the same
+        time.
 
     Attributes:
         name: The name of the model.
@@ -35,15 +37,15 @@ class PooledSession:
         self._file = file
         self._options = options
         self._session: Session | None = None
-        self._matcher: Matcher | None = None  # of a parked session
-        self._parts: Session | None = None  # a session that could not be saved, without its KV cache
+        self._matcher: Matcher | None = None  # the matcher of a saved session
+        self._parts: Session | None = None  # a closed session that could not be saved; it has no KV cache
         self._lease: Lease | None = None
         self._is_closed = False
         self._cleanup = weakref.finalize(self, _remove, file)
 
     @property
     def is_parked(self) -> bool:
-        """Whether the session is saved, because its model was unloaded."""
+        """Whether the session is saved and not in memory, because its model was unloaded."""
         return self._session is None and (self._parts is not None or self._file.exists())
 
     def __enter__(self) -> Session:
@@ -71,7 +73,7 @@ class PooledSession:
         self.__exit__(kind, error, trace)
 
     def close(self) -> None:
-        """End the session, and delete its file."""
+        """Close the session, and delete its file. It cannot be used again."""
         self._is_closed = True
         session, self._session, self._parts = self._session, None, None
         if session is not None:
@@ -83,11 +85,11 @@ class PooledSession:
         session, self._session = self._session, None
         if session is None:
             return
-        self._matcher = session.matcher  # stays in memory: the file does not have the constraint
+        self._matcher = session.matcher  # stays in memory, because a file has no constraint
         session.constrain(None)
         try:
             session.save(self._file)
-        except (GuidewayError, OSError):  # the disk is full, or the sampler has functions: only the KV cache is lost
+        except (GuidewayError, OSError):  # only the KV cache is lost
             self._parts = session
         session.close()
 

@@ -43,11 +43,12 @@ class ModelSpec:
 
     Attributes:
         source: A name for `guideway.load`, or a function without arguments that returns a new model.
-        options: Options of `guideway.load`, such as `device` and `context_size`.
-        load: A function in place of `guideway.load`.
-        bytes: The memory that it needs, such as "8GB". None: estimated from its files, then measured.
-        pinned: Whether it stays loaded although other models need memory.
-        keep: The seconds after which it is unloaded when nothing uses it. None: that of the pool.
+        options: Options of `guideway.load`, such as `device` and `context_size`. Not used if `source` is a function.
+        load: A function that is called instead of `guideway.load`.
+        bytes: The memory that the model needs, such as "8GB". None: estimated from its files, and measured when it is
+            loaded.
+        pinned: Whether the model stays loaded although other models need memory.
+        keep: The seconds after which the unused model is unloaded. None: the `keep` of the pool.
     """
 
     source: str | Callable[[], AnyModel]
@@ -60,20 +61,20 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class ModelStatus:
-    """What a pool knows of a model.
+    """The status of a model in a pool.
 
     Attributes:
-        name: Its name in the pool.
-        source: The name for `guideway.load`, or that of a function.
-        state: "cold" (not loaded), "loading", "ready", or "draining": it is unloaded when its leases have ended.
-        bytes: The memory that it needs, measured if it was loaded; None: unknown.
-        is_remote: Whether it is served by an API.
-        pinned: Whether it stays loaded although other models need memory.
-        leases: The number of requests that use it.
-        waiting: The number of requests that wait for it.
-        loads: The number of times it was loaded.
-        idle_seconds: The time since its last lease; None: it is in use or not loaded.
-        error: Why it could not be loaded the last time; "" if it could.
+        name: The name of the model in the pool.
+        source: The name for `guideway.load`, or the name of the function that loads the model.
+        state: "cold" (not loaded), "loading", "ready", or "draining" (it is unloaded when its leases have ended).
+        bytes: The memory that the model needs, measured if it was loaded before, else estimated; None: unknown.
+        is_remote: Whether the model is served by an API.
+        pinned: Whether the model stays loaded although other models need memory.
+        leases: The number of requests that use the model.
+        waiting: The number of requests that wait for the model.
+        loads: The number of times the model was loaded.
+        idle_seconds: The seconds since its last lease ended; None: it is in use or not loaded.
+        error: The error of the last attempt to load or unload the model; "" if there was none.
         context_size: The maximum number of tokens of a session; None: not loaded, or served by an API.
     """
 
@@ -92,10 +93,10 @@ class ModelStatus:
 
 
 class Lease:
-    """The right to use a model of a pool. `Pool.lease` makes one; it is taken by `with`, `async with`, or `acquire`.
+    """The right to use a model of a pool. `Pool.lease` makes one; `with`, `async with` or `acquire` takes it.
 
-    While it is held, the model stays loaded. Hold one lease at a time: a program that waits for a second model while
-    it holds the first can deadlock if both do not fit.
+    While a lease is held, its model stays loaded. Hold only one lease at a time: a program that waits for a second
+    model while it holds the first can deadlock if both do not fit into the memory.
 
     Attributes:
         name: The name of the model.
@@ -116,12 +117,12 @@ class Lease:
         return self._model
 
     def acquire(self) -> AnyModel:
-        """Wait until the model is loaded and may be used.
+        """Wait until the model is loaded and may be used, and return it.
 
         Raises:
             ModelNotFoundError: There is no such model, or no such file.
             ModelTooLargeError: The model is larger than the budget.
-            LeaseTimeoutError: The timeout has ended.
+            LeaseTimeoutError: The model was not available within the timeout.
             EngineError: The pool is closed, the lease is held already, or the model cannot be loaded.
         """
         self._ticket, future = self._pool._request(self)
@@ -132,7 +133,7 @@ class Lease:
         return self._model
 
     async def aacquire(self) -> AnyModel:
-        """`acquire` in an event loop. A task that is cancelled no longer waits."""
+        """Do the same as `acquire` in an event loop. Cancelling the task ends the wait."""
         self._ticket, future = self._pool._request(self)
         try:
             self._model = await asyncio.wait_for(asyncio.wrap_future(future), self._timeout)
@@ -175,26 +176,30 @@ class Lease:
 
 
 class Pool:
-    """Several models under one memory budget: loaded when they are needed, unloaded when others need their memory.
+    """Several models under one memory budget.
 
-    A model is loaded once, however many requests wait for it. Only models without leases are unloaded, the least
-    recently used first. Requests of a model are served in their order. If two models do not fit together, each keeps its
-    memory for a turn, so they are not loaded for each request. Leaving a `with` block closes the pool.
+    A model is loaded when it is needed, and unloaded when others need memory.
+
+    A model is loaded once for all requests that wait for it. Only models without leases are unloaded, the least
+    recently used first. Requests for one model are served in the order in which they came. If two models do not fit
+    into the memory together, a loaded model keeps its memory for a minimum time, called its turn, so that models are
+    not loaded again for each request. Leaving a `with` block closes the pool.
 
     Args:
         budget: The memory for all models, such as "24GB" or a number of bytes; None: no limit. It covers weights and
             prefix caches; leave room for the KV caches of running requests.
         models: For each name a name for `guideway.load`, a `ModelSpec`, or a function that returns a new model.
         keep: The seconds after which a model is unloaded when nothing uses it; None: no limit.
-        turn_requests: The number of requests of a turn.
-        turn_seconds: The number of seconds of a turn. It ends at the earlier of the two limits.
-        linger: The seconds for which an idle model keeps its memory within its turn although another model needs it.
+        turn_requests: The number of requests after which the turn of a loaded model ends.
+        turn_seconds: The number of seconds after which the turn of a loaded model ends, if it has not ended before.
+        linger: The seconds for which a model without requests keeps its memory within its turn although another model
+            needs it.
         directory: A folder for sessions of unloaded models; by default a temporary folder, which `close` deletes.
 
     Raises:
         ModelTooLargeError: A model is larger than the budget without the pinned models.
         ValueError: A size or a time is not valid.
-        TypeError: A model is described by something else.
+        TypeError: A value of `models` is none of the above.
     """
 
     def __init__(
@@ -219,9 +224,9 @@ class Pool:
         )
         self._directory = None if directory is None else Path(directory)
         self._temporary: Path | None = None
-        lock = threading.Lock()  # guards all fields below and the rules
-        self._changed = threading.Condition(lock)  # a model was unloaded
-        self._alarm = threading.Condition(lock)  # the timer must wake earlier
+        lock = threading.Lock()  # held for all access to the fields below and to the rules
+        self._changed = threading.Condition(lock)  # notified when a model was unloaded or could not be loaded
+        self._alarm = threading.Condition(lock)  # notified when the timer must wake earlier
         self._alarm_at: float | None = None  # when the timer wakes; None: there is no timer
         self._specs: dict[str, ModelSpec] = {}
         self._models: dict[str, AnyModel] = {}
@@ -234,16 +239,16 @@ class Pool:
     # -- models
 
     def add(self, name: str, spec: str | ModelSpec | Callable[[], AnyModel]) -> None:
-        """Add a model. It is loaded by its first request.
+        """Add a model. The first request for the model loads it.
 
         Args:
-            name: Its name in the pool.
-            spec: As in `Pool`.
+            name: The name of the model in the pool.
+            spec: A value as in the argument `models` of `Pool`.
 
         Raises:
             ModelTooLargeError: The model needs more than the budget minus the memory of the pinned models.
             ValueError: The pool has a model with this name.
-            TypeError: `spec` is something else.
+            TypeError: `spec` is no such value.
         """
         made = spec if isinstance(spec, ModelSpec) else ModelSpec(spec)
         if not isinstance(made.source, str) and not callable(made.source):
@@ -347,14 +352,16 @@ class Pool:
         return status
 
     def session(self, name: str, **options: Any) -> PooledSession:
-        """Return a session that survives the unloading of its model, for `with pool.session(name) as session:`.
+        """Return a session that can be continued after its model was unloaded.
+
+        Use: `with pool.session(name) as session:`.
 
         Args:
             name: The name of the model in the pool.
             **options: Arguments of `Model.session`, such as `seed` and `sampler`.
 
         Returns:
-            The session. It is made when the first block begins.
+            The session. The first `with` block makes it.
 
         Raises:
             ModelNotFoundError: The pool has no such model.
@@ -395,7 +402,7 @@ class Pool:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     async def aclose(self, timeout: float | None = None) -> None:
-        """`close` in an event loop."""
+        """Do the same as `close` in an event loop."""
         await asyncio.to_thread(self.close, timeout)
 
     def __enter__(self) -> Self:
@@ -437,14 +444,14 @@ class Pool:
         self._carry_out(actions)
 
     def _carry_out(self, actions: Iterable[Action]) -> None:
-        """Start loads and unloads, and answer requests. Called without the lock."""
+        """Start loads and unloads, and answer requests, as the actions say. Call it without holding the lock."""
         for action in actions:
             if isinstance(action, Load):
                 try:
                     threading.Thread(
                         target=self._load, args=(action.name,), name=f"load {action.name}", daemon=True
                     ).start()
-                except RuntimeError as error:  # the system refuses threads
+                except RuntimeError as error:  # no further thread can be started
                     self._failed(action.name, EngineError(f"cannot load {action.name!r}: {error}"))
             elif isinstance(action, Unload):
                 try:
@@ -471,7 +478,7 @@ class Pool:
             future = self._waiting.pop(action.ticket, None)
             model = self._models.get(action.ticket.name)
         if future is None or not future.set_running_or_notify_cancel():
-            return  # the caller has given up, and ends the ticket
+            return  # the caller no longer waits, and ends the ticket
         if isinstance(action, Fail):
             future.set_exception(action.error)
         elif model is not None:
@@ -492,7 +499,7 @@ class Pool:
         self._carry_out(actions)
 
     def _failed(self, name: str, error: Exception) -> None:
-        """Note that a model was not loaded, and answer its requests."""
+        """Store the error of a model that could not be loaded, and answer its waiting requests with it."""
         with self._changed:
             self._errors[name] = f"{type(error).__name__}: {error}"
             actions = self._rules.failed(name, error)
@@ -508,7 +515,7 @@ class Pool:
                 session.park()
             if isinstance(model, ModelBase):
                 model.close()
-        except Exception as error:  # the model is gone in any case
+        except Exception as error:  # the model counts as unloaded in any case
             self._errors[name] = f"{type(error).__name__}: {error}"
         finally:
             del model
@@ -518,7 +525,11 @@ class Pool:
             self._carry_out(actions)
 
     def _wait(self) -> bool:
-        """Wait for the next time at which a rule applies, and apply it. Return whether there is a further one."""
+        """Wait until the next time at which a rule applies, and apply it.
+
+        Returns False if no rule applies at a later time. The wait ends early after `_LONGEST_WAIT` and on a
+        notification.
+        """
         with self._alarm:
             self._alarm_at = self._rules.wake_at()
             if self._alarm_at is None:
@@ -532,7 +543,7 @@ class Pool:
 
 
 _LONGEST_WAIT = 10.0
-"""Seconds after which the timer looks whether its pool still exists."""
+"""Maximum number of seconds that the timer waits before it checks whether its pool still exists."""
 
 
 def _run_timer(pool: weakref.ref[Pool]) -> None:
@@ -541,7 +552,11 @@ def _run_timer(pool: weakref.ref[Pool]) -> None:
 
 
 def _loaded(spec: ModelSpec) -> tuple[AnyModel, int | None]:
-    """Load a model, and measure its memory: the growth of this process, but at least its weights."""
+    """Load a model. Returns it, and the bytes that it needs; None: not measured.
+
+    The measure is the memory that the engine reports, else the growth of this process, but at least the size of its
+    weights.
+    """
     before = resident_bytes()
     source = spec.source
     if not isinstance(source, str):
@@ -552,10 +567,10 @@ def _loaded(spec: ModelSpec) -> tuple[AnyModel, int | None]:
         raise EngineError(f"the function {source!r} must return a guideway.Model, got {model!r}")
     if spec.bytes is not None or not isinstance(model, ModelBase):
         return model, None
-    own: int | None = getattr(model.engine, "memory_bytes", None)  # of models on a device
+    own: int | None = getattr(model.engine, "memory_bytes", None)  # engines on a device report it
     if own is None and before is not None and (after := resident_bytes()) is not None:
         weights = weight_bytes(source) if isinstance(source, str) else None
-        own = max(after - before, weights or 0)  # mapped files come into memory later
+        own = max(after - before, weights or 0)  # memory-mapped files are read into memory later
     return model, None if own is None else own + PREFIX_BYTES
 
 

@@ -1,17 +1,20 @@
-"""The rules of a pool as a state machine: events go in, actions come out.
+"""The rules of a pool as a state machine: its methods are events, and they return the actions to carry out.
 
-It has no threads and reads time only from its clock, so tests run it on a virtual clock. The caller holds a lock around
-each call, carries the actions out, and reports their ends with `loaded`, `failed` and `unloaded`.
+It has no threads and reads the time only from its clock, so tests run it on a virtual clock. The caller holds a lock
+during each call, carries out the returned actions, and reports their ends with `loaded`, `failed` and `unloaded`.
 
 Invariants:
 
 - The bytes of all models that are not cold never exceed the budget. If a model needs more bytes than were reserved for
   it, other idle models are unloaded, or the model itself before any request has used it.
-- A model with leases, or whose first request waits, is never unloaded.
-- A cold model with waiting requests has a claim. Claims are served in the order in which they were made, and a later
-  claim gets only bytes that the earlier ones do not need. So each claim is served after finitely many leases.
-- A loaded model keeps its memory for a turn of `turn_requests` requests or `turn_seconds` seconds, unless it is idle
-  for `linger` seconds. So two clients do not make a pool load their models for each request.
+- A model is not unloaded while it has leases, or before the first request that waits for it was served.
+- A cold model with waiting requests has a claim: a place in the queue of models that are to be loaded. Claims are
+served in
+  the order in which they were made, and a later claim gets only bytes that the earlier ones do not need. So each claim
+  is served after finitely many leases.
+- A loaded model keeps its memory for its turn: until it has served `turn_requests` requests or was loaded for
+  `turn_seconds` seconds, unless it is idle for `linger` seconds. So requests of two clients do not make the pool load
+  their models again and again.
 - At most one model that needs memory is being loaded, so that its bytes can be measured.
 """
 
@@ -28,11 +31,11 @@ from guideway.errors import EngineError, ModelNotFoundError, ModelTooLargeError
 __all__ = ["Action", "Fail", "Grant", "Load", "PooledModel", "Scheduler", "State", "Ticket", "Unload", "size_text"]
 
 State = Literal["cold", "loading", "ready", "draining"]
-"""The state of a model: not loaded; being loaded; usable; unloaded as soon as its leases have ended."""
+"""The state of a model. "cold": not loaded. "ready": usable. "draining": it is unloaded when its leases have ended."""
 
 
 class Ticket:
-    """A request for a model. It waits, then it is a lease, then it has ended."""
+    """A request for a model. Its `state` is first "waiting", then "leased", then "ended"."""
 
     __slots__ = ("name", "state")
 
@@ -43,28 +46,28 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Load:
-    """Load a model, then call `loaded` or `failed`."""
+    """The action: load a model, then call `loaded` or `failed`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Unload:
-    """Close a model, then call `unloaded`."""
+    """The action: close a model, then call `unloaded`."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Grant:
-    """The request may use its model, until `end` is called for it."""
+    """The action: let a request use its model, until `end` is called for the request."""
 
     ticket: Ticket
 
 
 @dataclass(frozen=True)
 class Fail:
-    """The request ends with an error."""
+    """The action: end a request with an error."""
 
     ticket: Ticket
     error: Exception
@@ -78,22 +81,22 @@ class PooledModel:
     """A model of the pool.
 
     Attributes:
-        name: Its name.
-        estimate: The bytes that it is expected to need; None: unknown, so it is loaded alone.
-        pinned: Whether it is never unloaded to make room.
-        keep: The seconds after which it is unloaded when it is idle; None: no limit.
-        phase: What is in memory.
-        measured: The bytes that it needed when it was loaded last.
-        reserved: The bytes that count against the budget.
-        waiting: The requests that wait, in their order.
-        leases: The number of requests that use it.
-        claim: Its place in the order of claims; None: it has none.
-        served: The number of requests since it was loaded.
-        loads: The number of times it was loaded.
-        ready_since: When it was loaded.
-        last_used: When its last lease ended.
-        closed: Whether its turn has ended: it gets no further requests until it was unloaded.
-        leaving: Whether `unload` was called.
+        name: The name of the model.
+        estimate: The bytes that the model is expected to need; None: unknown, so it is loaded alone.
+        pinned: Whether the model is never unloaded to free memory for others.
+        keep: The seconds after which the idle model is unloaded; None: no limit.
+        phase: Whether the model is in memory ("ready"), not in memory ("cold"), or being loaded or unloaded.
+        measured: The bytes that the model needed when it was loaded last; None: not measured.
+        reserved: The bytes of the model that count against the budget now.
+        waiting: The requests that wait for the model, in the order in which they came.
+        leases: The number of requests that use the model.
+        claim: The number of its claim, by which claims are ordered; None: it has no claim.
+        served: The number of requests that got the model since it was loaded.
+        loads: The number of times the model was loaded.
+        ready_since: The time at which the model was loaded.
+        last_used: The time at which its last lease ended.
+        closed: Whether the model gets no further requests until it was unloaded.
+        leaving: Whether `unload` or `close` demands that the model is unloaded.
     """
 
     name: str
@@ -115,19 +118,19 @@ class PooledModel:
 
     @property
     def state(self) -> State:
-        """The state that users see."""
+        """The state for users."""
         if self.phase == "unloading" or (self.phase == "ready" and self.closed):
             return "draining"
         return self.phase
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is loaded, and nothing uses it or waits for it."""
+        """Whether the model is loaded, and no request uses it or waits for it."""
         return self.phase == "ready" and not self.leases and not self.waiting
 
     @property
     def known(self) -> int | None:
-        """The bytes that it needs, as far as they are known."""
+        """The bytes that the model needs: measured, else estimated; None: unknown."""
         return self.estimate if self.measured is None else self.measured
 
 
@@ -136,11 +139,11 @@ class Scheduler:
 
     Args:
         budget: The number of bytes for all models.
-        clock: Returns the time in seconds. It never goes back.
-        turn_requests: The number of requests of a turn.
-        turn_seconds: The number of seconds of a turn.
-        linger: The number of seconds for which an idle model is kept within its turn although another model needs
-            its memory.
+        clock: Returns the time in seconds, which never decreases.
+        turn_requests: The number of requests after which the turn of a loaded model ends.
+        turn_seconds: The number of seconds after which the turn of a loaded model ends.
+        linger: The number of seconds for which an idle model keeps its memory within its turn although another model
+            needs it.
     """
 
     def __init__(
@@ -162,7 +165,7 @@ class Scheduler:
     # -- events
 
     def add(self, name: str, estimate: int | None, *, pinned: bool = False, keep: float | None = None) -> None:
-        """Add a model. It is cold.
+        """Add a model, which is not loaded. `estimate` and `keep`: see `PooledModel`.
 
         Raises:
             ModelTooLargeError: The model can never be loaded together with the pinned models.
@@ -177,7 +180,7 @@ class Scheduler:
             raise
 
     def request(self, name: str) -> tuple[Ticket, list[Action]]:
-        """A request for a model begins to wait.
+        """Event: a request for a model begins to wait. Returns its ticket and the actions.
 
         Raises:
             ModelNotFoundError: There is no such model.
@@ -191,7 +194,7 @@ class Scheduler:
         return ticket, self.step()
 
     def end(self, ticket: Ticket) -> list[Action]:
-        """A request stops to wait, or its lease ends. A second call does nothing."""
+        """Event: a request no longer waits, or its lease ends. A second call for the ticket changes nothing."""
         entry = self.entries[ticket.name]
         if ticket.state == "waiting":
             del entry.waiting[ticket]
@@ -202,7 +205,7 @@ class Scheduler:
         return self.step()
 
     def loaded(self, name: str, measured: int | None = None) -> list[Action]:
-        """A model was loaded. `measured`: the bytes that it needs, if they could be measured."""
+        """Event: a model was loaded. `measured`: the bytes that it needs; None: they could not be measured."""
         entry = self.entries[name]
         entry.phase, entry.served, entry.closed = "ready", 0, False
         entry.loads += 1
@@ -211,31 +214,34 @@ class Scheduler:
             entry.measured = entry.reserved = measured
         actions: list[Action] = []
         if not self._make_room_after(entry, actions):
-            self._unload(entry, actions)  # its claim stays, with the measured size
+            self._unload(entry, actions)  # it is loaded again later: its claim stays, and its size is known now
         else:
             entry.claim = None
         return actions + self.step()
 
     def failed(self, name: str, error: Exception) -> list[Action]:
-        """A model could not be loaded. Its waiting requests get the error; a later request tries again."""
+        """Event: a model could not be loaded.
+
+        The requests that wait for it get the error; a later request loads it again.
+        """
         entry = self.entries[name]
         entry.phase, entry.reserved, entry.claim, entry.leaving = "cold", 0, None, False
         return [*self._fail_all(entry, error), *self.step()]
 
     def unloaded(self, name: str) -> list[Action]:
-        """A model was closed."""
+        """Event: a model was closed and is no longer in memory."""
         entry = self.entries[name]
         entry.phase, entry.reserved, entry.closed, entry.leaving = "cold", 0, False, False
         return self.step()
 
     def unload(self, name: str) -> list[Action]:
-        """Unload a model as soon as its leases have ended. Requests that wait load it again."""
+        """Event: a model is to be unloaded when its leases have ended. Waiting requests load it again after that."""
         entry = self.entry(name)
         entry.leaving = entry.phase in ("loading", "ready")
         return self.step()
 
     def close(self) -> list[Action]:
-        """Refuse further requests, end those that wait, and unload all models."""
+        """Event: the pool is closed. Further and waiting requests get an error, and all models are unloaded."""
         self._is_closed = True
         actions: list[Action] = []
         for entry in self.entries.values():
@@ -244,7 +250,7 @@ class Scheduler:
         return actions + self.step()
 
     def entry(self, name: str) -> PooledModel:
-        """Return a model. Raises `ModelNotFoundError`."""
+        """Return the model with this name. Raises `ModelNotFoundError` if there is none."""
         found = self.entries.get(name)
         if found is None:
             known = ", ".join(sorted(self.entries)) or "none"
@@ -252,7 +258,7 @@ class Scheduler:
         return found
 
     def wake_at(self) -> float | None:
-        """Return the time at which `step` must be called if no event comes before; None: not at all."""
+        """Return the time at which `step` must be called if no event comes before; None: it need not be called."""
         now, times = self._clock(), []
         claims = any(entry.claim is not None for entry in self.entries.values())
         for entry in self.entries.values():
@@ -269,7 +275,7 @@ class Scheduler:
     # -- rules
 
     def step(self) -> list[Action]:
-        """Apply the rules. Each event does this; without an event, it is called at the time of `wake_at`."""
+        """Apply the rules, and return the actions. Each event calls it; without an event, it is called at `wake_at`."""
         now = self._clock()
         actions: list[Action] = []
         for entry in self.entries.values():
@@ -296,8 +302,11 @@ class Scheduler:
             entry.claim = next(self._numbers)
 
     def _plan(self, now: float, actions: list[Action]) -> bool:
-        """Start loads and unloads, and set `closed`. Return whether a claim needs memory that no turn gives up yet."""
-        chosen: list[PooledModel] = []  # victims: ready models that are to be unloaded
+        """Start loads and unloads, and set `closed` of each model.
+
+        Returns whether a claim needs memory of models that cannot be unloaded yet, because their turns have not ended.
+        """
+        chosen: list[PooledModel] = []  # the ready models that are to be unloaded
         for entry in self.entries.values():
             if entry.phase == "ready" and entry.leaving and (entry.served or not entry.waiting):
                 chosen.append(entry)
@@ -330,7 +339,10 @@ class Scheduler:
         return (entry for entry in self.entries.values() if entry.phase == "cold" and entry.claim is not None)
 
     def _victims(self, need: float, now: float, chosen: list[PooledModel]) -> tuple[list[PooledModel], float]:
-        """Return models whose memory is enough, and its bytes; if there are not enough, all that may be unloaded."""
+        """Return models that may be unloaded to free `need` bytes, and the number of bytes that they free.
+
+        If they do not free enough, they are all models that may be unloaded. Models in `chosen` are left out.
+        """
         found: list[PooledModel] = []
         freed = 0.0
         if need <= 0:
@@ -355,7 +367,10 @@ class Scheduler:
                 yield entry
 
     def _grant(self, contended: bool, actions: list[Action]) -> bool:
-        """Give waiting requests their leases. Return whether the rules must be applied again, because a turn ended."""
+        """Grant leases to waiting requests. Return whether `_plan` must be called again, because a turn ended.
+
+        `contended` is the result of `_plan`.
+        """
         for entry in self.entries.values():
             while entry.phase == "ready" and not entry.closed and entry.waiting:
                 ticket = next(iter(entry.waiting))
@@ -371,7 +386,10 @@ class Scheduler:
         return False
 
     def _make_room_after(self, entry: PooledModel, actions: list[Action]) -> bool:
-        """Unload idle models after a model turned out larger than expected. Return whether there is room for it."""
+        """Unload idle models if a loaded model needs more memory than was reserved for it.
+
+        Returns False, and unloads nothing, if the model does not fit into the budget in this way.
+        """
         over = sum(one.reserved for one in self.entries.values() if one.phase != "unloading") - self.budget
         idle = (one for one in self.entries.values() if one.is_idle and not one.pinned and one is not entry)
         victims = []
@@ -386,14 +404,14 @@ class Scheduler:
         return over <= 0
 
     def _needed(self, entry: PooledModel) -> float:
-        """The bytes to reserve for a cold model."""
+        """Return the bytes to reserve for a model before it is loaded; all that it can get if its size is unknown."""
         if entry.known is not None:
             return entry.known
         limit = self._limit(entry)
         return 0 if math.isinf(limit) else limit
 
     def _limit(self, entry: PooledModel) -> float:
-        """The bytes that a model can get: the budget without the other pinned models."""
+        """Return the bytes that a model can get: the budget without the bytes of the other pinned models."""
         pinned = (one.known or 0 for one in self.entries.values() if one.pinned and one is not entry)
         return self.budget - sum(pinned)
 
@@ -419,7 +437,11 @@ class Scheduler:
 
 
 def _order(entry: PooledModel) -> tuple[int, float]:
-    """Order models for unloading: idle ones, the least recently used first; then those that drain; then old turns."""
+    """Return the sort key of a model for unloading; the model with the lowest key is unloaded first.
+
+    Idle models come first, the least recently used one first. Then come models in use that get no further requests
+    (`closed`), and last other models in use; in both groups, the model that was loaded first comes first.
+    """
     if entry.is_idle:
         return 0, entry.last_used
     return (1 if entry.closed else 2), entry.ready_since

@@ -1,4 +1,4 @@
-"""Numbers of bytes: of a budget, of a model before it is loaded, and of this process."""
+"""Sizes in bytes: of a budget text, of a model before it is loaded, and of this process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([KMGT]I?)?B?\s*", re.I
 _PART = re.compile(r"(.*)-\d{5}-of-\d{5}\.gguf")
 _LARGEST_GRAPH = 64 << 20
 _OVERHEAD = 1.25
-"""Estimated memory of a model over the size of its files: buffers, and copies that a library makes."""
+"""Estimated memory of a model divided by the size of its files: it includes buffers, and copies that libraries make."""
 
 
 def parse_bytes(size: str | int, name: str = "budget") -> int:
     """Return a size such as "24GB" (10^9), "16GiB" (2^30) or an int, in bytes.
 
     Raises:
-        ValueError: It is not a positive size.
+        ValueError: The size is malformed or not positive. `name` is the name of the argument, for the message.
     """
     if isinstance(size, int) and not isinstance(size, bool) and size > 0:
         return size
@@ -36,7 +36,10 @@ def parse_bytes(size: str | int, name: str = "budget") -> int:
 
 
 def weight_bytes(name: str) -> int | None:
-    """Return the bytes of the weight files of `load(name)`; None: they are not known here. A model of an API has 0."""
+    """Return the size of the weight files that `load(name)` reads, in bytes.
+
+    0 for a model served by an API; None if the files are not on this machine.
+    """
     if loading.is_remote(name):
         return 0
     kind, _, rest = name.partition(":")
@@ -48,13 +51,20 @@ def weight_bytes(name: str) -> int | None:
 
 
 def estimated_bytes(name: str) -> int | None:
-    """Return the bytes that `load(name)` will need; None: they are not known here. A model of an API needs 0 bytes."""
+    """Return the estimated memory of the model that `load(name)` returns, in bytes, prefix cache included.
+
+    0 for a model served by an API; None if its files are not on this machine.
+    """
     weights = weight_bytes(name)
     return int(weights * _OVERHEAD) + PREFIX_BYTES if weights else weights
 
 
 def _weights(place: Path) -> Iterable[Path]:
-    """Return the weight files of a model: in a folder those of one kind, and all parts of a model in several files."""
+    """Return the weight files of a model.
+
+    In a folder, these are the files of the first file format that is found. A model that is divided into several files
+    has all of them.
+    """
     if place.is_dir():
         for pattern in ("*.safetensors", "model.onnx", "onnx/model.onnx", "*.onnx", "*.bin", "*.pt"):
             if found := sorted(place.glob(pattern)):
@@ -62,7 +72,7 @@ def _weights(place: Path) -> Iterable[Path]:
         return []
     if place.suffix == ".onnx":
         small = place.stat().st_size <= _LARGEST_GRAPH
-        graph = place.read_bytes() if small else b""  # a graph with weights in other files names these files
+        graph = place.read_bytes() if small else b""  # a graph whose weights are in other files contains their names
         return [place, *(file for file in place.parent.iterdir() if file != place and file.name.encode() in graph)]
     series = _PART.fullmatch(place.name)
     if series is None:
@@ -71,7 +81,7 @@ def _weights(place: Path) -> Iterable[Path]:
 
 
 def _hub_folder(name: str) -> Path | None:
-    """Return the newest snapshot of a model in the cache of the Hub; None: there is none."""
+    """Return the folder of the newest snapshot of a model in the cache of the Hugging Face Hub; None: there is none."""
     home = os.environ.get("HF_HOME") or os.path.join(os.path.expanduser("~"), ".cache", "huggingface")
     cache = Path(os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub"))
     snapshots = cache / f"models--{name.replace('/', '--')}" / "snapshots"
@@ -80,7 +90,7 @@ def _hub_folder(name: str) -> Path | None:
 
 
 def resident_bytes() -> int | None:
-    """Return the memory of this process that is in RAM; None: the operating system does not tell."""
+    """Return the resident memory of this process in bytes; None if the operating system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     except (OSError, ValueError, IndexError):
