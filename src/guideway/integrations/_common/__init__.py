@@ -1,16 +1,16 @@
-"""A matcher that is driven by the loop of another library.
+"""The common code of integrations: matchers that are advanced by the generation loop of another library.
 
 Logits processors receive the tokens of rows and their logits in an order that the library chooses: beam search reorders
 rows, rejected drafts shorten them, finished rows are padded or removed. So the state of a row is derived from its
-tokens; what the last call saw only saves walking from the start.
+tokens. The rows of the last call only save the work of advancing each matcher from the start.
 
-rows.py             `Rows`: the masks of any rows, by their tokens
+rows.py             `Rows`: the masks of rows, found by the tokens of each row
 processor.py        `Processor`: the constraints and prompts of one call; masks computed while the model runs
-timings.py          where the time was spent
-follower.py         `Follower`: one sequence of a server that reports its tokens; errors are kept, not raised
-step_budget.py      `StepBudget`: bounds the work of the masks of one step
-requests.py         the constraint fields of requests -> constraints
-structural_tags.py  vLLM's and SGLang's structural tags -> `Tags`
+timings.py          `ProcessorTimings`: the times of the parts of a step
+follower.py         `Follower`: one sequence of a server that reports its tokens; errors are stored, not raised
+step_budget.py      `StepBudget`: limits the work of the masks of one step
+requests.py         converts the constraint fields of requests to constraints
+structural_tags.py  converts structural tags of vLLM and SGLang to constraints
 """
 
 from __future__ import annotations

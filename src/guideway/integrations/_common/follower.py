@@ -1,8 +1,8 @@
-"""One sequence of an engine that reports its tokens, and batches of such sequences.
+"""`Follower`: the matcher of one sequence of an engine that reports its tokens. `fill`: the masks of several.
 
-Backends and filters of engines differ only in names: they take tokens, undo tokens, and request masks. An exception
-during a step would end the engine and all its requests. Therefore an error is kept: the sequence can only end from then
-on, and the adapter reports the error in the engine's own way.
+The backends and filters of different engines do the same under different names: they take tokens, undo tokens, and
+request masks. An exception during a step would end the engine and all its requests. Therefore a `Follower` stores its
+error: after an error the sequence can only end, and the adapter reports the error as the engine expects it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,32 @@ from guideway.matcher import fill_masks
 __all__ = ["Follower", "fill"]
 
 MASK_SECONDS = 3.0
-"""The time limit of one mask, about 100 times that of the slowest real schema. A sequence that exceeds it ends.
+"""The time limit of one mask, about 100 times the time of the slowest mask of real schemas.
 
-A slow mask delays all other sequences of the engine. With this limit, that happens once and not at every token.
+A slow mask delays all other sequences of the engine. A sequence whose mask exceeds the limit ends, so the delay happens
+once and not at every token.
 """
 
 _log = logging.getLogger("guideway")
 
 
 class Follower:
-    """A matcher of the tokens of one sequence. Use it in one thread at a time.
+    """The matcher of the tokens of one sequence, with stop tokens and a stored error. Use it in one thread at a time.
 
-    Raises `BudgetTooSmallError` if no text fits `max_tokens`.
+    Raises:
+        BudgetTooSmallError: No text has at most `max_tokens` tokens.
 
     Attributes:
+        matcher: The matcher.
+        end_ids: The end tokens that the mask allows after an error.
         stop_token_ids: Tokens that end the text, in addition to the vocabulary's end tokens. They are legal where the
             text may end.
         max_tokens: Only tokens are allowed after which the text can be completed within this number of tokens; None:
-            any number.
+            no limit.
+        name: The name of the sequence, for the log.
         error: The error that ended the text; None: no error.
-        is_watched: Whether its masks are computed separately, because a mask of it, or of another sequence of the
-            batch, was slow.
+        is_watched: Whether the next mask is computed separately and its time is checked, because the masks of the last
+            batch were slow.
     """
 
     __slots__ = ("_ended", "end_ids", "error", "is_watched", "matcher", "max_tokens", "name", "stop_token_ids")
@@ -66,7 +71,7 @@ class Follower:
         self.reset()
 
     def reset(self) -> None:
-        """Return to the initial state."""
+        """Return to the state before the first token, and remove the error."""
         self.matcher.rollback(self.matcher.position)
         self._ended = self.is_watched = False
         self.error: Exception | None = None
@@ -81,16 +86,19 @@ class Follower:
 
     @property
     def is_finished(self) -> bool:
-        """Whether an end token was taken."""
+        """Whether an end token or a stop token was taken."""
         return self._ended or self.matcher.is_finished
 
     @property
     def position(self) -> int:
-        """The number of tokens taken."""
+        """The number of tokens that were taken, the end token included."""
         return self.matcher.position + self._ended
 
     def advance(self, tokens: Iterable[int]) -> bool:
-        """Take tokens up to the end of the text. Returns False and sets `error` at an illegal one."""
+        """Take tokens up to the end of the text; tokens after the end are ignored.
+
+        Returns False and sets `error` if a token is illegal. Returns False and does nothing after an error.
+        """
         for token in tokens:
             if self.error is not None:
                 return False
@@ -106,7 +114,10 @@ class Follower:
         return self.error is None
 
     def validate(self, tokens: Sequence[int]) -> list[int]:
-        """Return the longest prefix of these tokens that can be taken. The state is unchanged."""
+        """Return the longest prefix of these tokens that can be taken; [] after the end or an error.
+
+        No token is taken.
+        """
         if self.error is not None or self.is_finished:
             return []
         try:
@@ -122,15 +133,15 @@ class Follower:
         return list(tokens[:count])
 
     def rollback(self, count: int) -> None:
-        """Undo the last `count` tokens and their errors. Raises ValueError if there are fewer."""
+        """Undo the last `count` tokens, and remove the error. Raises `ValueError` if fewer tokens were taken."""
         if count:
             self.matcher.rollback(count - self._ended)
             self._ended, self.error = False, None
 
     def fill(self, row: Row) -> None:
-        """Write the mask of the next token, uint32 words, as wide as the logits.
+        """Write the mask of the next token to `row`: uint32 words for all logits.
 
-        After an error only end tokens are set.
+        After an error, only the bits of end tokens are set. A new error is stored, not raised.
         """
         try:
             if self.error is None:
@@ -150,17 +161,17 @@ class Follower:
             self.fill_end(row)
 
     def fill_end(self, row: Row) -> None:
-        """Write the mask of the end tokens alone."""
+        """Write a mask that allows only the end tokens; without end tokens, only the stop tokens."""
         row[:] = 0
         _allow(row, self.end_ids or self.stop_token_ids)
 
     def finish_row(self, row: Row) -> None:
-        """Set the bits of end tokens that the vocabulary does not know."""
+        """Set the bits of the stop tokens, if the text may end. Their bits are not set by the matcher."""
         if self.stop_token_ids and (self.matcher.is_accepting or self.is_finished):
             _allow(row, self.stop_token_ids)
 
     def fail(self, error: Exception) -> None:
-        """Keep an error, and log it."""
+        """Store an error, and log it."""
         self.error = error
         _log.error("%s ends early: %s: %s", self.name, type(error).__name__, error)
 
@@ -172,9 +183,10 @@ def _allow(row: Row, tokens: Iterable[int]) -> None:
 
 
 def fill(followers: Sequence[Follower], rows: Row) -> None:
-    """Write the masks of a batch: row i of `rows`, uint32 [n, words], is that of follower i.
+    """Write the masks of a batch: row i of `rows`, uint32 [n, words], is the mask of follower i.
 
-    Makes one call into the kernel, which releases the GIL. If that call fails, fills row by row.
+    All masks are computed in one call of the kernel, which releases the GIL. If that is not possible or fails, the
+    masks are computed one by one.
     """
     if all(
         one.matcher.words == rows.shape[1] and one.error is None and one.max_tokens is None and not one.is_watched

@@ -1,4 +1,4 @@
-"""The base of the logits processors: compiled constraints, row tracking, and masks computed in advance."""
+"""The common code of logits processors: compiled constraints, the states of rows, and masks computed in advance."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ def _name(constraint: object) -> str:
 
 
 def no_token_left(row: int | None = None) -> NoAllowedTokenError:
-    """Return the error for logits of which the mask and other processors leave no token to draw."""
+    """Return the error for logits in which the mask and other processors together leave no token to draw.
+
+    `row`: the number of the row, for the message; None: there is only one.
+    """
     where = "" if row is None else f" to draw in row {row}"
     return NoAllowedTokenError(
         f"no token is left{where}: another processor forbids all tokens that the constraint allows"
@@ -40,15 +43,16 @@ def no_token_left(row: int | None = None) -> NoAllowedTokenError:
 
 
 class Processor:
-    """The base of the logits processors: compiled constraints and row tracking.
+    """The compiled constraints of a logits processor, and the states of its rows.
 
-    It learns the prompts of one generate() call from the first step, and rejects rows with other prompts until
+    The rows of the first step are the prompts of one generate() call. Rows with other prompts are refused until
     `reset()`.
 
     Args:
-        constraints: One for all rows, or a list with one per prompt (None: free): constraints, Python types or
-            automata.
-        tokenizer: Whatever `Tokenizer.of` takes.
+        constraints: One for all rows, or a list with one for each prompt (None: no constraint): constraints, Python
+            types or automata.
+        tokenizer: A value that `Tokenizer.of` accepts.
+        max_tokens: The maximum number of tokens of each text, which is complete within it; None: no limit.
     """
 
     def __init__(self, constraints: object, tokenizer: object, *, max_tokens: int | None = None) -> None:
@@ -70,7 +74,7 @@ class Processor:
         self._begun: tuple[Ids, Begun] | None = None
 
     def __repr__(self) -> str:
-        """The constraints, the budget, and the number of rows of the running call."""
+        """Return the constraints, the token budget, and the number of rows of the running call."""
         parts = [self._shown]
         if self._max_tokens is not None:
             parts.append(f"max_tokens={self._max_tokens}")
@@ -79,9 +83,10 @@ class Processor:
         return f"Processor({', '.join(parts)})"
 
     def reset(self) -> None:
-        """Forget the prompts and rows, so that the processor can be used for another generate() call.
+        """Remove the prompts and rows, so that the processor can be used for another generate() call.
 
-        Raises `ProcessorReuseError` while a call is running.
+        Raises:
+            ProcessorReuseError: A step has not ended.
         """
         self._enter()
         try:
@@ -94,7 +99,7 @@ class Processor:
 
     @property
     def timings(self) -> ProcessorTimings:
-        """Where the time of the engine's loop was spent so far, as measured by the processor."""
+        """The times of the parts of the engine's loop so far, as measured by the processor."""
         calls, model, mask, copy = self._clock.take()
         found = self._timings
         found.calls, found.model = found.calls + calls, found.model + model
@@ -102,7 +107,7 @@ class Processor:
         return found
 
     def __enter__(self) -> Processor:
-        """Enter one call of the engine. Only one can be active. Raises `ProcessorReuseError`."""
+        """Begin one step of the engine. Raises `ProcessorReuseError` if another step has not ended."""
         self._timings.model += self._enter()
         return self
 
@@ -116,11 +121,14 @@ class Processor:
         return since
 
     def ahead(self, ids: Ids) -> None:
-        """Start to compute the masks of these rows on a thread of the kernel, while the model runs.
+        """Start to compute the masks of rows in a thread of the kernel, while the model runs.
 
-        For loops that report the drawn tokens before they run the model. `masks` of the same rows then returns the
-        result. For other rows the result is dropped. The next call may have any rows. Raises as `masks`, and
-        `ProcessorReuseError` within a call.
+        It is for loops that report the drawn tokens before they run the model. If `masks` is then called with the same
+        rows, it waits for this result. If it is called with other rows, the result is dropped.
+
+        Raises:
+            ProcessorReuseError: A step has not ended, or the rows belong to another generate() call.
+            ProcessorError: The rows do not match the constraints.
         """
         self._timings.sample += self._enter()
         try:
@@ -133,11 +141,15 @@ class Processor:
             self._clock.leave()
 
     def masked(self, ids: Any, source: Any, target: Any) -> list[int] | None:
-        """Run a step in one call of the kernel, see `Rows.masked`. None: not possible; enter, and call `masks`."""
+        """Mask logits in one call of the kernel, see `Rows.masked`.
+
+        Returns the rows without an allowed token. None: this was not possible; use the `with` block and `masks`
+        instead.
+        """
         return None if self._begun is not None else self.rows.masked(ids, source, target, self._clock)
 
     def masks(self, ids: Ids) -> Masks:
-        """See `Rows.masks`. `ids`: [rows, tokens], prompts included."""
+        """Return the masks of rows, as `Rows.masks` does. `ids`: the tokens, [rows, tokens], prompts included."""
         start = perf_counter()
         timings = self._timings
         if self._begun is not None and np.array_equal(self._begun[0], ids):
@@ -153,7 +165,7 @@ class Processor:
         return found
 
     def fed(self, count: int) -> None:
-        """Report that the loop itself adds `count` legal tokens before the next call."""
+        """Report that the loop appends `count` legal tokens to the rows itself before the next call."""
         self._widest = max(self._widest, self.rows.width) + count
 
     def _ended(self) -> Masks:
@@ -163,7 +175,7 @@ class Processor:
         return begun[1]()
 
     def _drop_begun(self) -> None:
-        """Wait for masks that are no longer needed, and ignore their errors."""
+        """Wait for masks that `ahead` has started and that are not needed, and ignore their errors."""
         if self._begun is not None:
             with suppress(GuidewayError):
                 self._ended()
@@ -191,7 +203,7 @@ class Processor:
             raise ProcessorError(
                 f"got {count} constraints for {len(ids)} rows; pass one constraint, or one for each prompt"
             )
-        if count is not None and len(ids) > count:  # beams or samples: copies of each prompt are adjacent
+        if count is not None and len(ids) > count:  # with beams or samples, the copies of a prompt are adjacent rows
             copies = len(ids) // count
             groups = ids.reshape(count, copies, -1)
             if (different := np.flatnonzero((groups != groups[:, :1]).any(axis=(1, 2)))).size:
@@ -204,7 +216,10 @@ class Processor:
         self._widest = ids.shape[1]
 
     def _slots(self, begin: Ids, prompts: Ids) -> list[int]:
-        """Return the slot of each row: by position, or by prompt if rows were removed or moved."""
+        """Return for each row the number of its constraint: by position, or by prompt if rows were removed or moved.
+
+        `begin` has the first tokens of the rows, `prompts` the prompts of the call.
+        """
         copies = len(prompts) // (self._count or len(prompts))
         if begin.shape == prompts.shape and np.array_equal(begin, prompts):
             return [index // copies if self._count else 0 for index in range(len(prompts))]
@@ -220,7 +235,7 @@ class Processor:
 
 
 class Chained:
-    """The common part of the processors: functions of (ids, logits) that run first, timings, and masks in advance."""
+    """The base class of logits processors: other functions of (ids, logits) that run first, timings and reset."""
 
     def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
         self._processor, self._before = processor, tuple(before)
@@ -230,14 +245,14 @@ class Chained:
 
     @property
     def timings(self) -> ProcessorTimings:
-        """Where the time of the engine's loop was spent, as measured by the processor."""
+        """The times of the parts of the engine's loop, as measured by the processor."""
         return self._processor.timings
 
     def reset(self) -> None:
         """Prepare for another generate() call, with other prompts. The constraints stay compiled.
 
         Raises:
-            ProcessorReuseError: A call is running.
+            ProcessorReuseError: A step has not ended.
         """
         self._processor.reset()
 

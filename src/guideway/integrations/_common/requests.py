@@ -1,4 +1,4 @@
-"""The constraint of a server's request, from the kinds and texts that vLLM and SGLang pass on."""
+"""Converts the constraint of a request to vLLM or SGLang, given as a kind and a text, to a constraint."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from guideway.jsontext.tokens import is_deeper
 __all__ = ["KINDS", "requested", "token_budget"]
 
 KINDS = ("json", "json_object", "regex", "choice", "grammar", "structural_tag")
-"""The kinds of constraints that servers know."""
+"""The kinds of constraints in requests to these servers."""
 
 _LONG = 1 << 16
 
 
 def requested(kind: str, spec: object) -> object:
-    """Return the argument of `guideway.compile` for a request. Recent requests are cached, so recompiling is a lookup.
+    """Return the argument for `guideway.compile` for the constraint of a request. Results for recent texts are cached.
 
     Args:
         kind: One of `KINDS`.
-        spec: The text of the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar, or a
-            structural tag. A grammar is GBNF if it has `::=`, a document of `to_wire` if it begins with a brace, else
-            Lark. Under "json", it can also be an object that is not text, such as a schema as a dict, a constraint or a
-            type.
+        spec: The text in the request: a JSON Schema, a pattern (full match), choices as a JSON list, a grammar, or a
+            structural tag. A grammar is a document of `to_wire` if it begins with a brace, GBNF if it contains `::=`,
+            else Lark. Values that are not text are JSON values; for "json" also a constraint or a type, which is
+            returned as it is.
 
     Raises:
         InvalidConstraintError: The request is malformed.
-        ConstraintError: As the constructors of constraints do.
+        ConstraintError: The constructor of the constraint refuses the text.
     """
     if isinstance(spec, str):
         return _known(kind, spec) if len(spec) < _LONG else _read(kind, spec)
@@ -61,7 +61,7 @@ def _read(kind: str, spec: str) -> object:
             raise InvalidConstraintError("choice must be a JSON list of strings")
         return Choice(choices)
     if kind == "grammar":
-        if spec.lstrip().startswith("{"):  # neither GBNF nor Lark
+        if spec.lstrip().startswith("{"):  # no GBNF or Lark grammar begins so
             return from_wire(spec)
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":
@@ -73,7 +73,10 @@ _known = cached(256, characters=4 << 20, size=lambda _, spec: len(spec))(_read)
 
 
 def _parsed(text: str, what: str, *, unique: bool = False) -> Any:
-    """Return the value of a JSON text. `unique`: a key that an object has twice is an error."""
+    """Return the value of a JSON text.
+
+    `what` is the name of the text, for errors. `unique`: an object that has a key twice is an error.
+    """
     try:
         if unique and is_deeper(text, MAX_C_DEPTH):
             raise LimitExceededError(f"{what} is nested deeper than {MAX_C_DEPTH} levels")
@@ -85,7 +88,7 @@ def _parsed(text: str, what: str, *, unique: bool = False) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs as a dict. Raises `InvalidConstraintError` for a repeated key: readers disagree on its value."""
+    """Return pairs as a dict. Raises `InvalidConstraintError` for a repeated key, whose value depends on the reader."""
     made = dict(pairs)
     if len(made) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
@@ -96,10 +99,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def token_budget(name: str, given: object) -> int | None:
-    """Return the token budget of a request, or None. HTTP clients may send it as text.
+    """Return the token budget of a request as an int; None if `given` is None. HTTP clients may send it as text.
 
     Raises:
-        InvalidConstraintError: It is not a positive integer.
+        InvalidConstraintError: The value is not a positive integer. `name` is the name of the field, for the message.
     """
     if given is None:
         return None

@@ -1,4 +1,4 @@
-"""The masks of rows. The state of each row is found by its tokens."""
+"""`Rows`: the masks of rows. The state of each row is found by its tokens, not by its position."""
 
 from __future__ import annotations
 
@@ -23,10 +23,14 @@ Begun = Callable[[], Masks]
 
 
 class _Seen:
-    """A text of `length` tokens, and the matcher after its first `taken` tokens.
+    """The text of a row in the last call, and its matcher.
 
-    `taken` is less than `length` if the text has ended or has an illegal token. `ids`: the text, or a prefix of it if
-    it has only grown since.
+    Attributes:
+        ids: The tokens of the text. If tokens were only appended since, these may be missing at the end.
+        length: The number of tokens of the text.
+        matcher: The matcher after the first `taken` tokens.
+        taken: The number of tokens that the matcher took. It is less than `length` if the text has ended or has an
+            illegal token.
     """
 
     __slots__ = ("ids", "length", "matcher", "taken")
@@ -35,13 +39,13 @@ class _Seen:
         self.ids, self.length, self.matcher, self.taken = ids, len(ids), matcher, taken
 
     def common(self, ids: Ids) -> int:
-        """Return the length of the common prefix of its taken tokens and this text."""
+        """Return the length of the common prefix of the tokens that the matcher took and of `ids`."""
         length = min(self.taken, len(ids))
         different = np.flatnonzero(self.ids[:length] != ids[:length])
         return int(different[0]) if different.size else length
 
     def go_on(self, ids: Ids) -> None:
-        """Take the remaining tokens of this text while they are legal."""
+        """Set the text to `ids`, and take its tokens after the first `taken` ones while they are legal."""
         self.ids, self.length = ids, len(ids)
         while self.taken < len(ids) and not self.matcher.is_finished:
             try:
@@ -52,13 +56,17 @@ class _Seen:
 
 
 class Rows:
-    """The masks of any rows, found by their tokens alone.
+    """Computes the masks of rows, whose states are found by their tokens alone. A row belongs to a slot.
 
     Args:
-        automata: The automaton of the rows of each slot; None: free. `begin` and `end` add and remove slots later.
-        max_tokens: Allow only tokens after which a text can be completed within this number, the end token included.
-        room: A function that allocates rows of masks, as `masks.new_rows`. An adapter for GPUs can return pinned
-            memory.
+        automata: The automaton of each slot; None: no constraint. `begin` and `end` add and remove slots later.
+        max_tokens: Only tokens are allowed after which a text can be completed within this number of tokens, the end
+            token included; None: no limit.
+
+    Attributes:
+        room: A function that allocates masks, by default `masks.new_rows`. An adapter for GPUs can set one that returns
+            pinned memory.
+        seconds: The time of the last masks that were computed in the background.
 
     Raises:
         BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
@@ -69,16 +77,21 @@ class Rows:
         self._budgets: dict[int, int] = {}
         self._starts: dict[int, _Seen | None] = {}
         self._last: list[tuple[int, _Seen | None]] = []
-        self._loop = LoopRows([])  # the kernel's state of these rows while they only grow
-        self._texts: Callable[[], Sequence[Ids]] | None = None  # returns the texts of rows that have grown
+        self._loop = LoopRows([])  # the kernel's state of these rows, as long as tokens are only appended
+        self._texts: Callable[[], Sequence[Ids]] | None = None  # returns the texts after tokens were appended
         self._words = 0
         self._masks = masks.new_rows(0, 0)
-        self.seconds = 0.0  # the time of the last masks that were computed in the background
+        self.seconds = 0.0  # see the class
         for slot, automaton in enumerate(automata):
             self.begin(slot, automaton, max_tokens=max_tokens)
 
     def begin(self, slot: int, automaton: Automaton | None, *, max_tokens: int | None = None) -> None:
-        """Set the automaton of the rows of a slot. Raises `BudgetTooSmallError`, `UnsatisfiableError`."""
+        """Set the automaton of a slot; None: no constraint. Earlier rows of the slot are removed.
+
+        Raises:
+            BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
+            UnsatisfiableError: No text can be completed.
+        """
         self.end(slot)
         if automaton is None:
             self._starts[slot] = None
@@ -93,7 +106,7 @@ class Rows:
         self._starts[slot] = _Seen(np.zeros(0, np.int64), matcher, 0)
 
     def has(self, slot: int) -> bool:
-        """Return whether the slot has begun and not ended."""
+        """Return whether `begin` was called for the slot, and `end` was not called since."""
         return slot in self._starts
 
     def end(self, slot: int) -> None:
@@ -105,10 +118,11 @@ class Rows:
             self._follow([(of, one) for of, one in self._last if of != slot])
 
     def masks(self, texts: Sequence[Ids], slots: Sequence[int]) -> Masks:
-        """Return the mask of each row, uint32 [rows, words], and which rows are masked. Valid until the next call.
+        """Return the mask of each row, uint32 [rows, words], and a list that tells which rows are to be masked.
 
-        Rows without a constraint are not masked, and neither are rows with an illegal token (drafts that will be
-        rejected, dead beams). After its end token, a row can only end again.
+        Rows without a constraint are not to be masked, and neither are rows with an illegal token (drafts that will be
+        rejected, beams without a legal token). After its end token, a row can only end again. The masks are valid until
+        the next call.
 
         Args:
             texts: The generated tokens of each row, its end token and the padding after it included.
@@ -124,10 +138,16 @@ class Rows:
         background: bool,
         ids: NDArray[np.int64] | None = None,
     ) -> Begun:
-        """Start `masks`, on a thread of the kernel if `background`. Call the result before any other method.
+        """Start to compute what `masks` returns.
 
-        `ids`: int64 [rows, tokens], the rows of the engine; each text is the end of its row, and all have one length.
-        `begin_grown` and `masked` continue from them.
+        The result must be called before any other method; it waits for the masks.
+
+        Args:
+            texts: As in `masks`.
+            slots: As in `masks`.
+            background: Whether the masks are computed in a thread of the kernel.
+            ids: The rows of the engine, int64 [rows, tokens], if `begin_grown` or `masked` is called next. Each text is
+                the end of its row, and all rows have the same length. None: they are not called next.
         """
         self._settle()
         seen = [self._resynchronised(slot, np.array(text)) for text, slot in zip(texts, slots, strict=True)]
@@ -139,37 +159,42 @@ class Rows:
         return self._begin(background)
 
     def begin_next(self, ids: Sequence[int], texts: Callable[[], Sequence[Ids]], *, background: bool) -> Begun:
-        """Start the masks of the rows of the last call, in the same order, after one more token each.
+        """Start to compute the masks of the rows of the last call, after one more token was appended to each.
 
-        `texts`: returns the texts of the rows. It is called only if the rows are no longer tracked in this way.
+        Args:
+            ids: The appended token of each row, in the order of the last call.
+            texts: Returns the texts of the rows. It is called only if a later call has other rows.
+            background: Whether the masks are computed in a thread of the kernel.
         """
         self._loop.grow(ids)
         self._texts = texts
         return self._begin(background)
 
     def begin_grown(self, ids: Ids, *, background: bool) -> Begun | None:
-        """As `begin_next`, if `ids` are the `ids` of the last call with one more token; else None."""
+        """Do the same as `begin_next` if `ids` are the last rows with one more token each; else return None."""
         return self._begin(background) if self._loop.grow_to(ids) else None
 
     def masked(self, ids: Any, source: Any, target: Any, clock: LoopClock) -> list[int] | None:
-        """Run `begin_grown` and `guideway.masks.masked_into` in one call of the kernel.
+        """Do the work of `begin_grown` and `guideway.masks.masked_into` in one call of the kernel.
 
-        When the model has filled the CPU caches, each Python object that is accessed costs about a microsecond.
+        One call is faster: after the model has filled the CPU caches, access to each Python object costs about a
+        microsecond.
 
         Args:
-            ids: int64, an array or a tensor on the CPU, as the next two.
+            ids: The rows, int64. An array or a tensor on the CPU, as are the next two arguments.
             source: The logits, float32.
-            target: The masked logits, float32.
+            target: The memory for the masked logits, float32; may be `source`.
             clock: The clock of the loop.
 
         Returns:
-            The masked rows in which no token is above -inf. None: the types are not supported, the rows have not grown
-            in this way, or another call is using the clock; nothing has changed then.
+            The masked rows in which no token has a logit above -inf. None: the types are not supported, the rows are
+            not those of the last call with one more token each, or another call is using the clock. Nothing has changed
+            then.
         """
         try:
             return self._loop.run_on(ids, source, target, clock)
         except BaseException:
-            self._last = []  # if this fails, no state is kept
+            self._last = []  # the states of the rows are not known after a failure
             raise
 
     @property
@@ -178,7 +203,7 @@ class Rows:
         return self._loop.width
 
     def forced(self, index: int) -> list[int]:
-        """Return the forced next tokens of row `index` of the last call, as far as they fit its budget."""
+        """Return the forced next tokens of row `index` of the last call; [] if they exceed its token budget."""
         slot, one = self._last[index]
         if one is None or not self._loop.held[index] or one.matcher.is_finished:
             return []
@@ -196,14 +221,14 @@ class Rows:
         return ids if length + len(ids) + needed <= self._budgets[slot] else []
 
     def _follow(self, rows: list[tuple[int, _Seen | None]]) -> None:
-        """Set the current rows of the loop."""
+        """Set the rows of `_loop`: pairs of a slot and the state of a row (None: no constraint)."""
         self._last = rows
         given = [(None, 0, 0, 0) if one is None else (one.matcher, one.length, one.taken, self._budgets.get(slot, 0))
                  for slot, one in rows]  # fmt: skip
         self._loop = LoopRows(given)
 
     def _begin(self, background: bool) -> Begun:
-        """Start the masks of the current rows."""
+        """Start to compute the masks of the rows of `_loop`."""
         if self._masks.shape != (len(self._last), self._words):
             self._masks = self.room(len(self._last), 32 * self._words)
         loop, found = self._loop, self._masks
@@ -211,7 +236,7 @@ class Rows:
             loop.begin(found)
 
         def finish() -> Masks:
-            known, self._last = self._last, []  # if this fails, no state is kept
+            known, self._last = self._last, []  # if the next line fails, the states are not known
             loop.wait() if background else loop.run(found)
             self._last = known
             self.seconds = loop.seconds
@@ -220,7 +245,7 @@ class Rows:
         return finish
 
     def _settle(self) -> None:
-        """Update the stored texts of the rows of the last call that have grown."""
+        """Update the stored texts of the rows of the last call, if tokens were appended to them since."""
         texts, self._texts = self._texts, None
         if texts is not None and self._last:
             for (_, one), text, lengths in zip(self._last, texts(), self._loop.lengths, strict=True):
@@ -228,7 +253,10 @@ class Rows:
                     one.ids, (one.length, one.taken) = text, lengths
 
     def _resynchronised(self, slot: int, text: Ids) -> _Seen | None:
-        """Return the state of a text, from the text of the last call that has the longest common prefix with it."""
+        """Return the state of a text; None: no constraint.
+
+        It is derived from the text of the last call that has the longest common prefix with it.
+        """
         start = self._starts[slot]
         if start is None:
             return None

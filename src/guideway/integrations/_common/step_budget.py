@@ -1,7 +1,7 @@
-"""Bounds the work of the masks of one step of an engine that cannot let a sequence wait.
+"""`StepBudget`: limits the work of the masks of one step of an engine in which all sequences wait for all masks.
 
-The work is counted by the kernel. A sequence whose mask needs more than what is left of the step ends with an error, so
-that the other sequences of the batch continue. A reserve, which fills slowly, permits single slow masks.
+The kernel counts the work. A sequence whose mask needs more work than the step has left ends with an error, so that the
+other sequences of the batch continue. A reserve of work, which is refilled slowly, allows single slow masks.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ CALL_OVERHEAD = 2_000
 """The units that are counted for the Python code of each call."""
 
 LEAST_WORK = 50_000
-"""The work that a sequence may do even if the step has reached its maximum."""
+"""The minimum work that is granted to a sequence, even if the step has reached its maximum."""
 
 RESERVE = 5_000_000
-"""The size of the reserve: the maximum work beyond `STEP_WORK`, in all steps together, without `REFILL`."""
+"""The size of the reserve: work in addition to `STEP_WORK`, for all steps together. `REFILL` refills it."""
 
 REFILL = 20_000
 """The work that the reserve gains in a step."""
 
 
 class StepBudget:
-    """The budget of the sequences of one engine. Use it in the thread of the engine's steps."""
+    """The work budget of the masks of one engine. Use it in the thread that runs the engine's steps."""
 
     def __init__(self) -> None:
         self._left = STEP_WORK
@@ -42,14 +42,20 @@ class StepBudget:
         self._last = -1
 
     def row(self, index: int) -> None:
-        """Announce the mask of row `index`. If the index is not greater than the one before, a new step begins."""
+        """Report that the mask of row `index` is computed next.
+
+        An index that is not greater than the last begins a step.
+        """
         if index <= self._last:
             self._left = STEP_WORK
             self._reserve = min(RESERVE, self._reserve + REFILL)
         self._last = index
 
     def run(self, follower: Follower, call: Callable[[], T], otherwise: T) -> T:
-        """Return the result of a call, or `otherwise` if it needs too much work: the follower ends with an error."""
+        """Return the result of `call`.
+
+        If it needs too much work, end the follower with an error and return `otherwise`.
+        """
         granted = max(LEAST_WORK, self._left + self._reserve)
         before = bound_work(granted)
         try:

@@ -1,8 +1,7 @@
-"""Structural tags of xgrammar, vLLM and SGLang as constraints: formats of text that nest.
+"""Converts structural tags of xgrammar, vLLM and SGLang to constraints. A structural tag consists of nested formats.
 
 Every format is an object with a "type". `_FORMATS` lists the fields of each type. A field that is not listed is an
-error, and so is a value of another type. Formats of single tokens that are not special tokens, and contents that are
-not JSON, are refused.
+error, and so is a field with a wrong type. Formats in `_UNSUPPORTED`, such as those for single tokens, are refused.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ DEPTH = 32
 """The maximum nesting depth of formats."""
 
 MAX_COUNT = 2**31 - 1
-"""The largest number that the format allows for a count."""
+"""The largest number of repetitions that a format may have."""
 
 _ANY = "(?s:.*)"
 _REQUIRED = object()
@@ -38,7 +37,7 @@ def structural_tag(spec: object) -> Constraint[Any]:
         InvalidConstraintError: The tag is malformed or has an unknown field. The error has the place (a JSON Pointer).
         UnsupportedError: The tag has a format or a field that cannot be enforced exactly.
         LimitExceededError: Formats are nested deeper than `DEPTH`.
-        ConstraintError: As the constraints of the contents do.
+        ConstraintError: The constraint on a content is not valid.
     """
     if not isinstance(spec, dict):
         _refuse(f"a structural tag must be an object, got {type(spec).__name__}", "")
@@ -59,7 +58,7 @@ def structural_tag(spec: object) -> Constraint[Any]:
 
 
 def _older(spec: dict[str, Any]) -> Constraint[Any]:
-    """Return the constraint of the older form, which is one `triggered_tags`."""
+    """Return the constraint of the older form, by converting it to one format "triggered_tags"."""
     tags = []
     for index, one in enumerate(_list(spec["structures"], _Place("/structures"))):
         at = _Place(f"/structures/{index}")
@@ -72,7 +71,13 @@ def _older(spec: dict[str, Any]) -> Constraint[Any]:
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of a value: its JSON Pointer, its depth, and the end texts of the nearest tag around it."""
+    """The place of a value in a structural tag.
+
+    Attributes:
+        pointer: Its JSON Pointer.
+        depth: Its nesting depth.
+        ends: The end texts of the nearest tag around it, which free text must not contain.
+    """
 
     pointer: str
     depth: int = 0
@@ -89,7 +94,7 @@ def _refuse(message: str, place: str) -> NoReturn:
     raise InvalidConstraintError(message, place)
 
 
-# Types of fields. Each function returns the value, or raises an error.
+# Checks of the types of fields. Each function returns the value, or raises an error.
 
 
 def _text(value: Any, at: _Place) -> str:
@@ -150,7 +155,7 @@ def _any(value: Any, at: _Place) -> Any:
 
 
 def _only(*values: object) -> Callable[[Any, _Place], Any]:
-    """Return a check of a field of which only these values are supported."""
+    """Return a check of a field for which only these values are supported."""
 
     def check(value: Any, at: _Place) -> Any:
         if not any(type(value) is type(one) and value == one for one in values):
@@ -165,7 +170,7 @@ Fields = dict[str, tuple[Callable[[Any, _Place], Any], Any]]
 
 
 def _fields(spec: Any, known: Fields, at: _Place) -> dict[str, Any]:
-    """Return the fields of an object, with defaults. Unknown, missing and mistyped fields are errors."""
+    """Return the checked fields of an object, with defaults. Unknown, missing and mistyped fields raise an error."""
     if not isinstance(spec, dict):
         _refuse(f"expected an object, got {spec!r:.50}", at.pointer)
     unknown = [name for name in spec if name not in known]
@@ -179,7 +184,7 @@ def _fields(spec: Any, known: Fields, at: _Place) -> dict[str, Any]:
     return made
 
 
-# Formats. Each function gets the checked fields.
+# Formats. Each function gets the checked fields and the place of a format, and returns its constraint.
 
 
 def _format(spec: Any, at: _Place) -> Constraint[Any]:
@@ -197,13 +202,13 @@ def _format(spec: Any, at: _Place) -> Constraint[Any]:
 
 
 def _without(texts: Iterable[str]) -> Constraint[str]:
-    """Return the texts that contain none of the given ones."""
+    """Return the constraint on texts that contain none of the given texts."""
     found = "|".join(map(re.escape, dict.fromkeys(texts)))
     return ~Regex(f"{_ANY}(?:{found}){_ANY}") if found else Regex(_ANY)
 
 
 def _up_to(marker: str, triggers: Iterable[str], excludes: Iterable[str]) -> Constraint[str]:
-    """Return the texts that end with the first occurrence of a trigger, `marker`, and contain no excluded text."""
+    """Return the constraint on texts that end with `marker`, contain no trigger before that, and no excluded text."""
     found = "|".join(map(re.escape, triggers))
     return Regex(f"{_ANY}{re.escape(marker)}") & ~Regex(f"{_ANY}(?:{found})(?s:.+)") & _without(excludes)
 
@@ -243,7 +248,7 @@ def _token(spec: dict[str, Any], at: _Place) -> Constraint[Any]:
 
 
 def _marker(value: Any, at: _Place) -> Constraint[Any]:
-    """Return the begin or the end of a tag: a text, or a special token."""
+    """Return the constraint on the begin or the end of a tag, which is a text or a special token."""
     if isinstance(value, dict):
         if value.get("type", "token") != "token":
             _refuse(f'expected a string or a format of type "token", got {value!r:.50}', at.pointer)
@@ -253,7 +258,7 @@ def _marker(value: Any, at: _Place) -> Constraint[Any]:
 
 @dataclass(frozen=True)
 class _Tag:
-    """A tag: its begin as it is written, and content with end."""
+    """A tag: its begin as it is given, and the constraint on its content and end together."""
 
     begin: Any
     rest: Constraint[Any]
@@ -330,7 +335,10 @@ def _dispatch(spec: dict[str, Any], at: _Place) -> Constraint[Any]:
 def _dispatched(
     branches: dict[str, list[Constraint[Any]]], excludes: Iterable[str], loop: bool, at: _Place
 ) -> Constraint[Any]:
-    """Return free text in which each trigger begins one of its branches. `loop`: free text follows a branch."""
+    """Return the constraint on free text in which each trigger is followed by one of its branches.
+
+    `loop`: whether free text with further triggers can follow a branch; False: a branch ends the text.
+    """
     out = tuple(excludes)
     for trigger in branches:
         for other in branches:

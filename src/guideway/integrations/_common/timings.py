@@ -1,4 +1,4 @@
-"""Where the time of another library's loop is spent, as measured by its processor."""
+"""The times of the parts of another library's generation loop, as measured by a logits processor."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ __all__ = ["ProcessorTimings"]
 
 @dataclass
 class ProcessorTimings:
-    """Seconds, and the number of calls.
+    """The number of calls of a logits processor, and the times of the parts of the loop in seconds.
 
     Attributes:
-        mask: Computing masks, on any thread.
-        copy: Copying masks to the logits and applying them.
-        overlap: The part of `mask` for which the loop did not wait, because it ran on another thread (`ahead`).
-        sample: From the end of a call to `ahead`, if the loop calls it; else 0.
-        model: From `ahead` to the next call. Without `ahead`, from the end of a call, so that it includes sampling.
+        calls: The number of calls.
+        mask: The time of computing masks, in all threads.
+        copy: The time of copying masks to the logits and applying them.
+        overlap: The part of `mask` for which the loop did not wait, because it ran in another thread (`ahead`).
+        sample: The time from the end of a call to the call of `ahead`; 0 if the loop does not call it.
+        model: The time from `ahead` to the next call. Without `ahead`: from the end of a call, so it includes sampling.
     """
 
     calls: int = 0

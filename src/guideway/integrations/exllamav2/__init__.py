@@ -1,7 +1,7 @@
 """The ExLlamaV2 integration.
 
-filter.py     a filter for all of its generators
-processor.py  a logits processor for its sampler
+filter.py     `ConstraintFilter`: a filter for all generators of ExLlamaV2
+processor.py  `logits_processor`: a logits processor for the sampler of ExLlamaV2
 """
 
 from __future__ import annotations

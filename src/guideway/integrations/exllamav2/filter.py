@@ -20,7 +20,7 @@ from guideway.tokenizers import Tokenizer
 __all__ = ["ConstraintFilter"]
 
 
-class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 gives no types
+class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has no type annotations
     """Constrains one generation. Pass it in `filters=[...]` to the base, streaming and dynamic generators.
 
     No error is raised during generation, because that would stop all jobs of the generator. Instead the text ends,
@@ -32,12 +32,12 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         constraint: A constraint, a Python type or an automaton.
         prefer_eos: End as soon as the text is complete. `filter_prefer_eos` of the generators does the same if
             `as_mask` is False; ExLlamaV2 (0.3.2) ignores it if a filter masks logits.
-        max_tokens: The maximum number of tokens of the generation. The text is complete within it; without it, the
-            generator may cut the text.
-        as_mask: Mask the logits, instead of returning a list of allowed tokens per step.
+        max_tokens: The maximum number of tokens of the generation. The text is complete within it. None: the generator
+            may cut the text.
+        as_mask: Whether the filter masks the logits. False: it returns a list of allowed tokens at each step.
 
     Raises:
-        ConstraintError: As `guideway.compile` does.
+        ConstraintError: The constraint cannot be compiled.
         BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
     """
 
@@ -68,7 +68,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
 
     @property
     def error(self) -> Exception | None:
-        """The error that ended the text, or None."""
+        """The error that ended the text; None if there is none."""
         return self._follower.error
 
     def check(self) -> None:
@@ -77,7 +77,10 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
             raise self.error
 
     def begin(self, prefix_str: Any) -> None:
-        """Start a new text. `prefix_str`: text of the prompt that token healing generates again."""
+        """Start a new text.
+
+        `prefix_str`: the end of the prompt, which the model writes again because of token healing.
+        """
         prefix = "".join(prefix_str or "")
         if prefix and isinstance(self._constraint, Automaton):
             raise UnsupportedError("token healing needs the constraint, got a compiled automaton")
@@ -91,12 +94,12 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         self._follower.advance([int(token)])
 
     def next(self) -> tuple[list[int], set[int]]:
-        """Return the allowed tokens, ascending, and the end tokens."""
+        """Return the allowed tokens in ascending order, and the set of end tokens."""
         self.prepare_logit_mask()
         return ids(self._row, 32 * len(self._row)).tolist(), set(self._follower.end_ids)
 
     def use_background_worker(self) -> bool:
-        """Return True: masks are computed while the model runs."""
+        """Return True, so that ExLlamaV2 computes masks in a thread while the model runs."""
         return True
 
     def can_mask_logits(self) -> bool:
@@ -104,7 +107,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 give
         return self._as_mask
 
     def prepare_logit_mask(self) -> bool:
-        """Compute the mask of the next token. Returns True, as ExLlamaV2 requires."""
+        """Compute the mask of the next token. Always returns True, as ExLlamaV2 requires."""
         if self._prefer_eos and self._follower.error is None and self._follower.matcher.is_accepting:
             self._follower.fill_end(self._row)
         else:

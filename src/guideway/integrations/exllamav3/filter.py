@@ -16,7 +16,7 @@ from guideway.tokenizers import Tokenizer
 __all__ = ["ConstraintFilter"]
 
 
-class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no types
+class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 has no type annotations
     """Constrains a job. Pass it in `filters=[...]` to `Job` or `Generator.generate`.
 
     No error is raised during generation, because that would stop all jobs of the generator. Instead the text ends,
@@ -25,17 +25,18 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
     Args:
         tokenizer: The tokenizer of ExLlamaV3.
         constraint: A constraint, a Python type or an automaton.
-        trigger_token: The constraint starts after this token, and again after each further one.
+        trigger_token: The constraint applies to the text after this token, and starts again after each further such
+            token. None: it applies from the start.
         max_tokens: The maximum number of tokens of the constrained text, without the prefix. The text is complete
-            within it; without it, the generator may cut the text.
-        prefix_str: A prefix of the constrained text that the model does not generate.
-        eos_after_completed: End the job when the text is complete and cannot continue; else generation continues
-            without the filter.
+            within it. None: the generator may cut the text.
+        prefix_str: A beginning of the constrained text that the model does not generate; None: there is none.
+        eos_after_completed: Whether the job ends when the text is complete and cannot continue. False: generation
+            continues without the filter.
 
     Raises:
-        ConstraintError: As `guideway.compile` does.
+        ConstraintError: The constraint cannot be compiled.
         BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
-        InvalidTextError: No text that matches begins with the prefix.
+        InvalidTextError: No text that fits the constraint begins with the prefix.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
 
     @property
     def error(self) -> Exception | None:
-        """The error that ended the text, or None."""
+        """The error that ended the text; None if there is none."""
         return self._follower.error
 
     def check(self) -> None:
@@ -83,22 +84,28 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 gives no type
         self._follower.advance([token])
 
     def rollback_tokens(self, num_tokens: int) -> bool:
-        """Undo tokens. Returns False if there are not enough; ExLlamaV3 then starts again."""
+        """Undo tokens.
+
+        Returns False if that is not possible; ExLlamaV3 then resets the filter and feeds all tokens again.
+        """
         self._filled = False
         if self.error is not None or num_tokens > self._follower.position - len(self._prefix):
-            return False  # a rejected token was not taken, so the number of tokens and steps differs
+            return False  # after an error, fewer tokens were taken than steps were run
         self._follower.rollback(num_tokens)
         return True
 
     def get_next_logit_mask(self) -> torch.Tensor:
-        """Return the mask, int32, shape [1, words]; bit i % 32 of word i // 32 is token i. Valid until next call."""
+        """Return the mask, int32 [1, words].
+
+        Token i has bit i % 32 of word i // 32. It is valid until the next call.
+        """
         if not self._filled:
             self._follower.fill(self._bits[0])
             self._filled = True
         return self._mask
 
     def is_completed(self) -> bool:
-        """Return whether an end token was taken, or only end tokens are allowed."""
+        """Return whether an end token was taken, or only end tokens are allowed next."""
         follower = self._follower
         if follower.is_finished or self._ended:
             return True

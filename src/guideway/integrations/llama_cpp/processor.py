@@ -18,11 +18,11 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 
 
 class ConstrainedLogits(Chained):
-    """See `logits_processor`. `timings`: where the time of the loop was spent.
+    """The processor that `logits_processor` returns.
 
-    llama.cpp calls it from C, where an exception is lost and generation would continue without a mask. Therefore the
-    error is kept and the text ends at once. Leaving the `with` block raises the error, and so does
-    `stopping_criteria=processor.check` during generation.
+    llama.cpp calls it from C, where an exception is lost and generation would continue without a mask. Therefore an
+    error is stored in `error` and the text ends at once. The error is raised when the `with` block is left, and during
+    generation with `stopping_criteria=processor.check`.
     """
 
     def __init__(self, processor: Processor, before: Sequence[Function], eos_ids: Sequence[int]) -> None:
@@ -31,7 +31,10 @@ class ConstrainedLogits(Chained):
         self.error: BaseException | None = None
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """`input_ids`: int [tokens]; `scores`: float32 [vocabulary], masked in place. Never raises."""
+        """Mask scores in place. `input_ids`: int [tokens]; `scores`: float32 [vocabulary]. Never raises.
+
+        After an error, only end tokens are allowed.
+        """
         try:
             if self.error is None:
                 return self._masked(input_ids, scores)
@@ -47,7 +50,7 @@ class ConstrainedLogits(Chained):
         self.error = None
 
     def check(self, *_: Any) -> bool:
-        """Raise the kept error; else return False, so that it can be one of `stopping_criteria`."""
+        """Raise the stored error if there is one; else return False. It can be an item of `stopping_criteria`."""
         if self.error is not None:
             raise self.error
         return False
@@ -79,7 +82,7 @@ class ConstrainedLogits(Chained):
 def logits_processor(
     constraints: object, tokenizer: object, *, max_tokens: int | None = None, before: Sequence[Function] = ()
 ) -> ConstrainedLogits:
-    """Constrain one completion of llama-cpp-python.
+    """Return a processor that constrains one completion of llama-cpp-python.
 
         with logits_processor(constraint, llm) as processor:
             llm(prompt, logits_processor=[processor])            # or create_chat_completion
@@ -88,15 +91,16 @@ def logits_processor(
 
     Args:
         constraints: A constraint, a Python type or an automaton.
-        tokenizer: The `Llama`, or whatever `Tokenizer.of` takes.
-        max_tokens: The `max_tokens` of the completion. The text is complete within it.
-        before: Functions of (input_ids, scores) that run first.
+        tokenizer: The `Llama`, or another value that `Tokenizer.of` accepts.
+        max_tokens: The `max_tokens` of the completion. The text is complete within it. None: it may be cut.
+        before: Functions of (input_ids, scores) that are called first and return scores.
 
     Raises:
-        ConstraintError: As `guideway.compile` does.
+        ConstraintError: The constraint cannot be compiled.
+        BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
         ProcessorError: The `Llama` has a draft model. It does not report which draft token it requests logits for.
-        ProcessorReuseError: In use: a second completion without `reset()`.
-        NoAllowedTokenError: In use: another processor excluded all allowed tokens.
+        ProcessorReuseError: Raised by the block: a second completion without `reset()`.
+        NoAllowedTokenError: Raised by the block: another processor excluded all allowed tokens.
     """
     if getattr(tokenizer, "draft_model", None) is not None:
         raise ProcessorError(

@@ -18,10 +18,10 @@ _START: Any = mx.async_eval
 
 
 class ConstrainedLogits(Chained):
-    """See `logits_processor`. `timings`: where the time of the loop was spent."""
+    """The processor that `logits_processor` returns."""
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
-        """`tokens`: [tokens]; `logits`: [1, vocabulary]."""
+        """Return masked logits. `tokens`: [tokens]; `logits`: [1, vocabulary]."""
         with self._processor:
             logits = self._after_others(tokens, logits)
             if self._processor.is_free:
@@ -29,7 +29,7 @@ class ConstrainedLogits(Chained):
             ids = np.array(tokens)[None]
             _START(logits)  # the model runs while the mask is computed
             rows, held = self._processor.masks(ids)
-            if not held[0]:  # both models of a speculative step are constrained, so no draft is illegal
+            if not held[0]:  # drafts are constrained too, so no token is illegal
                 raise no_token_left()
             start = perf_counter()
             found = masked(logits, rows[0])
@@ -40,20 +40,20 @@ class ConstrainedLogits(Chained):
 def logits_processor(
     constraints: object, tokenizer: object, *, max_tokens: int | None = None, before: Sequence[Function] = ()
 ) -> ConstrainedLogits:
-    """Constrain one sequence of mlx-lm: `logits_processors=[...]` of `generate` and similar functions.
+    """Return a processor that constrains one sequence of mlx-lm, for `logits_processors=[...]` of `generate`.
 
     In a batch (`BatchGenerator`), make one processor for each sequence.
 
     Args:
         constraints: A constraint, a Python type or an automaton.
         tokenizer: The tokenizer of the model.
-        max_tokens: The `max_tokens` of the sequence. The text is complete within it.
-        before: Functions of (tokens, logits) that run first.
+        max_tokens: The `max_tokens` of the sequence. The text is complete within it. None: it may be cut.
+        before: Functions of (tokens, logits) that are called first and return logits.
 
     Raises:
-        ConstraintError: As `guideway.compile` does.
+        ConstraintError: The constraint cannot be compiled.
         BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
-        ProcessorReuseError: In use: a second sequence without `reset()`.
-        NoAllowedTokenError: In use: another processor excluded all allowed tokens.
+        ProcessorReuseError: Raised during a second sequence without `reset()`.
+        NoAllowedTokenError: Raised during generation: another processor excluded all allowed tokens.
     """
     return ConstrainedLogits(Processor(constraints, tokenizer, max_tokens=max_tokens), before)

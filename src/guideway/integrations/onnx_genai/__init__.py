@@ -1,4 +1,4 @@
-"""The onnxruntime-genai integration, for loops over its `Generator`. `onnx:` models can use the same exports."""
+"""The onnxruntime-genai integration, for loops over its `Generator`. The same exports work with "onnx:FOLDER"."""
 
 from __future__ import annotations
 

@@ -17,10 +17,7 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 
 
 class ConstrainedLogits(Chained):
-    """See `logits_processor`. `timings`: where the time of the loop was spent.
-
-    `forced`: the number of tokens not drawn.
-    """
+    """The processor that `logits_processor` returns. `forced`: the number of tokens that were fed and not drawn."""
 
     def __init__(self, processor: Processor, before: Sequence[Function], count: int, eos_ids: Sequence[int]) -> None:
         super().__init__(processor, before)
@@ -41,10 +38,10 @@ class ConstrainedLogits(Chained):
             self._write(generator, ids, logits, self._processor.masks(ids))
 
     def step(self, generator: Any) -> None:
-        """Run `generate_next_token` under the constraint. Forced tokens are not drawn, but fed in one pass.
+        """Add the next tokens under the constraint: forced tokens in one pass, or else one drawn token.
 
-        Forced tokens need a single row: onnxruntime-genai 0.18 cannot append to a batch, which runs as if the processor
-        was called.
+        With several rows, one token is drawn for each row, because onnxruntime-genai 0.18 cannot append tokens to a
+        batch.
         """
         if self._count > 1:
             self(generator)
@@ -58,7 +55,7 @@ class ConstrainedLogits(Chained):
                 self._write(generator, ids, np.asarray(generator.get_logits()), found)
                 generator.generate_next_token()
                 return
-            back = max(0, ids.shape[1] - 2)  # the token drawn last has not run yet; it runs with the forced ones
+            back = max(0, ids.shape[1] - 2)  # the model has not run the last drawn token yet; it is fed again
             generator.rewind_to(back)
             generator.append_tokens(np.array([[*ids[0, back:].tolist(), *forced]], np.int32))
             self._processor.fed(len(forced))
@@ -95,7 +92,7 @@ def logits_processor(
     before: Sequence[Function] = (),
     rows: int | None = None,
 ) -> ConstrainedLogits:
-    """Constrain one `Generator`, in a loop of the user:
+    """Return a processor that constrains one `Generator`, in a loop of the user:
 
         while not generator.is_done():
             processor.step(generator)  # or: processor(generator); generator.generate_next_token()
@@ -103,17 +100,19 @@ def logits_processor(
     `rewind_to` is supported.
 
     Args:
-        constraints: One for all rows, or a list with one per row (None: free): constraints, Python types, automata.
-        tokenizer: Whatever `Tokenizer.of` takes, such as the model's folder.
-        rows: The generator's `batch_size`; by default the number of constraints.
+        constraints: One for all rows, or a list with one for each row (None: no constraint): constraints, Python types,
+            automata.
+        tokenizer: A value that `Tokenizer.of` accepts, such as the folder of the model.
+        rows: The `batch_size` of the generator; None: the number of constraints.
         max_tokens: The maximum number of tokens of the output, end token included. Every output is complete within it.
-        before: Functions of (ids, logits) that run first.
+            None: no limit.
+        before: Functions of (ids, logits) that are called first and return logits.
 
     Raises:
-        ConstraintError: As `guideway.compile` does.
+        ConstraintError: A constraint cannot be compiled.
         BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
-        ProcessorError: In use: a generator with other prompts or with beams, or another processor excluded all allowed
-            tokens.
+        ProcessorError: Raised in the loop: a generator with other prompts or with beams, or another processor excluded
+            all allowed tokens.
     """
     table = Tokenizer.of(tokenizer)
     count = rows or (len(constraints) if isinstance(constraints, (list, tuple)) else 1)

@@ -2,8 +2,8 @@
 
 backend.py    the grammar backend
 grammar.py    the grammar of one request
-masking.py    masks on the device
-plugin.py     registration
+masking.py    masks of a batch
+plugin.py     registers the backend
 processor.py  a logit processor for single requests
 """
 

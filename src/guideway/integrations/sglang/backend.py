@@ -18,7 +18,10 @@ __all__ = ["GuidewayBackend"]
 
 
 class GuidewayBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang's types are not read here
-    """The backend of one scheduler. SGLang compiles in its own threads; the kernel releases the GIL meanwhile."""
+    """The grammar backend of one scheduler.
+
+    SGLang calls it in threads; the kernel releases the GIL while it compiles.
+    """
 
     def __init__(self, tokenizer: Any, vocab_size: int, eos_token_ids: Iterable[int] | int | None = None) -> None:
         super().__init__()
@@ -33,23 +36,29 @@ class GuidewayBackend(BaseGrammarBackend):  # type: ignore[misc]  # SGLang's typ
 
     @property
     def is_support_token_filter(self) -> bool:
-        """Return True: strict thinking of SGLang may bound reasoning and forbid tokens in it."""
+        """Return True: `set_token_filter` can narrow masks, which SGLang needs to restrict tokens of reasoning."""
         return True
 
     def dispatch_json(self, key_string: str) -> BaseGrammarObject:
-        """Compile a JSON Schema as text, or `$$ANY$$` for any JSON object."""
+        """Return the grammar of a JSON Schema, given as text; `$$ANY$$` means any JSON object.
+
+        This method and the next ones return an `InvalidGrammarObject` with the message if the constraint is not valid.
+        """
         return self._made("json_object" if key_string == "$$ANY$$" else "json", key_string)
 
     def dispatch_regex(self, key_string: str) -> BaseGrammarObject:
-        """Compile a pattern that matches the whole text."""
+        """Return the grammar of a regular expression, which must match the whole text."""
         return self._made("regex", key_string)
 
     def dispatch_ebnf(self, key_string: str) -> BaseGrammarObject:
-        """Compile a grammar: GBNF if it contains `::=`, else Lark."""
+        """Return the grammar of a text: a `to_wire` document if it begins with "{", GBNF if it has `::=`, else Lark."""
         return self._made("grammar", key_string)
 
     def dispatch_structural_tag(self, key_string: str) -> BaseGrammarObject:
-        """Compile a structural tag, a JSON text: SGLang's form with `structures` and `triggers`, or xgrammar's `format`."""
+        """Return the grammar of a structural tag, given as JSON text.
+
+        It has SGLang's form with `structures` and `triggers`, or xgrammar's form with `format`.
+        """
         return self._made("structural_tag", key_string)
 
     def _made(self, kind: str, spec: str) -> BaseGrammarObject:

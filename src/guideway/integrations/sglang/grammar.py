@@ -1,4 +1,4 @@
-"""The grammar of one request, with the interface that SGLang's scheduler and sampler need."""
+"""`GuidewayGrammar`: the state of one request, with the interface that SGLang's scheduler and sampler call."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ __all__ = ["GuidewayGrammar"]
 
 
 class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's types are not read here
-    """The state of one request. Masks are int32, shape [rows, ceil(vocabulary / 32)]; a set bit allows the token."""
+    """The state of one request. Masks are int32 [rows, ceil(vocabulary / 32)]; a set bit allows the token."""
 
     def __init__(self, follower: Follower) -> None:
         super().__init__()
         self.follower = follower
 
     def accept_token(self, token: int) -> None:
-        """Advance by a sampled token. Raises ValueError, which ends the request with an error."""
+        """Advance by a sampled token.
+
+        Raises `ValueError` for an illegal token, which ends the request with an error.
+        """
         self.current_token = token
         if not self.finished and not self.follower.advance([token]):
             raise ValueError(str(self.follower.error)) from self.follower.error
@@ -40,7 +43,7 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
         return GuidewayGrammar(self.follower.copy())
 
     def try_jump_forward(self, tokenizer: Any) -> None:
-        """Return None: forced text is sampled token by token, with the tokenization of the model."""
+        """Return None, so that forced text is sampled token by token, and not inserted with another tokenization."""
         return
 
     def allocate_vocab_mask(self, vocab_size: int, batch_size: int, device: Any) -> torch.Tensor:
@@ -48,14 +51,14 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
         return masking.allocate(vocab_size, batch_size, device)
 
     def fill_vocab_mask(self, vocab_mask: torch.Tensor, idx: int) -> None:
-        """Write the mask of the next token to row `idx`. Does not raise: see `Follower`."""
+        """Write the mask of the next token to row `idx`. An error is stored, not raised: see `Follower`."""
         self.follower.fill(vocab_mask.numpy().view(np.uint32)[idx])
 
     @staticmethod
     def fill_vocab_mask_batched(entries: list[GrammarRow], vocab_mask: torch.Tensor) -> None:
-        """Fill the rows of many requests in one call of the kernel, if all of them use this backend."""
+        """Write the masks of many requests, in one call of the kernel if all of them use this backend."""
         if any(not isinstance(entry.grammar, GuidewayGrammar) for entry in entries):
-            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)  # some are wrapped for reasoning
+            BaseGrammarObject.fill_vocab_mask_batched(entries, vocab_mask)  # some grammars are wrapped for reasoning
         elif entries:
             made = np.empty((len(entries), vocab_mask.shape[1]), np.uint32)
             fill([entry.grammar.follower for entry in entries], made)
@@ -63,7 +66,7 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
 
     @staticmethod
     def reset_vocab_mask(vocab_mask: torch.Tensor) -> None:
-        """Set all bits."""
+        """Set all bits, so that all tokens are allowed."""
         vocab_mask.fill_(-1)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Batch masks of SGLang: int32, shape [rows, ceil(vocabulary / 32)]; a set bit allows the token."""
+"""Functions for the masks of a batch in SGLang: int32 [rows, ceil(vocabulary / 32)]; a set bit allows the token."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ def narrow(
     is_allowed: bool = True,
     reset_vocab_mask: bool = True,
 ) -> None:
-    """Set or clear the bits of tokens in a row. With `reset_vocab_mask` all other bits get the opposite value."""
-    row = vocab_mask[batch_idx].numpy().view(np.uint32)  # masks are filled on the CPU
+    """Set the bits of tokens in row `batch_idx`, or clear them if `is_allowed` is false.
+
+    With `reset_vocab_mask`, all other bits get the opposite value; without it, they stay.
+    """
+    row = vocab_mask[batch_idx].numpy().view(np.uint32)  # masks are on the CPU when this is called
     if reset_vocab_mask:
         row[:] = 0 if is_allowed else 0xFFFFFFFF
     for token in token_ids:

@@ -1,4 +1,4 @@
-"""Registers `guideway` as a grammar backend. Entry point `sglang.srt.plugins`, run in each process of SGLang."""
+"""Registers `guideway` as a grammar backend of SGLang. The entry point `sglang.srt.plugins` runs it in each process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def register() -> None:
 
 
 def _make(server_args: Any, tokenizer: Any, vocab_size: int, eos_token_ids: Any) -> Any:
-    """Return the backend. SGLang (0.5.23) wraps only built-in backends for reasoning, so this function does it."""
+    """Return the backend, wrapped for reasoning if SGLang has a reasoning parser.
+
+    SGLang (0.5.23) itself wraps only its built-in backends.
+    """
     from sglang.srt.runtime_context import get_serving
 
     from guideway.integrations.sglang.backend import GuidewayBackend

@@ -1,4 +1,4 @@
-"""A logit processor of SGLang, for single requests of a server that uses another grammar backend."""
+"""`GuidewayLogitProcessor`: constrains single requests to an SGLang server that uses another grammar backend."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ __all__ = ["GuidewayLogitProcessor"]
 
 
 class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGLang's types are not read here
-    """Send `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and the constraint as `custom_params`:
-    `{"guideway": {"regex": "..."}}` (kinds: see `requested`). With `"max_tokens"` next to it (the value of
-    `max_new_tokens`), every output is complete within it; without it, SGLang cuts an output at `max_new_tokens`.
-    The server needs `--enable-custom-logit-processor`.
+    """A custom logit processor of SGLang. The server needs `--enable-custom-logit-processor`.
 
-    An error, in the constraint or later, ends the text of that request and is logged. Drafts are not supported, and end
-    the text too. The grammar backend supports drafts and reports errors.
+    A request sends `GuidewayLogitProcessor.to_str()` as `custom_logit_processor`, and its constraint as
+    `custom_params`: `{"guideway": {"regex": "..."}}` (kinds: see `requested`). If the inner object also has
+    `"max_tokens"` (the value of `max_new_tokens`), every output is complete within it; without it, SGLang cuts an
+    output at `max_new_tokens`.
+
+    An error in the constraint or during generation ends the text of its request and is logged. Draft tokens are not
+    supported: they end the text as well. The grammar backend supports draft tokens and reports errors.
     """
 
     def __call__(self, logits: torch.Tensor, custom_param_list: list[dict[str, Any]] | None = None) -> torch.Tensor:
-        """`logits`: [rows, vocabulary], masked in place; one row for each of the params."""
+        """Mask logits [rows, vocabulary] in place. `custom_param_list` has the params of the request of each row."""
         asked = [
             (row, params["__req__"], params["guideway"])
             for row, params in enumerate(custom_param_list or ())
@@ -53,7 +55,7 @@ class GuidewayLogitProcessor(CustomLogitProcessor):  # type: ignore[misc]  # SGL
 
 
 def _follower(request: Any, given: dict[str, Any]) -> Follower:
-    """Return the `Follower` of a request, advanced by the tokens of the request. It is stored on the request."""
+    """Return the `Follower` of a request, advanced by the new tokens of the request. The request object stores it."""
     found: Follower | None = getattr(request, "guideway_follower", None)
     if found is None:
         table = Tokenizer.of(request.tokenizer)

@@ -1,4 +1,4 @@
-"""Constraints in continuous batching of transformers."""
+"""`continuous_constraints`: constraints for requests in continuous batching of transformers."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from guideway.tokenizers import Tokenizer
 
 __all__ = ["ContinuousConstraints", "continuous_constraints"]
 
-# The class exceeds the usual length: requests that join, fail and leave share one state under one lock.
+# The class is longer than usual, because requests that join, fail and leave share one state under one lock.
 
 
-class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]  # transformers gives no types
-    """See `continuous_constraints`.
+class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]  # transformers has no type annotations
+    """The logits processor that `continuous_constraints` adds to a manager and returns.
 
     Attributes:
-        errors: The exception that ended a request, by request id.
-        timings: Time spent in the processor.
+        errors: By request id: the exception that ended the request.
+        timings: The times spent in the processor.
     """
 
     supported_kwargs = {"constraint": int}  # noqa: RUF012  # the interface of transformers
@@ -41,7 +41,7 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         self._rows, self._apply, self._lock = Rows(), TorchMasks(), Lock()
         self._eos = masks.pack(table.eos_ids, len(table.vocabulary))
         self._count = 0
-        self._states: list[Any] = []  # requests of this step, in the order of its logits
+        self._states: list[Any] = []  # the requests of this step, in the order of the rows of its logits
         self._live: dict[str, tuple[Any, int]] = {}
         self._expected: list[tuple[str, int]] = []
         self._begun: Begun | None = None
@@ -49,18 +49,19 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         self.timings = ProcessorTimings()
 
     def add_request(self, input_ids: Sequence[int], constraint: object, **options: Any) -> Any:
-        """Add a request with a constraint. Like `manager.add_request`.
+        """Add a request with a constraint, as `manager.add_request` adds one without.
 
         Args:
             input_ids: The prompt.
-            constraint: A constraint, a Python type or an automaton; None for no constraint.
-            options: Options of `manager.add_request`. With `max_new_tokens`, the output is complete within that budget.
+            constraint: A constraint, a Python type or an automaton; None: no constraint.
+            **options: Options of `manager.add_request`. With `max_new_tokens`, the output is complete within this
+                number.
 
         Returns:
             The id of the request.
 
         Raises:
-            ConstraintError: As `guideway.compile` does.
+            ConstraintError: The constraint cannot be compiled.
             BudgetTooSmallError: The shortest complete output needs more than `max_new_tokens`.
         """
         if constraint is None:
@@ -75,7 +76,10 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         int32_tensor.zero_()
 
     def prepare_tensor_args(self, requests_with_new_token: list[Any]) -> Any:
-        """Start to compute the masks of requests. Called before the model runs."""
+        """Start to compute the masks of requests. The manager calls it before it runs the model.
+
+        Returns the number of the constraint of each request as a tensor, which the manager passes to the call.
+        """
         states = [one.state for one in requests_with_new_token]
         slots = [int(one.logit_processor_kwargs.get("constraint", 0)) for one in states]
         with self._lock:
@@ -88,7 +92,10 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
         return torch.tensor(slots, dtype=torch.int32)
 
     def __call__(self, scores: Any, tensor_arg: Any) -> Any:
-        """Mask scores, float32, shape [requests, vocabulary]. An error ends the affected requests and is not raised."""
+        """Return masked scores, float32 [requests, vocabulary].
+
+        An error ends the affected requests and is not raised.
+        """
         with self._lock:
             start = perf_counter()
             rows = np.repeat(self._eos[None], len(scores), axis=0)
@@ -143,19 +150,20 @@ class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[
 
 
 def continuous_constraints(manager: Any, tokenizer: object) -> ContinuousConstraints:
-    """Allow requests of a continuous-batching manager to have constraints.
+    """Add a processor to a continuous-batching manager that allows requests with constraints, and return it.
 
         manager = model.init_continuous_batching(generation_config)
         constraints = continuous_constraints(manager, tokenizer)  # before the manager starts
         manager.start()
         number = constraints.add_request(ids, gw.Regex(...), max_new_tokens=20)
 
-    The constraint is applied before temperature and top-k. An error ends only the affected request: its output has
-    `error`, and `errors` of the result has the exception.
+    A constraint is applied before temperature and top-k. An error ends only the affected request: the `error` of its
+    output is the message, and `ContinuousConstraints.errors` has the exception.
 
     Args:
-        manager: The manager, not started.
-        tokenizer: The tokenizer. Its end tokens are those of the tokenizer and of the manager's generation config.
+        manager: The manager, which must not have been started.
+        tokenizer: The tokenizer of the model. End tokens are those of the tokenizer and of the manager's generation
+            config.
 
     Raises:
         ProcessorError: The manager has started, uses asynchronous batching (which samples before tokens are reported),

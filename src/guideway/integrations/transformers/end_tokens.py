@@ -13,12 +13,12 @@ __all__ = ["with_end_tokens"]
 
 
 def with_end_tokens(tokenizer: object, generation_config: Any = None) -> Tokenizer:
-    """Return a tokenizer whose end tokens include the `eos_token_id` list of the generation config.
+    """Return a tokenizer whose end tokens include those in `eos_token_id` of the generation config.
 
-    A chat model usually ends its turn with a token of this list, while its tokenizer names only one end token.
+    A chat model usually ends its reply with one of the latter, while its tokenizer names only one end token.
 
     Args:
-        tokenizer: Whatever `Tokenizer.of` takes.
+        tokenizer: A value that `Tokenizer.of` accepts.
         generation_config: The `GenerationConfig`; None: that of the local files from which the tokenizer was loaded,
             if there is one.
     """
@@ -33,7 +33,7 @@ def with_end_tokens(tokenizer: object, generation_config: Any = None) -> Tokeniz
 
 
 def _changed(name: str) -> tuple[int, int] | None:
-    """Return time and size of the generation config in a folder; None without one."""
+    """Return the modification time and size of generation_config.json in a folder; None if there is no such file."""
     try:
         status = os.stat(os.path.join(name, "generation_config.json"))
     except (OSError, ValueError):
@@ -43,7 +43,10 @@ def _changed(name: str) -> tuple[int, int] | None:
 
 @cached(32)
 def _local(name: str, changed: tuple[int, int] | None) -> tuple[int, ...]:
-    """Return the ids that the local generation config of a name or folder gives."""
+    """Return the end ids in the local generation config of a model name or folder.
+
+    `changed` is the result of `_changed`, so that the cache has no outdated entry.
+    """
     from transformers import GenerationConfig
 
     try:

@@ -1,4 +1,7 @@
-"""Detects whether a loop of `generate` reads the scores again after its processors. There is no API for this."""
+"""Detects whether a loop of `generate` reads the scores again after it called its processors.
+
+There is no API for this.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _CODES = {unwrap(one).__code__ for one in _LOOPS if one is not None}
 
 
 class Loops:
-    """Known loops of one call of `generate`."""
+    """Stores for each loop of one call of `generate` whether its scores can be overwritten."""
 
     def __init__(self) -> None:
         self._known: dict[CodeType, bool] = {}
@@ -23,10 +26,10 @@ class Loops:
     def are_done(self) -> bool:
         """Return whether the calling loop is known and does not read the scores again, so they can be overwritten.
 
-        Prompt lookup passes the same scores for all tokens of a draft, and `output_logits=True` keeps them. In other
-        cases the scores are already a copy. The processor receives neither the model nor its configuration, so the
-        stack frame of the caller is inspected. Every call is checked, because a draft model's loop and the main loop
-        alternate. Unknown callers are assumed to read the scores again.
+        Prompt lookup passes the same scores for all tokens of a draft, and with `output_logits=True` the loop stores
+        them. In all other cases the scores are already a copy. The processor receives neither the model nor its
+        configuration, so the stack frame of the caller is inspected. Every call is checked, because the loops of a
+        draft model and of the main model alternate. Unknown callers are assumed to read the scores again.
         """
         try:
             loop = sys._getframe(3)  # frames: this method, the processor, the list of processors, its caller
@@ -40,7 +43,7 @@ class Loops:
         if loop.f_code in _CODES:
             names = loop.f_locals
             known = not getattr(names.get("generation_config"), "output_logits", True)
-            if isinstance(names, dict):  # before Python 3.13 a copy, which would keep the first logits alive
+            if isinstance(names, dict):  # a copy before Python 3.13; it would keep the logits alive
                 names.clear()
         self._known[loop.f_code] = known
         return known

@@ -18,18 +18,18 @@ from guideway.tokenizers import Tokenizer
 __all__ = ["ConstrainedLogits", "logits_processor"]
 
 
-class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # transformers gives no types
-    """See `logits_processor`. `timings`: where the time of the loop was spent."""
+class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # transformers has no type annotations
+    """The processor that `logits_processor` returns."""
 
     def __init__(self, processor: Processor, before: Sequence[Function], *, in_place: bool | None) -> None:
         super().__init__(processor, before)
         self._in_place, self._loops = in_place, Loops()
         self._apply = TorchMasks(in_place=bool(in_place))
         self._rows = 0
-        self._seen: tuple[Any, int, Any] | None = None  # ids of the last `ahead`: tensor, version, copy on the CPU
+        self._seen: tuple[Any, int, Any] | None = None  # the ids in the last `ahead`: tensor, its version, array
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """`input_ids`: int64 [rows, tokens]; `scores`: [rows, vocabulary]."""
+        """Return masked scores. `input_ids`: int64 [rows, tokens]; `scores`: [rows, vocabulary]."""
         processor = self._processor
         if self._before:
             scores = self._after_others(input_ids, scores)
@@ -47,12 +47,16 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         return found
 
     def _masked(self, input_ids: Any, scores: Any) -> tuple[Any, list[int]]:
-        """Mask the general case: rows that changed, and scores that are not float32 on the CPU."""
+        """Mask scores in the general case. Returns the masked scores, and the rows without an allowed token.
+
+        The fast path is not possible if the rows are not those of the last call with one more token each, if the scores
+        are not float32 on the CPU, or if `ahead` has started the masks.
+        """
         if scores.is_cuda and not self._rows:
             self._processor.rows.room = pinned_rows
         self._rows = len(input_ids)
         ids = self._ids(input_ids)
-        self.check()  # on a GPU the last call has finished by now, because its tokens are here
+        self.check()  # on a GPU, the result of the last call is known now: its tokens were read
         rows, held = self._processor.masks(ids)
         start = perf_counter()
         found = self._apply(scores, rows, held)
@@ -60,17 +64,22 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         return found
 
     def ahead(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-        """An entry for `stopping_criteria` of `generate`: starts the next masks while the model runs. Never stops."""
+        """Start to compute the next masks while the model runs. It is an item for `stopping_criteria` of `generate`.
+
+        Returns False for each row, so generation is not stopped.
+        """
         ids = _on_host(input_ids)
         self._seen = None if input_ids.is_inference() else (input_ids, input_ids._version, ids)
         self.check()
-        if len(ids) == self._rows:  # beam search requests more rows than it keeps
+        if len(ids) == self._rows:  # beam search calls this with more rows than it continues
             self._processor.ahead(ids)
         return torch.zeros(len(ids), dtype=torch.bool, device=input_ids.device)
 
     def _ids(self, input_ids: Any) -> Any:
-        """Return the ids as an array. Those of the last `ahead` are not copied again: on a GPU, a copy would wait for
-        the model, which runs after `ahead`."""
+        """Return the ids as an array. Ids that `ahead` has already copied are not copied again.
+
+        On a GPU, a second copy would wait for the model, which runs after `ahead`.
+        """
         seen, self._seen = self._seen, None
         if seen is not None and seen[0] is input_ids and seen[1] == input_ids._version:
             return seen[2]
@@ -83,12 +92,18 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
         self._loops, self._rows, self._seen = Loops(), 0, None
 
     def check(self) -> None:
-        """Raise an error if the last call left a row without an allowed token. On a GPU this is only known later."""
+        """Raise `NoAllowedTokenError` if the last call left a row without an allowed token.
+
+        On a GPU, the call itself does not know this yet.
+        """
         _refuse(self._apply.nothing())
 
 
 def _on_host(ids: Any) -> Any:
-    """Return an array. `force` alone makes four PyTorch calls, which take about 10 us when the CPU caches are cold."""
+    """Return a tensor as an array.
+
+    `numpy(force=True)` is avoided on the CPU, because it makes four PyTorch calls (10 us).
+    """
     return ids.numpy() if ids.is_cpu else ids.numpy(force=True)
 
 
@@ -106,26 +121,27 @@ def logits_processor(
     before: Sequence[Function] = (),
     in_place: bool | None = None,
 ) -> ConstrainedLogits:
-    """Constrain one call of `generate(logits_processor=[...])`: greedy, sampling, beams, drafts, batches.
+    """Return a processor that constrains one call of `generate(logits_processor=[...])`.
 
-    With `stopping_criteria=[processor.ahead]` too, masks are computed while the model runs. With beam search, a
-    hypothesis without an allowed token has the score -inf; do not use its text.
+    Greedy search, sampling, beam search, drafts and batches are supported. With `stopping_criteria=[processor.ahead]`
+    in addition, masks are computed while the model runs. With beam search, a hypothesis without an allowed token has
+    the score -inf; do not use its text.
 
     Args:
-        constraints: One for all prompts, or a list with one per prompt (None: free): constraints, Python types,
-            automata.
+        constraints: One for all prompts, or a list with one for each prompt (None: no constraint): constraints, Python
+            types, automata.
         tokenizer: The tokenizer of the model.
-        eos_ids: The ids that end a text: `model.generation_config.eos_token_id`. By default those of the tokenizer and
-            of the local generation_config.json from which it was loaded.
-        max_tokens: The value of `max_new_tokens`. Every output is complete within it. Without it, `generate` cuts an
-            output that is not complete after `max_new_tokens`.
-        before: Functions of (input_ids, scores) that run first.
-        in_place: Whether scores on a CPU are overwritten, which is cheaper than a copy. By default they are if
-            `generate` does not read them again: not with prompt lookup or `output_logits=True`, and not for other
-            callers. Pass False if another processor keeps the scores that it receives.
+        eos_ids: The ids that end a text: `model.generation_config.eos_token_id`. None: those of the tokenizer and of
+            the local generation_config.json of the folder from which it was loaded.
+        max_tokens: The value of `max_new_tokens`. Every output is complete within it. None: `generate` cuts an output
+            that is not complete after `max_new_tokens`.
+        before: Functions of (input_ids, scores) that are called first and return scores.
+        in_place: Whether scores on a CPU are overwritten, which is cheaper than a copy. None: they are overwritten if
+            `generate` does not read them again, which is not the case with prompt lookup and `output_logits=True`. For
+            other callers they are copied. Pass False if another processor stores the scores that it receives.
 
     Raises:
-        ConstraintError: As `guideway.compile` does.
+        ConstraintError: A constraint cannot be compiled.
         BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
         ProcessorReuseError: In `generate`: a second call without `reset()`.
         ProcessorError: In `generate`: the rows do not fit the constraints.

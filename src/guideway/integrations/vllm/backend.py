@@ -20,7 +20,7 @@ __all__ = ["GuidewayBackend", "GuidewayGrammar"]
 
 
 class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's types are not read here
-    """The backend of one engine. Grammars are compiled in vLLM's threads; the kernel releases the GIL meanwhile."""
+    """The backend of one engine. vLLM compiles grammars in threads; the kernel releases the GIL while it compiles."""
 
     def __init__(self, vllm_config: Any, tokenizer: Any, vocab_size: int) -> None:
         super().__init__(vllm_config, tokenizer, vocab_size)
@@ -31,7 +31,7 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
     ) -> GuidewayGrammar:
-        """Return the grammar of one request. Errors of `guideway.compile` end only that request."""
+        """Return the grammar of one request. An error of `guideway.compile` is raised and ends only that request."""
         automaton = automaton_of((request_type.name.lower(), grammar_spec), self._tokenizer)
         follower = Follower(automaton, self._tokenizer.eos_ids, stop_token_ids=stop_token_ids or ())
         follower.fill(np.zeros(follower.matcher.words, np.uint32))  # the first mask is often the slowest
@@ -42,11 +42,11 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
         return torch.full((max_num_seqs, -(-self.vocab_size // 32)), -1, dtype=torch.int32)
 
     def destroy(self) -> None:
-        """Do nothing: the backend holds only memory."""
+        """Do nothing: the backend has no resources except memory."""
 
 
 class Bits:
-    """Views of bitmasks as arrays. The last view is cached, because vLLM passes the same tensor for each row."""
+    """Makes array views of bitmasks. The last view is cached, because vLLM passes the same tensor for each row."""
 
     def __init__(self) -> None:
         self._last: tuple[torch.Tensor | None, Row] = (None, np.zeros((0, 0), np.uint32))
@@ -61,7 +61,7 @@ class Bits:
 
 
 class GuidewayGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM's types are not read here
-    """The state of one request. No method raises during a step: see `Follower`."""
+    """The state of one request. An error during a step is stored, not raised: see `Follower`."""
 
     def __init__(self, follower: Follower, bits: Bits, budget: StepBudget) -> None:
         self.follower, self._bits, self._budget = follower, bits, budget
@@ -76,7 +76,7 @@ class GuidewayGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM's 
         return self._budget.run(self.follower, lambda: self.follower.validate(tokens), [])
 
     def rollback(self, num_tokens: int) -> None:
-        """Undo the last tokens, those of a draft for which masks were filled."""
+        """Undo the last tokens. vLLM calls it after it has filled the masks of a draft."""
         self.follower.rollback(num_tokens)
 
     def fill_bitmask(self, bitmask: torch.Tensor, batch_index: int) -> None:
@@ -88,9 +88,9 @@ class GuidewayGrammar(StructuredOutputGrammar):  # type: ignore[misc]  # vLLM's 
             self.follower.fill_end(row)
 
     def is_terminated(self) -> bool:
-        """Return whether an end token was taken."""
+        """Return whether an end token or a stop token was taken."""
         return self.follower.is_finished
 
     def reset(self) -> None:
-        """Return to the initial state."""
+        """Return to the state before the first token."""
         self.follower.reset()

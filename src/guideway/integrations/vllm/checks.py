@@ -1,4 +1,4 @@
-"""Compiles the constraint of a request on arrival, so that its errors are the response to that request."""
+"""Compiles the constraint of a request when the request arrives, so that an error is the response to this request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ NAME = "guideway"
 
 
 def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: Any) -> None:
-    """Wrap `SamplingParams._validate_structured_outputs`. Raises vLLM's validation error for an invalid request."""
+    """Check the constraints of a request: the replacement of `SamplingParams._validate_structured_outputs`.
+
+    `original` is the replaced method, which is called for requests of other backends.
+
+    Raises:
+        VLLMValidationError: The request is invalid.
+    """
     from vllm.exceptions import VLLMValidationError
 
     from guideway.integrations.vllm.requested import budget_of, requested_in_extra_args, structured
@@ -36,10 +42,10 @@ def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: An
 
 
 async def ahead(original: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **named: Any) -> Any:
-    """Wrap `AsyncLLM.add_request`: compile the constraint in a thread before `validated` does.
+    """Compile the constraint of a request in a thread, then add the request: the replacement of `AsyncLLM.add_request`.
 
-    `validated` runs in the event loop of the server, where compiling would block all requests. It then finds the
-    automaton in the cache.
+    The original method calls `validated` in the event loop of the server, where compiling would block all requests.
+    After this function, `validated` finds the automaton in the cache.
     """
     config = engine.vllm_config
     outputs = config.structured_outputs_config

@@ -1,4 +1,4 @@
-"""Masks on some rows of a batch of logits."""
+"""`mask`: applies masks to some rows of a batch of logits."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _apply = TorchMasks(in_place=True)
 
 
 def mask(logits: torch.Tensor, places: Sequence[int], rows: Row, followers: Sequence[Follower]) -> None:
-    """Mask logits in place.
+    """Mask rows of logits in place.
 
     If no allowed token is left in a row (because of another processor), the end tokens are allowed and the follower
-    keeps the error. On a CPU this is detected at once. On other devices detection would wait for the device; there the
-    next step detects it by the token that was sampled.
+    stores the error. On a CPU this is detected at once. On other devices, detection would have to wait for the device;
+    there the next step detects it, because the sampled token is illegal.
 
     Args:
-        logits: Floating, shape [batch, vocabulary].
-        places: The row of `logits` for each mask.
-        rows: Masks, uint32, shape [len(places), words].
-        followers: The state of the request, per mask.
+        logits: The logits, floating point [batch, vocabulary].
+        places: For each mask, the number of its row in `logits`.
+        rows: The masks, uint32 [len(places), words].
+        followers: For each mask, the state of its request.
     """
     whole = len(places) == len(logits) and all(place == index for index, place in enumerate(places))
     index = torch.tensor(places, device=logits.device)

@@ -1,8 +1,8 @@
 """Registers `guideway` as a structured-output backend, by entry points that every process of an engine calls.
 
-vLLM (0.32, 0.33) has no registry of backends: their names are in a type, their classes in one method. Therefore four
-functions are wrapped; the wrappers affect only requests of this backend. If vLLM has changed so that this is not
-possible, a warning is logged and nothing is changed, so that other backends still work.
+vLLM (0.32, 0.33) has no registry of backends: their names are in a type annotation, their classes in one method.
+Therefore the annotation is extended and three methods are wrapped. The wrappers affect only requests with constraints
+of this library. If another version of vLLM does not allow this, a warning is logged, so that other backends still work.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def register() -> None:
 
 
 def early() -> None:
-    """Register the name of the backend early. Entry point of platform plugins; returns None, since it is no platform.
+    """Register the name of the backend. It is the entry point for platform plugins; None means that it is no platform.
 
-    vLLM loads platform plugins while its configuration is imported, but general plugins only after
-    `LLM(structured_outputs_config=...)` has validated the name.
+    It is needed because vLLM loads general plugins only after `LLM(structured_outputs_config=...)` has validated the
+    name, but platform plugins already when its configuration is imported.
     """
     try:
         from vllm.config.structured_outputs import StructuredOutputsConfig
@@ -73,7 +73,7 @@ def _wrap(owner: Any, name: str, wrapper: Any) -> None:
 
 
 def _with_backend(original: Any, manager: Any, request: Any) -> None:
-    """Create the backend for the first request that selects it."""
+    """Create the backend for the first request that selects it: the replacement of `grammar_init`."""
     wanted = request.structured_output_request
     if manager.backend is None and wanted is not None and wanted.params._backend == NAME:
         from guideway.integrations.vllm.backend import GuidewayBackend

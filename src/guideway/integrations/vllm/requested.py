@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 Requested = tuple[str, object]
-"""Kind and text of a constraint: see `guideway.integrations._common.requested`."""
+"""The kind and the text of a constraint: the arguments of `guideway.integrations._common.requested`."""
 
 _PREFIX = "guideway_"
 _MAX_TOKENS = "guideway_max_tokens"
@@ -48,10 +48,9 @@ def structured(options: Any) -> Requested:
 def requested_in_extra_args(params: Any) -> Requested | None:
     """Return the constraint in `SamplingParams.extra_args` (`guideway_json`, `guideway_regex`, …), or None.
 
-    `guideway_max_tokens` next to it is its token budget: see `budget_of`.
-
     Raises:
-        InvalidConstraintError: The name is unknown, or there are several. It is a ValueError.
+        InvalidConstraintError: The name is unknown, there are several constraints, or `guideway_max_tokens` (see
+            `budget_of`) is malformed or given without a constraint. The error is also a `ValueError`.
     """
     found = [name for name in params.extra_args or () if name.startswith(_PREFIX) and name != _MAX_TOKENS]
     budget = budget_of(params)
@@ -70,10 +69,10 @@ def requested_in_extra_args(params: Any) -> Requested | None:
 
 
 def budget_of(params: Any) -> int | None:
-    """Return `guideway_max_tokens` of `SamplingParams.extra_args`, or None.
+    """Return the token budget `guideway_max_tokens` in `SamplingParams.extra_args`; None if there is none.
 
     Raises:
-        InvalidConstraintError: It is not a positive integer.
+        InvalidConstraintError: The value is not a positive integer.
     """
     return token_budget(_MAX_TOKENS, (params.extra_args or {}).get(_MAX_TOKENS))
 
@@ -84,10 +83,10 @@ def automaton_of(given: Requested, tokenizer: Tokenizer) -> Automaton:
 
 
 def follower_of(params: Any, tokenizer: Tokenizer) -> Follower | None:
-    """Return the state of a request with a constraint in `extra_args`, or None.
+    """Return the state of a request with a constraint in `extra_args`; None for a request without one.
 
-    Does not raise: for a constraint that validation would have refused, the text ends at once and the follower keeps
-    the error.
+    Never raises an error of the constraint. For an invalid constraint, the text ends at once and the follower has the
+    error.
     """
     try:
         given = requested_in_extra_args(params)

@@ -19,14 +19,14 @@ __all__ = ["RunnerV1"]
 
 
 class _Row:
-    """The state of a request, and its token list, to which vLLM appends."""
+    """The state of a request, and the list of its output tokens, to which vLLM appends."""
 
     def __init__(self, follower: Follower, tokens: list[int]) -> None:
         self.follower, self.tokens, self._taken = follower, tokens, 0
 
     def go_on(self) -> Follower:
-        """Advance by the new tokens."""
-        if len(self.tokens) < self._taken:  # a preempted request starts again
+        """Advance the follower by the new tokens, and return it."""
+        if len(self.tokens) < self._taken:  # vLLM starts a preempted request again
             self.follower.reset()
             self._taken = 0
         self.follower.advance(self.tokens[self._taken :])
@@ -44,11 +44,14 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Raise ValueError for arguments without a valid constraint name. `plugin` validates the constraint itself."""
+        """Raise `ValueError` for an unknown constraint name.
+
+        The constraint itself is validated by `checks.validated`.
+        """
         requested_in_extra_args(sampling_params)
 
     def is_argmax_invariant(self) -> bool:
-        """Return False: masks can change the most probable token."""
+        """Return False, because masks can change the most probable token."""
         return False
 
     @property
@@ -57,7 +60,7 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         return bool(self._rows)
 
     def update_state(self, batch_update: BatchUpdate | None) -> None:
-        """Apply removed, added and moved rows."""
+        """Update the rows after requests were removed from, added to or moved in the batch."""
         process_dict_updates(self._rows, batch_update, self._new_row)
 
     def _new_row(self, params: Any, prompt: list[int] | None, tokens: list[int]) -> _Row | None:
@@ -76,10 +79,10 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
 
 @functools.cache
 def _show_tokens() -> None:
-    """Ensure that token lists contain the sampled ids, not -1, when masks are made.
+    """Wrap a method of vLLM so that token lists contain the sampled ids, not -1, when masks are computed.
 
-    With async scheduling, vLLM (0.32) fills in the ids only if a processor needs them, and does not ask processors from
-    entry points. The flag is set while a constrained request is in the batch.
+    With async scheduling, vLLM (0.32) fills in the ids only if its flag says that a processor needs them, and ignores
+    processors from entry points for this flag. The wrapper sets the flag while a constrained request is in the batch.
     """
     from vllm.v1.worker.gpu_input_batch import InputBatch
 

@@ -1,4 +1,4 @@
-"""The logits processor for vLLM's V2 model runner, which has request slots, and several rows per draft."""
+"""The logits processor for vLLM's V2 model runner, which has slots for requests and a row for each draft token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["RunnerV2"]
 
 
 class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not read here
-    """The implementation of `LogitsProcessor` for the V2 runner. Each step waits for the last sampled tokens."""
+    """The implementation of `LogitsProcessor` for the V2 runner. Each step waits until the last tokens are sampled."""
 
     def __init__(self, vllm_config: Any, req_states: LogitsProcRequestState) -> None:
         self._tokenizer: Tokenizer = tokenizer_of_engine(vllm_config)
@@ -26,11 +26,14 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
 
     @classmethod
     def validate_params(cls, sampling_params: Any) -> None:
-        """Raise ValueError for arguments without a valid constraint name. `plugin` validates the constraint itself."""
+        """Raise `ValueError` for an unknown constraint name.
+
+        The constraint itself is validated by `checks.validated`.
+        """
         requested_in_extra_args(sampling_params)
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        """Start a request in a slot. Returns whether it has a constraint."""
+        """Start a request in the slot `req_idx`. Returns whether the request has a constraint."""
         self._slots.pop(req_idx, None)
         follower = follower_of(sampling_params, self._tokenizer)
         if follower is not None:
@@ -38,7 +41,7 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         return follower is not None
 
     def apply(self, logits: torch.Tensor, ctx: LogitsContext) -> torch.Tensor:
-        """Mask logits, float32, shape [rows, vocabulary], in place. Each draft row is masked after its tokens."""
+        """Mask logits, float32 [rows, vocabulary], in place. The row of a draft token is masked as after this token."""
         if not any(int(slot) in self._slots for slot in ctx.idx_mapping_np):
             return logits
         slots, tokens, places = (
@@ -57,12 +60,15 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         followers = [follower for _, follower in held]
         fill(followers, rows)
         mask(logits, [row for row, _ in held], rows, followers)
-        for row, copied in held:  # keep errors of the copies
+        for row, copied in held:  # store the errors of the copies
             self._slots[slots[row]].error = self._slots[slots[row]].error or copied.error
         return logits
 
     def _go_on(self, slot: int, follower: Follower, token: int, place: int, *, is_draft: bool) -> bool:
-        """Advance the follower to after `token` at position `place`. Returns False for a draft that is not allowed."""
+        """Bring the follower to the state after `token`, which is at position `place` of the sequence.
+
+        Returns False, and does not take the token, for a draft token that is not allowed.
+        """
         start = int(self._states.prompt_len.np[slot])
         before = place - start  # number of output tokens before this one
         if before < 0:
