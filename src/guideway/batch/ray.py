@@ -37,7 +37,7 @@ def processor(
     check: bool = True,
     **options: Any,
 ) -> Any:
-    """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`, with a constraint for each row.
+    """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`. Each row has a constraint.
 
     The constraint is sent as a document of `to_wire`, so every constraint can be used. The result has the columns of
     the input, the column `column` with JSON data (texts if there is no JSON Schema), and `column + "_error"`. The
@@ -217,7 +217,7 @@ _OF_ENGINE = frozenset(
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that must be equal on all nodes: Python (major.minor), guideway, and vLLM if it is installed."""
+    """Return the versions that must be equal on all nodes: Python (major.minor), guideway and vLLM."""
     found = {"python": ".".join(platform.python_version_tuple()[:2]), "guideway": guideway.__version__}
     try:
         found["vllm"] = importlib.metadata.version("vllm")

@@ -108,16 +108,18 @@ def batch(
     """Run many requests, and yield each result when it is complete. `requests` is read while results are consumed.
 
     The text of a request depends only on the request and on the options, not on the other requests: its random numbers
-    depend on its `custom_id` (or its "seed"). Requests of one call of the engine change the last digits of logits: if the
-    engine has a `batch_tolerance` (ONNX Runtime in float32), draws that these digits could decide are repeated alone.
+    depend on its `custom_id` (or its "seed"). Requests of one call of the engine change the last digits of logits: if
+    the engine has a `batch_tolerance` (ONNX Runtime in float32), draws that these digits could decide are repeated
+    alone.
 
     Args:
         model: A model of `guideway.load`, local or served by an API.
-        requests: `BatchRequest`s, or lines of a batch file as mappings: in OpenAI's format ("custom_id", "method", "url",
-            "body"), or with "custom_id", "prompt" or "messages", a constraint and options.
+        requests: `BatchRequest`s, or lines of a batch file as mappings: in OpenAI's format ("custom_id", "method",
+            "url", "body"), or with "custom_id", "prompt" or "messages", a constraint and options.
         output: The type or constraint for requests that have none; None: free text.
         window: The number of requests that are read ahead, grouped by constraint and sorted by prompt.
-        batch_size: The maximum number of sequences that run together; for a model served by an API, of requests at once.
+        batch_size: The maximum number of sequences that run together; for a model served by an API, of requests at
+            once.
         progress: Show a progress bar on standard error, if that is a terminal.
         **options: Generation options for requests that do not set them, see `guideway.generation.OPTIONS`.
 

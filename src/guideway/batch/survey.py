@@ -173,9 +173,7 @@ def _add(
         if error is not None:
             raise error
         settings = running.options
-        output = (
-            running.output if output is None else output
-        )  # with tools, only the reply has a constraint
+        output = running.output if output is None else output  # with tools, only the reply has a constraint
         ids = [session.tokens for session in running.job.sessions]
     for one in ids:
         shared = common_length(one, before) if one and before else 0

@@ -2,9 +2,9 @@
 
 app.py      the `typer` application
 options.py  options that several commands share
-inputs.py   reading texts, requests, types and schemas
-lines.py    results as JSON lines, and their continuation
-records.py  tables and summaries
+inputs.py   reads texts, requests, types and schemas from arguments and files
+lines.py    writes results as JSON lines, and continues a file of results
+records.py  extracts records, and prints tables and summaries
 demo.py     `guideway demo`
 extract.py  `guideway extract`
 generate.py `guideway generate`
@@ -27,7 +27,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit. The imports, which take a second, can be interrupted without a traceback."""
+    """Run one command and exit. An interrupt (Ctrl+C) during the imports, which take a second, prints no traceback."""
     try:
         from guideway.cli.app import main as run
 

@@ -31,7 +31,7 @@ app = typer.Typer(
     name="guideway",
     help="Constrained text generation: the output always fits.",
     no_args_is_help=True,
-    rich_markup_mode=None,  # its tables show <bool> for flags, and cut names
+    rich_markup_mode=None,  # rich tables show <bool> for flags and cut names
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -66,7 +66,8 @@ def _shared(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit.
 
-    An error of the library, of a file, or of a rejected value is printed as one line on stderr, with status 2.
+    An error of the library, of a file, or of a rejected value is printed as one line on stderr, and the exit status is
+    2.
     """
     open_streams()
     show = warnings.showwarning
@@ -81,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *others: Any) -> None:
-    """Print a warning about a schema as one line on stderr. Show other warnings as usual."""
+    """Print a `SchemaWarning` as one line on stderr. Pass other warnings to `show`, the function that was replaced."""
     if issubclass(category, SchemaWarning):
         typer.echo(f"guideway: warning: {message}", err=True)
     else:

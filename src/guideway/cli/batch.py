@@ -1,4 +1,4 @@
-"""`guideway batch`: the requests of a file, with results in another file."""
+"""`guideway batch`: runs the requests of a file, and writes the results to another file."""
 
 from __future__ import annotations
 

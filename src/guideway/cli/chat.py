@@ -69,7 +69,10 @@ def chat(
 
 
 def _tool(name: str) -> Tool:
-    """Load a function as a tool. Raises `UsageError` for anything else: a conversation executes what the model calls."""
+    """Load a function as a tool.
+
+    Raises `UsageError` for anything else, because the conversation must execute its calls.
+    """
     thing = load_type(name, what="function")
     try:
         tool = Tool.of(thing)
@@ -84,7 +87,7 @@ def _tool(name: str) -> Tool:
 
 
 def _lines() -> Iterator[str]:
-    """Yield the lines of standard input that are not empty, with a prompt if it is a terminal."""
+    """Yield the lines of standard input that are not empty. If it is a terminal, print "> " before each one is read."""
     is_terminal = sys.stdin.isatty()
     while True:
         if is_terminal:

@@ -1,4 +1,4 @@
-"""`guideway explain`: what a constraint enforces, with sample texts."""
+"""`guideway explain`: shows what a constraint enforces, with sample texts."""
 
 from __future__ import annotations
 

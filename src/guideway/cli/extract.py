@@ -1,4 +1,4 @@
-"""`guideway extract`: typed records from texts."""
+"""`guideway extract`: extracts typed records from texts."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def extract(
                     results.write(line, found.as_data())
             elif given.single and not as_json:
                 raise found
-            else:  # an error of this text; other texts may still give a record
+            else:  # only this text has an error; other texts may have a record
                 failed += 1
                 if as_json:
                     results.write(line, {"error": described(found)})

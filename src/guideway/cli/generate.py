@@ -163,7 +163,11 @@ def generate(
 def _results(
     model: ModelBase, lines: list[dict[str, Any]], left: list[int], output: Any, n: int | None, options: Options
 ) -> Iterator[tuple[int, int, Generation[Any] | Exception]]:
-    """Yield the number of a line, the number of a sample, and its result, when it is complete."""
+    """Generate for the lines with the numbers `left`. Yields each result when it is complete.
+
+    Yields:
+        The number of the line, the number of the sample, and its result or error.
+    """
     requests = [(number, _request(lines[number])) for number in left]
     for number, one in requests:
         if isinstance(one, Exception):
@@ -179,7 +183,10 @@ def _results(
 
 
 def _request(line: dict[str, Any]) -> GenerationRequest | Exception:
-    """Return the request of a line of the file ("prompt", and optionally a constraint and options), or its error."""
+    """Return the request of a line of the file, or the error of the line.
+
+    A line has "prompt" or "messages", and optionally a constraint and options.
+    """
     own: Any = {name: line[name] for name in OPTIONS_OF_LINES if name in line}
     try:
         constraint = constraint_of_line(line)

@@ -1,4 +1,4 @@
-"""The inputs of commands: texts, types and schemas, from arguments and files."""
+"""Reads the inputs of commands: texts, requests, types and schemas, from arguments and files."""
 
 from __future__ import annotations
 
@@ -42,17 +42,20 @@ class UsageError(ValueError):
 
 
 def check_page(html: Path | None) -> None:
-    """Raise `UsageError` if a page cannot be written to a file, before any work is done."""
+    """Raise `UsageError` if `html` is a folder, or its folder does not exist. None is accepted.
+
+    It is called before other work, so that the error comes at once.
+    """
     if html is not None and (html.is_dir() or not html.parent.is_dir()):
         problem = f"{html} is a folder" if html.is_dir() else f"the folder {html.parent} does not exist"
         raise UsageError(f"--html {html}: {problem}")
 
 
 CARRIED = ("id", "meta")
-"""Keys of a line that are copied to its results."""
+"""Keys of an input line that are copied to its results."""
 
 MESSAGES = "messages"
-"""The key of a line with a list of messages in place of a prompt."""
+"""The key of an input line with a list of messages instead of a prompt."""
 
 
 def read_file(path: Path) -> str:
@@ -70,18 +73,24 @@ def read_file(path: Path) -> str:
 
 
 def read_lines(path: Path, key: str = "text", known: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Read the objects of a JSON lines file, each with a string under `key`. `InvalidFileError` names the line.
+    """Read the objects of a JSON lines file.
 
-    A line with "prompt" may have "messages" instead: a list of objects for the chat template of the model.
-    `known`: the other keys that are allowed. Unknown keys raise an error, because they would have no effect.
+    Args:
+        path: The file; "-": standard input.
+        key: The key under which each object must have a string. If it is "prompt", an object may have "messages"
+            instead: a list of objects for the chat template of the model.
+        known: Other keys that are allowed. None: all keys are allowed.
+
+    Raises:
+        InvalidFileError: The file cannot be read, or a line is not valid. The message names the line.
     """
     return lines_of(read_file(path), str(path), key, known)
 
 
 def lines_of(text: str, path: str, key: str, known: Sequence[str] | None) -> list[dict[str, Any]]:
-    """As `read_lines`, for the text of the file."""
+    """Do the same as `read_lines` for the text of a file. `path`: the name of the file, for errors."""
     found = []
-    for number, line in enumerate(text.split("\n"), 1):  # splitlines would cut strings at U+2028
+    for number, line in enumerate(text.split("\n"), 1):  # `splitlines` would split strings at U+2028
         if not line.strip():
             continue
         try:
@@ -103,7 +112,10 @@ def lines_of(text: str, path: str, key: str, known: Sequence[str] | None) -> lis
 
 
 def read_examples(path: Path) -> list[tuple[str, Any]]:
-    """Return the examples of a JSON lines file: objects with "text" and "record". `InvalidFileError` names the line."""
+    """Return the examples in a JSON lines file, as pairs of a text and a record.
+
+    Each line is an object with "text" and "record". Raises `InvalidFileError`, which names the line.
+    """
     found = []
     for number, entry in enumerate(read_lines(path, known=("record",)), 1):
         if "record" not in entry:
@@ -117,17 +129,17 @@ def _are_messages(value: object) -> bool:
 
 
 def prompt_of(line: dict[str, Any]) -> Any:
-    """Return the prompt of a line: its "prompt", or its "messages"."""
+    """Return the "prompt" of a line, or its "messages" if it has no "prompt"."""
     return line["prompt"] if "prompt" in line else line[MESSAGES]
 
 
 def is_lines_file(given: str) -> bool:
-    """Return whether this names JSON lines (a .jsonl file, or "-") and is not a prompt."""
+    """Return whether an argument is the name of a JSON lines file ("*.jsonl" or "-"), and not a prompt."""
     return given == "-" or (given.endswith(".jsonl") and len(given.split()) == 1)
 
 
 def read_requests(given: str, known: Sequence[str]) -> list[dict[str, Any]]:
-    """Read a file of JSON lines (see `is_lines_file`). Each has "prompt" and may have `known` keys.
+    """Read a file of JSON lines with requests. Each line has "prompt" or "messages", and may have the keys `known`.
 
     Raises:
         InvalidFileError: The file cannot be read, or a line is not valid.
@@ -148,16 +160,26 @@ _TEXT_FILES = frozenset({".jsonl", ".json", ".txt", ".md", ".csv", ".tsv", ".log
 
 @dataclass(frozen=True)
 class InputTexts:
-    """The texts of a call: lines with "text", and "id" and "meta" if they are given. `single`: a text as argument."""
+    """The input texts of a command.
+
+    Attributes:
+        lines: An object for each text, with "text", and with "id" and "meta" if the input has them.
+        single: Whether there is one text, which is the argument of the command itself.
+    """
 
     lines: list[dict[str, Any]]
     single: bool = False
 
 
 def read_texts(given: str) -> InputTexts:
-    """Return the texts: the argument itself, the non-empty lines of a file, or the objects of JSON lines.
+    """Return the texts of an argument: the argument itself, the lines of a file, or the objects of JSON lines.
 
-    A file is read as JSON lines if its name ends in .jsonl; standard input ("-") if its first line is a JSON object.
+    A file is read as JSON lines if its name ends in .jsonl. Standard input ("-") is read as JSON lines if its first
+    line is a JSON object.
+
+    Raises:
+        UsageError: The text is empty, or the argument names a folder or a file that does not exist.
+        InvalidFileError: The file cannot be read, or a line is not valid.
     """
     if not given.strip():
         raise UsageError("the text is empty")
@@ -185,9 +207,10 @@ def _begins_with_object(text: str) -> bool:
 
 
 def read_resources(given: Sequence[str] | None) -> dict[str, Any]:
-    """Read the documents that `$ref` may refer to, by URI. Raises `InvalidFileError`.
+    """Read the documents to which `$ref` may refer. Returns them by URI. Raises `InvalidFileError`.
 
-    Each is FILE or URI=FILE. The URI of FILE alone is the `$id` (or `id`) of the document; without one, the file's name.
+    Each argument is FILE or URI=FILE. For FILE alone, the URI is the `$id` (or `id`) of the document; if it has none,
+    the name of the file.
     """
     found: dict[str, Any] = {}
     for one in given or ():
@@ -205,9 +228,17 @@ def read_resources(given: Sequence[str] | None) -> dict[str, Any]:
 
 
 def load_output(type_name: str | None, schema: Path | None, **options: Any) -> Any:
-    """Load the output type: exactly one of a type and a schema file. `options`: those of `JsonSchema`.
+    """Load the output type from a type name or a schema file, of which exactly one must be given.
 
-    Raises `UsageError`, `InvalidFileError`, `ConstraintError`.
+    Args:
+        type_name: The name of a type, see `load_type`; None: not given.
+        schema: The file of a JSON Schema; None: not given.
+        **options: Arguments of `JsonSchema`, which need `schema`.
+
+    Raises:
+        UsageError: The type cannot be loaded, or options are given without a schema.
+        InvalidFileError: A file cannot be read.
+        ConstraintError: The schema is not valid, or not exactly one of both is given.
     """
     if type_name is not None and schema is None:
         if options:
@@ -215,7 +246,7 @@ def load_output(type_name: str | None, schema: Path | None, **options: Any) -> A
         return load_type(type_name)
     if schema is not None and type_name is None:
         try:
-            # The library parses the text: numbers stay exact, and nesting uses no stack.
+            # `JsonSchema` parses the text itself: numbers stay exact, and deep nesting does not exhaust the stack.
             return JsonSchema(read_file(schema), **options)
         except ConstraintError as error:
             raise type(error)(f"{schema}: {error}", error.place) from error
@@ -243,12 +274,12 @@ def _module(place: str) -> ModuleType:
         if not place.endswith(".py"):
             return _imported(place)
         path = Path(place)
-        read_file(path)  # its errors are clearer than those of the import
+        read_file(path)  # raises clearer errors than the import
         specification = importlib.util.spec_from_file_location(path.stem, path)
         if specification is None or specification.loader is None:
             raise UsageError(f"{place} is not a Python file")
         module = importlib.util.module_from_spec(specification)
-        sys.modules.setdefault(path.stem, module)  # types resolve names in their own module
+        sys.modules.setdefault(path.stem, module)  # annotations are resolved in the module
         specification.loader.exec_module(module)
     except (InvalidFileError, UsageError):
         raise
@@ -258,7 +289,7 @@ def _module(place: str) -> ModuleType:
 
 
 def _imported(name: str) -> ModuleType:
-    """Import a module, also from the working directory, as `python -m` does."""
+    """Import a module. As with `python -m`, it can be in the working directory."""
     here = str(Path.cwd())
     if here in sys.path or "" in sys.path:
         return importlib.import_module(name)
@@ -272,5 +303,5 @@ def _imported(name: str) -> ModuleType:
 def _is(test: Callable[[], bool]) -> bool:
     try:
         return test()
-    except (OSError, ValueError):  # a long sentence is not a valid file name
+    except (OSError, ValueError):  # a long text is not a valid file name
         return False

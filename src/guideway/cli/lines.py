@@ -1,4 +1,4 @@
-"""Results as JSON lines: on standard output, or in a file that a later call continues."""
+"""Writes results as JSON lines to standard output, or to a file that a later call of the command can continue."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ __all__ = ["ResultLines", "described", "interrupted", "open_streams", "without_n
 
 
 class ResultLines:
-    """The destination of results, one JSON object per line. Each line is written when its result is complete.
+    """Writes results, one JSON object per line. Each line is written when its result is complete.
 
-    With a file, results that it already has are kept: a row counts as done if the file has a result without an error
-    that begins with the same fields. Errors, results of rows that are not complete, and a last line without its end are
-    removed, so that these rows run again.
+    If a file is given, the results in it stay: an input line counts as done if the file has `samples` results without
+    an error and with the same input fields. Lines with errors, results of input lines that have too few results, and an
+    incomplete last line are removed, so that these input lines run again.
 
     Args:
         path: The file to continue or to create; None: standard output.
         fields: The fields of an input line, which its results repeat.
-        result: The field that each result without an error has.
-        samples: The number of results of each row.
+        result: A field that each result without an error has.
+        samples: The number of results for each input line.
 
     Raises:
-        InvalidFileError: The file has lines that are no results of this command. It is not changed. Or there is no file,
+        InvalidFileError: The file has lines that are not results of this command; it is not changed. Or `path` is None,
             and standard output is closed.
     """
 
@@ -72,7 +72,7 @@ class ResultLines:
         return self._echoed if self._file is None else self._file.written
 
     def left(self, lines: Sequence[dict[str, Any]]) -> list[int]:
-        """Return the numbers of the input lines that have no result yet."""
+        """Return the indices (from 0) of the input lines that do not have all of their results in the file."""
         done = Counter(self._done)
         found = []
         for number, line in enumerate(lines):
@@ -84,7 +84,7 @@ class ResultLines:
         return found
 
     def write(self, line: dict[str, Any], result: dict[str, Any]) -> None:
-        """Write the fields of an input line and its result."""
+        """Write one line with the fields of an input line and of its result."""
         text = json_line({**line, **result})
         if self._file is None:
             typer.echo(text)
@@ -96,9 +96,9 @@ class ResultLines:
         return json.dumps({name: line[name] for name in line if name in self._fields}, sort_keys=True)
 
     def _kept(self, path: Path) -> ResultFile:
-        """Read the results of an earlier call, and open the file for more, without those to repeat."""
+        """Open the file for further results, after removing lines that have to run again. See the class."""
         found: Counter[str] = Counter()
-        if self._samples > 1:  # the samples of a row that is not complete run again
+        if self._samples > 1:  # count results, because an incomplete group runs again
             for entry in entries_of(path):
                 if "error" not in entry:
                     found[self._key(entry)] += 1
@@ -121,23 +121,23 @@ class ResultLines:
 
 
 class _Closed(io.TextIOBase):
-    """Standard output, if it is closed. Without it, `print` and `typer.echo` would lose their text silently."""
+    """Replaces a closed standard output: writing raises `OSError`. Otherwise, texts would be lost without an error."""
 
     def write(self, text: str) -> int:
         raise OSError("standard output is closed, so the result is lost")
 
 
 def open_streams() -> None:
-    """Make closed standard streams harmless.
+    """Open the descriptors of closed standard streams on the null device, and replace a closed `sys.stdout`.
 
-    Their descriptors are opened on the null device. Otherwise, a file of results could get the number of standard error,
-    and a library's messages would be written into it.
+    Otherwise, a file of results could get the descriptor of standard error, and messages of libraries would be written
+    to it.
     """
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
     if sys.stdout is None:
         sys.stdout = _Closed()
 
@@ -149,10 +149,10 @@ def interrupted(message: str) -> NoReturn:
 
 
 def described(error: Exception) -> str:
-    """Return an error of a row: its class and its message without the number of the prompt in the call."""
+    """Return the text of an error: its class and its message, without the number of the prompt in the call."""
     return f"{type(error).__name__}: {without_number(str(error))}"
 
 
 def without_number(message: str) -> str:
-    """Return the message of an error without the number of the prompt in the call."""
+    """Return the message of an error without its beginning "prompt N of M: "."""
     return re.sub(r"^prompt \d+ of \d+: ", "", message)

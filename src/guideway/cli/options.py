@@ -81,7 +81,7 @@ ProfileOption = Annotated[
 ]
 
 _KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "google": "GOOGLE_API_KEY"}
-"""The variable of the environment with the key of an API, by the prefix of the model's name."""
+"""By the prefix of a model's name: the environment variable with the API key."""
 
 _NOTATIONS = {".lark": Lark, ".gbnf": Gbnf, ".ebnf": Ebnf}
 
@@ -97,7 +97,13 @@ def constraint_of(
     resources: list[str] | None = None,
     profile: str | None = None,
 ) -> Any:
-    """Return the constraint that was given; None: there is none. Raises `ConstraintError`, `UsageError`."""
+    """Return the constraint that the options of a command describe; None: no constraint.
+
+    Raises:
+        ConstraintError: The constraint is not valid, or there are several.
+        UsageError: `resources` or `profile` is given without `schema`, or the type cannot be loaded.
+        InvalidFileError: A file cannot be read.
+    """
     of_schema: dict[str, Any] = {}
     if resources:
         of_schema["resources"] = read_resources(resources)
@@ -128,17 +134,24 @@ def constraint_of(
 
 
 def load_model(name: str, device: str | None, dtype: str | None, context_size: int | None) -> Model:
-    """Load the model of a command. Raises the errors of `guideway.load`."""
+    """Load a local model with the options of a command. Raises the errors of `guideway.load`."""
     return load(name, device=device, dtype=dtype, context_size=context_size)
 
 
 @contextmanager
 def load_any_model(name: str, base_url: str | None, dialect: str | None, **options: Any) -> Iterator[AnyModel]:
-    """Load a local model, which is closed at the end, or a model served by an API. Raises the errors of `guideway.load`."""
+    """Load a local model or a model served by an API. A local model is closed when the block ends.
+
+    Args:
+        name: The name of the model.
+        base_url: The URL of the endpoint of a model served by an API; None: that of the SDK.
+        dialect: The dialect of the endpoint; None: guessed from the URL.
+        **options: Options of `guideway.load`; those that are None are left out.
+    """
     given: Any = {key: value for key, value in options.items() if value is not None}
     kind = name.partition(":")[0]
     if base_url is not None and kind in _KEYS and not os.environ.get(_KEYS[kind]):
-        os.environ[_KEYS[kind]] = "-"  # a server without keys; the SDK demands one
+        os.environ[_KEYS[kind]] = "-"  # the server needs no key, but the SDK requires one
     remote = {key: value for key, value in (("base_url", base_url), ("dialect", dialect)) if value is not None}
     model: Any = load(name, **given, **remote)
     if isinstance(model, GeneratingModel):

@@ -1,4 +1,4 @@
-"""`guideway probe`: what an endpoint enforces."""
+"""`guideway probe`: measures what an endpoint enforces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records extracted from texts, and their output as a table or as JSON lines."""
+"""Extracts records from texts, and prints them as a table or as JSON lines."""
 
 from __future__ import annotations
 
@@ -26,18 +26,28 @@ __all__ = ["Extracted", "extract_all", "make_console", "show_summary", "show_tab
 
 
 def some_failed(message: str) -> NoReturn:
-    """Exit with status 2 and a line on stderr, if results are written but some of them are errors."""
+    """Print a line on stderr and exit with status 2.
+
+    It is called if results were written and some of them are errors.
+    """
     typer.echo(f"guideway: {message}", err=True)
     raise typer.Exit(2)
 
 
 _SHOWN = 240
-"""The number of characters of a text in the table. Longer texts are cut with a mark."""
+"""The maximum number of characters of a text in the table. A longer text is cut and ends with "…"."""
 
 
 @dataclass(frozen=True)
 class Extracted:
-    """One text, its record, and the model's output without the constraint."""
+    """One text, its record, and the output of the model without the constraint.
+
+    Attributes:
+        text: The text.
+        found: The generation with the record.
+        free: The generation without the constraint; None: not requested, or failed.
+        free_parses: Whether the output without the constraint fits the constraint.
+    """
 
     text: str
     found: Generation[Any]
@@ -46,7 +56,7 @@ class Extracted:
 
     @property
     def record(self) -> Any:
-        """The value as JSON data."""
+        """The record as JSON data."""
         return to_jsonable_python(self.found.value)
 
     def as_data(self) -> dict[str, Any]:
@@ -66,7 +76,7 @@ class Extracted:
         return line
 
     def as_json(self) -> str:
-        """Return one line of JSON."""
+        """Return the text and the result as one line of JSON."""
         return json.dumps({"text": self.text, **self.as_data()}, ensure_ascii=False)
 
 
@@ -79,10 +89,17 @@ def extract_all(
     compare: bool,
     positions: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, Extracted | Exception]]:
-    """Extract the records of texts in batches. Each is given with its number when it is complete.
+    """Extract the records of texts in batches.
 
-    `compare`: before that, generate without the constraint from the same prompts. `positions`: the numbers of the texts
-    in a longer list, which the random numbers depend on.
+    Yields the number of a text and its record or error, when it is complete.
+
+    Args:
+        model: The model.
+        texts: The texts.
+        output: The type or constraint of the records.
+        options: Options of `extract`.
+        compare: Whether texts are also generated without the constraint, before the extraction, from the same prompts.
+        positions: The numbers from which the random numbers of the texts are derived; None: their numbers in `texts`.
     """
     source = constraints.of(output)
     made = Extraction(source, options)
@@ -112,7 +129,7 @@ def _parses(source: Any, text: str) -> bool:
 
 
 def make_console() -> Console:
-    """Return a console as wide as the terminal. Without a terminal (a log), it is wide enough for the table."""
+    """Return a console for standard output. It has the width of the terminal; without a terminal, 140 columns."""
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = 140
@@ -120,7 +137,7 @@ def make_console() -> Console:
 
 
 def show_table(console: Console, title: str, rows: Iterable[Extracted]) -> None:
-    """A table of texts and records, one section per text."""
+    """Print a table of texts and records, with one section per text."""
     listed = list(rows)
     table = Table(title=title, title_justify="left", show_lines=True, expand=True)
     table.add_column("text", ratio=4)
@@ -176,6 +193,9 @@ def _fields(record: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    """Return one printable line. Control characters of the text must not move the cursor of a terminal."""
+    """Return a text as one printable line, cut after `_SHOWN` characters.
+
+    Control characters are replaced, because they could move the cursor of the terminal.
+    """
     line = "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

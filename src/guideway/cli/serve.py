@@ -1,4 +1,4 @@
-"""`guideway serve`: a server with the API of OpenAI."""
+"""`guideway serve`: starts a server whose API is compatible with OpenAI's."""
 
 from __future__ import annotations
 

@@ -38,10 +38,11 @@ class Capabilities:
         routes: The ways to send a constraint, best first.
         text_route: The route for constraints that are not JSON Schemas; None if there is none.
         subset: The supported part of JSON Schema.
-        limits: Published limits: "properties", "depth", "characters", "enum_values", "unions", "optional", "grammar_bytes".
+        limits: Published limits: "properties", "depth", "characters", "enum_values", "unions", "optional",
+            "grammar_bytes".
         continues: Whether the endpoint can continue the beginning of an answer that a request contains (a prefill).
-        logprobs: How `score` gets log-probabilities: "prompt" (of given texts), "top" (of the most probable first tokens),
-            or "" (not at all).
+        logprobs: How `score` gets log-probabilities: "prompt" (of given texts), "top" (of the most probable first
+            tokens), or "" (not at all).
         whole_routes: Routes whose answers the endpoint does not stream.
         size_errors: Texts that occur in the endpoint's error messages for a schema that is too large.
         extra: Additional members of a request with a JSON Schema (`extra_body` of the SDK openai).

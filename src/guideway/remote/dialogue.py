@@ -1,4 +1,6 @@
-"""`Dialogue`: the requests that lead to one result. It performs no input or output, so that threads and event loops share it.
+"""`Dialogue`: the requests that lead to one result.
+
+It performs no input or output, so that threads and event loops share it.
 
 Until `request()` returns None, a caller repeats: open a stream for the request, pass its events to `take`, close the
 stream early if `take` returns True, and call `ended`. Then `outcome()` returns the result or raises the error.

@@ -1,10 +1,10 @@
 """Rewrites a JSON Schema for a provider, and returns the codec that decodes the answers.
 
-Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset of a provider that contains every instance
-of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is dropped:
-the schema that is sent then allows more, and Guideway checks the answer. A schema is a conjunction of keywords, so
-dropping one never loses an instance. A value whose type the subset cannot describe is sent as a string that contains
-JSON text.
+Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset of a provider that contains every
+instance of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is
+dropped: the schema that is sent then allows more, and Guideway checks the answer. A schema is a conjunction of
+keywords, so dropping one never loses an instance. A value whose type the subset cannot describe is sent as a string
+that contains JSON text.
 
     optional property      required, null for absent; {"value": x} or null where the value itself may be null
     additional properties  a list of {"key": ..., "value": ...}

@@ -63,8 +63,8 @@ class RemoteGeneration(Generation[T_co], Generic[T_co]):
 class RemoteModel(GeneratingModel):
     """A model served by an API. `guideway.remote` makes one.
 
-    The functions `generate`, `complete`, `extract`, `stream`, `stream_values` and their asynchronous variants take it as they
-    take a local model. It cannot be pickled, since it holds a client with a key.
+    The functions `generate`, `complete`, `extract`, `stream`, `stream_values` and their asynchronous variants take it
+    as they take a local model. It cannot be pickled, since it holds a client with a key.
 
     Attributes:
         name: The name of the model.
@@ -558,11 +558,11 @@ def remote(
     """Return a model served by an API.
 
     Args:
-        client: A client of openai, anthropic, google-genai or mistralai, synchronous or not, which the caller made with its
-            key, timeouts and retries; or a function with the signature of `litellm.completion`.
+        client: A client of openai, anthropic, google-genai or mistralai, synchronous or not, which the caller made with
+            its key, timeouts and retries; or a function with the signature of `litellm.completion`.
         name: The name of the model.
-        dialect: What the endpoint enforces: a name such as "openai", "vllm" or "llama-server", or `Capabilities`. By default
-            it follows from the URL of the client; an unknown endpoint is expected to enforce nothing.
+        dialect: What the endpoint enforces: a name such as "openai", "vllm" or "llama-server", or `Capabilities`. By
+            default it follows from the URL of the client; an unknown endpoint is expected to enforce nothing.
         api: "chat" or "responses", for clients of openai.
         require: The least guarantee, checked before each request: "exact", "checked", "narrowed" or "any".
         attempts: Maximum number of requests for one result.

@@ -3,8 +3,8 @@
 The route `json_schema` is measured in detail, other routes of the endpoint's capabilities with one request each.
 
 The prompt of each request asks for a text that the constraint forbids. If the answer fits the constraint, the endpoint
-enforced the constraint. If it does not fit, the endpoint ignored it. A control request without the constraint, or without
-the keyword, shows whether the model writes a fitting text without it. If it does, the verdict is "unclear".
+enforced the constraint. If it does not fit, the endpoint ignored it. A control request without the constraint, or
+without the keyword, shows whether the model writes a fitting text without it. If it does, the verdict is "unclear".
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Verdict:
     Attributes:
         route: The form in which the constraint was sent.
         case: The keyword in question; "structure" or "text" for requests that test no single keyword.
-        verdict: "enforced": the answer fits. "loosened": the structure fits, the keyword in question does not. "ignored":
-            the answer does not fit at all. "refused": the endpoint refused the request with a status of 400 to 422.
-            "error": another failure. "unclear": the answer was cut before it broke the constraint, or the model writes
-            a fitting text also without the constraint.
+        verdict: "enforced": the answer fits. "loosened": the structure fits, the keyword in question does not.
+            "ignored": the answer does not fit at all. "refused": the endpoint refused the request with a status of 400
+            to 422. "error": another failure. "unclear": the answer was cut before it broke the constraint, or the model
+            writes a fitting text also without the constraint.
         detail: The answer, or the error.
     """
 

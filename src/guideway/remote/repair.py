@@ -37,8 +37,8 @@ def repaired(text: str) -> tuple[str, tuple[str, ...]]:
     Returns the text and the names of the repairs; without repairs, the text unchanged.
 
     One code fence is removed with the text around it; comments and trailing commas are removed; keys without quotes get
-    quotes; control characters in strings are escaped; True, False and None are written as in JSON. A text that ends in the
-    middle of a value is not completed.
+    quotes; control characters in strings are escaped; True, False and None are written as in JSON. A text that ends in
+    the middle of a value is not completed.
     """
     if len(text) > MAX_REPAIRED:
         return text, ()

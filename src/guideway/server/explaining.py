@@ -30,7 +30,8 @@ _POSITION = re.compile(r"at (?:line (\d{1,9}), column (\d{1,9})|position (\d{1,9
 async def explain(state: ServerState, request: Request) -> Response:
     """`POST /guideway/explain`: the status of each keyword and example texts, or the error and its place.
 
-    The body has the fields of a chat completion that set the constraint: `response_format`, `structured_outputs`, `tools`.
+    The body has the fields of a chat completion that set the constraint: `response_format`, `structured_outputs`,
+    `tools`.
     """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(state.key_of(request.headers.get("authorization"))):
@@ -132,7 +133,7 @@ def _offset(text: str, line: int | None, column: int | None, position: int | Non
 
 
 def _place_in_tools(tools: list[Any], place: str) -> str | None:
-    """Return the JSON Pointer, in the list of tools, of an error at `place` of the parameters of the first invalid tool.
+    """Return the JSON Pointer, in the list of tools, of an error at `place` in the first invalid tool's parameters.
 
     None if all tools are valid.
     """

@@ -281,8 +281,8 @@ def upstream_models(source: str, options: Mapping[str, Any] | None = None) -> Up
     """Return the models of an endpoint. API keys are read from environment variables, such as OPENAI_API_KEY.
 
     Args:
-        source: The URL of an endpoint with the API of OpenAI, such as "http://127.0.0.1:8000/v1", or the name of a model
-            of an API, such as "openai:NAME" or "anthropic:NAME".
+        source: The URL of an endpoint with the API of OpenAI, such as "http://127.0.0.1:8000/v1", or the name of a
+            model of an API, such as "openai:NAME" or "anthropic:NAME".
         options: Options of `guideway.remote`, such as `dialect` and `formatter`.
 
     Raises:

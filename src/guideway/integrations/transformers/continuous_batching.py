@@ -25,7 +25,7 @@ __all__ = ["ContinuousConstraints", "continuous_constraints"]
 # The class is longer than usual, because requests that join, fail and leave share one state under one lock.
 
 
-class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]  # transformers has no type annotations
+class ContinuousConstraints(ContinuousBatchingLogitsProcessor):  # type: ignore[misc]  # transformers has no types
     """The logits processor that `continuous_constraints` adds to a manager and returns.
 
     Attributes:

@@ -202,9 +202,9 @@ async def _arefuse(response: Any) -> None:
 def keep_on_host(client: Any) -> bool:
     """Add a hook to an HTTP client that refuses redirects to another host and limits answers (see `_bounded`).
 
-    The hook runs for each response before its redirect is followed, so nothing is sent to the other host. It stays in the
-    client, so redirects are also refused for other users of the client. Returns False, and adds no hook, if the client
-    has no `event_hooks`.
+    The hook runs for each response before its redirect is followed, so nothing is sent to the other host. It stays in
+    the client, so redirects are also refused for other users of the client. Returns False, and adds no hook, if the
+    client has no `event_hooks`.
     """
     hooks = getattr(client, "event_hooks", None)
     if not isinstance(hooks, dict):
