@@ -44,7 +44,10 @@ __all__ = ["BatchRequest", "BatchResult", "BatchSummary", "BatchSurvey", "Worker
 
 
 class _BatchModule(ModuleType):
-    """The module: `guideway.batch(...)` is `guideway.batch.batch(...)`."""
+    """The class of this module.
+
+    It makes the module callable: `guideway.batch(...)` calls `guideway.batch.batch(...)`.
+    """
 
     def __call__(self, *arguments: Any, **options: Any) -> Iterator[BatchResult]:
         return batch(*arguments, **options)

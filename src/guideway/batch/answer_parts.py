@@ -122,7 +122,7 @@ def usage_details(
 
 
 def _details(model: AnyModel, one: Generation[Any]) -> tuple[int, int]:
-    """Return the numbers of cached tokens of the prompt, and of tokens up to the end of the reasoning."""
+    """Return the number of cached tokens of the prompt, and of tokens up to the end of the reasoning (0 without it)."""
     usage = getattr(one, "usage", None)  # only results of remote models have it
     if usage is not None:
         return usage.cached, usage.reasoning

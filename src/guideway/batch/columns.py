@@ -218,7 +218,7 @@ def _time(value: str) -> datetime.datetime:
         whole, dot, rest = text.partition(".")
         if dot:
             digits = len(rest) - len(rest.lstrip("0123456789"))
-            text = f"{whole}.{rest[:digits][:6]:0<6}{rest[digits:]}"  # Python 3.10 reads three or six digits
+            text = f"{whole}.{rest[:digits][:6]:0<6}{rest[digits:]}"  # Python 3.10 reads only three or six digits
         return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(datetime.timezone.utc)
     except (ValueError, OverflowError) as error:
         raise InvalidTextError(f"the time {value!r:.40} does not fit a column: {error}", text=value) from None

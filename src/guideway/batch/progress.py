@@ -78,7 +78,7 @@ class BatchProgress:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as text, such as "1:02:03"."""
+    """Return a duration in seconds as text, such as "1:02:03" or "0:07"."""
     whole = round(seconds)
     hours, minutes = divmod(whole // 60, 60)
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"

@@ -29,7 +29,7 @@ def item_id(request: BatchRequest, prefix: str, number: int = 0) -> str:
 
 
 def reasoning_item(request: BatchRequest, text: str, status: str = "completed") -> dict[str, Any]:
-    """Return an output item of the Responses API with reasoning."""
+    """Return an output item of the Responses API with reasoning. `text`: "" if there is no text yet."""
     content = [{"type": "reasoning_text", "text": text}] if text else []
     return {"type": "reasoning", "id": item_id(request, "rs"), "summary": [], "content": content, "status": status}
 

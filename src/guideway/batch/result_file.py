@@ -170,7 +170,7 @@ def _entry(path: Path, line: Line) -> dict[str, Any]:
 
 
 def json_line(entry: dict[str, Any]) -> str:
-    """Return an object as one line of JSON. Raises `ValueError` for a number that JSON cannot write."""
+    """Return an object as one line of JSON, without a line feed. Raises `ValueError` for NaN and infinite numbers."""
     text = json.dumps(entry, ensure_ascii=False, allow_nan=False)
     if any("\ud800" <= char <= "\udfff" for char in text):  # UTF-8 cannot encode a lone surrogate
         text = json.dumps(entry)

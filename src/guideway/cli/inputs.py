@@ -254,9 +254,10 @@ def load_output(type_name: str | None, schema: Path | None, **options: Any) -> A
 
 
 def load_type(name: str, *, what: str = "type") -> Any:
-    """Load a type by `FILE.py:NAME` or `MODULE:NAME`. The file is executed. Raises `UsageError`, `InvalidFileError`.
+    """Return the object with the name `FILE.py:NAME` or `MODULE:NAME`. The file is executed, or the module imported.
 
-    `what`: "type", or "function" to load a function.
+    `what` is the kind of object for messages, "type" or "function"; it is not checked. Raises `UsageError` if there is
+    no such object or the file raises an error, `InvalidFileError` if the file cannot be read.
     """
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:

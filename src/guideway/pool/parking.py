@@ -89,7 +89,7 @@ class PooledSession:
         session.constrain(None)
         try:
             session.save(self._file)
-        except (GuidewayError, OSError):  # only the KV cache is lost
+        except (GuidewayError, OSError):  # saving failed: only the KV cache is lost
             self._parts = session
         session.close()
 

@@ -323,11 +323,11 @@ class Pool:
         """Load models, and wait until they are loaded.
 
         Args:
-            *names: The models; none: all of them.
+            *names: The names of the models. Without names, all models are loaded.
             timeout: The seconds to wait for each; None: no limit.
 
         Raises:
-            GuidewayError: As in `Lease.acquire`.
+            GuidewayError: The errors of `Lease.acquire`.
         """
         for name in names or self.names:
             with self.lease(name, timeout=timeout):

@@ -66,7 +66,7 @@ __all__ = [
 
 
 class _Callable(ModuleType):
-    """The module: `guideway.remote(...)` is `guideway.remote.remote(...)`."""
+    """The class of this module. It makes the module callable: `guideway.remote(...)` calls `remote(...)`."""
 
     def __call__(self, *arguments: Any, **options: Any) -> RemoteModel:
         return remote(*arguments, **options)

@@ -84,7 +84,7 @@ class VisibleText:
         return text
 
     def _after_head(self, text: str) -> str:
-        """Return the text after white space and the first line of a code fence."""
+        """Return the text after white space and the first line of a code fence; "" until this head is complete."""
         if not self._held:
             text = text.lstrip(SPACE)
         if not text:

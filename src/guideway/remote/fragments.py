@@ -82,5 +82,5 @@ GRAMMAR_FORMS: dict[str, tuple[str, Any]] = {
 
 
 def wire_fragment(constraint: Constraint[Any]) -> dict[str, Any]:
-    """Return the member of a request to `guideway serve` with the serialised form of a constraint."""
+    """Return the fragment of a request to `guideway serve`: the constraint as a document of `to_wire`."""
     return {"extra_body": {"constraint": to_wire(constraint)}}

@@ -252,25 +252,25 @@ class RemoteModel(GeneratingModel):
         return _shaped(found, many, n)
 
     def generate(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
-        """As `guideway.generate`."""
+        """Do the same as `guideway.generate`."""
         return only_values(self.complete(prompt, output, n=n, **options))
 
     def extract(self, text: Any, output: object, **options: Any) -> Any:
-        """As `guideway.extract`."""
+        """Do the same as `guideway.extract`."""
         return only_values(self.complete_extract(text, output, **options))
 
     def complete_extract(self, text: Any, output: object, **options: Any) -> Any:
-        """As `guideway.generation.complete_extract`."""
+        """Do the same as `guideway.generation.complete_extract`."""
         prompt, source, others = _extraction(text, output, options)
         return self.complete(prompt, source, **others)
 
     def stream(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> RemoteStream:
-        """As `guideway.stream`. Only text that is valid so far is yielded."""
+        """Do the same as `guideway.stream`. Only text that is valid so far is yielded."""
         jobs, many, _, _ = _jobs(prompt, n, options)
         return RemoteStream(self, jobs, many, n, output, options)
 
     def stream_values(self, prompt: Any, output: object, **options: Any) -> Iterator[PartialValue[Any]]:
-        """As `guideway.stream_values`."""
+        """Do the same as `guideway.stream_values`."""
         if is_many(prompt):
             raise TypeError("a stream of values takes one prompt, not a list")
         growth = _Growth(output)
@@ -278,7 +278,7 @@ class RemoteModel(GeneratingModel):
         return _values(growth, stream)
 
     def stream_extract(self, text: str, output: object, **options: Any) -> Iterator[PartialValue[Any]]:
-        """As `guideway.generation.stream_extract`."""
+        """Do the same as `guideway.generation.stream_extract`."""
         prompt, source, others = _extraction(text, output, options)
         return self.stream_values(prompt, source, **others)
 
@@ -314,7 +314,7 @@ class RemoteModel(GeneratingModel):
         raise RuntimeError("the stream ended without a result")
 
     async def acomplete(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
-        """As `guideway.acomplete`."""
+        """Do the same as `guideway.acomplete`."""
         jobs, many, width, keep = _jobs(prompt, n, options)
         free = asyncio.Semaphore(width)
 
@@ -338,18 +338,18 @@ class RemoteModel(GeneratingModel):
         return _shaped(list(found), many, n)
 
     async def agenerate(self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any) -> Any:
-        """As `guideway.agenerate`."""
+        """Do the same as `guideway.agenerate`."""
         return only_values(await self.acomplete(prompt, output, n=n, **options))
 
     async def aextract(self, text: Any, output: object, **options: Any) -> Any:
-        """As `guideway.aextract`."""
+        """Do the same as `guideway.aextract`."""
         prompt, source, others = _extraction(text, output, options)
         return await self.agenerate(prompt, source, **others)
 
     async def astream(
         self, prompt: Any, output: object = None, *, n: int | None = None, **options: Any
     ) -> AsyncIterator[Any]:
-        """As `guideway.astream`. Several sequences are streamed one after another."""
+        """Do the same as `guideway.astream`. Several sequences are streamed one after another."""
         jobs, many, _, _ = _jobs(prompt, n, options)
         for number, (given, sample) in enumerate(jobs):
             async with aclosing(self.astream_result(given, output, sample=sample, **options)) as parts:
@@ -379,7 +379,7 @@ class RemoteModel(GeneratingModel):
         yield self._result(dialogue, started)
 
     async def astream_values(self, prompt: Any, output: object, **options: Any) -> AsyncIterator[PartialValue[Any]]:
-        """As `guideway.astream_values`."""
+        """Do the same as `guideway.astream_values`."""
         growth = _Growth(output)
         dialogue, started = self._dialogue(prompt, output, options, None, True), time.monotonic()
         async with aclosing(self._arun(dialogue, shown=True)) as pieces:

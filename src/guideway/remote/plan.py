@@ -128,7 +128,7 @@ class AnswerReader:
         return self.shell or self.codec is not None or json_of(self.constraint) is not None
 
     def bare(self, text: str) -> str:
-        """Return the text without white space and code fence around it."""
+        """Return the text without white space and a code fence around it, if `shell` is true."""
         if not self.shell:
             return text
         text = text.strip(SPACE)
@@ -159,7 +159,7 @@ class AnswerReader:
         return decoded
 
     def in_words(self) -> str:
-        """Return the constraint in words, for a prompt."""
+        """Return a text for a prompt that tells the model to answer with a text that fits the constraint."""
         return in_words(self.constraint, json_of(self.constraint))
 
     def repaired(self, original: str) -> tuple[str, tuple[str, ...]]:

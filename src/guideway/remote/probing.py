@@ -203,7 +203,7 @@ _GENERAL = ("vllm_grammar", "vllm_regex", "vllm_choice", "sglang_regex", "sglang
 
 
 def _schema_form(library: str, route: str) -> Callable[[dict[str, Any]], Mapping[str, Any]]:
-    """Return the function from a schema to the request members that carry it, for a library and a route."""
+    """Return a function that returns the request members with a schema, by a route of the endpoint of an SDK."""
     name = {"anthropic": "anthropic", "google.genai": "google"}.get(library, "unknown")
     return partial(SCHEMA_FORMS[route], Capabilities(name))
 

@@ -97,7 +97,7 @@ def _of_first_token(answer: Any, options: Sequence[str], provider: str) -> list[
 def _of_prompt(answer: Any, option: str, provider: str) -> float:
     total, text = 0.0, ""
     for entry in reversed(items(get(answer, "prompt_logprobs"))):
-        token = next(iter(entry.values()), None) if isinstance(entry, dict) else None  # the first one is in the prompt
+        token = next(iter(entry.values()), None) if isinstance(entry, dict) else None  # the prompt's token comes first
         word = get(token, "decoded_token")
         if not isinstance(word, str):
             break

@@ -128,7 +128,7 @@ class BatchStore:
 
 
 async def create(state: ServerState, store: BatchStore, request: Request, key: str) -> Response:
-    """`POST /v1/batches`."""
+    """`POST /v1/batches`: start a batch for an uploaded file."""
     body = await read_json(request.scope, request.receive, state.settings)
     for name in body:
         if name not in _FIELDS and not name.startswith("output_expires_after"):
@@ -156,7 +156,7 @@ async def retrieve(state: ServerState, store: BatchStore, request: Request, key:
 
 
 async def list_batches(state: ServerState, store: BatchStore, request: Request, key: str) -> Response:
-    """`GET /v1/batches`."""
+    """`GET /v1/batches`: list the batches of the API key, the newest first."""
     return JSONResponse(page(request.query_params, [one.shown() for one in store.of_key(key)]))
 
 

@@ -63,7 +63,7 @@ def prepare_compaction(
 
 
 class CompactionEndpoint(ResponsesEndpoint):
-    """`POST /v1/responses/compact`. An ASGI application."""
+    """The ASGI application of `POST /v1/responses/compact`."""
 
     def __init__(self, state: ServerState, store: ResponseStore) -> None:
         super().__init__(state, store, preparing=prepare_compaction)

@@ -94,7 +94,7 @@ def _param(error: Exception, message: str, request: BatchRequest) -> str:
 
 
 def error_response(error: BaseException, request: BatchRequest | None = None) -> Response:
-    """Return the response of an error."""
+    """Return the HTTP response for an error. `request`: as in `status_and_object`."""
     if isinstance(error, HTTPException):  # raised by Starlette, for example for a malformed form
         error = HttpError(error.status_code, str(error.detail))
     status, found = status_and_object(error, request)

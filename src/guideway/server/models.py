@@ -51,7 +51,7 @@ class ModelCard:
 
 
 class ServedModels(Protocol):
-    """The models of a server. The implementation decides when models are loaded and unloaded."""
+    """The interface of the models of a server. An implementation decides when models are loaded and unloaded."""
 
     async def start(self) -> None:
         """Load the models that must be ready before the first request."""

@@ -64,7 +64,7 @@ class ServedRequest:
         self._call.cancelled = True
 
     def poke(self) -> None:
-        """Let `parts` yield an empty list."""
+        """Make `parts` yield an empty list now, so that its consumer can act although no text has come."""
         self._poked = True
         self._woken.set()
 

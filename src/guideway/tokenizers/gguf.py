@@ -57,7 +57,7 @@ _WHOLE_FIRST = ("llama-bpe", "llama3", "llama-v3", "tekken", "gpt-4o", "llama4")
 
 @dataclass(frozen=True)
 class Gguf:
-    """A backend for the tokenizer of a GGUF file. It does not refer to the file."""
+    """A backend for the tokenizer of a GGUF file. It contains all data, so the file is not needed any more."""
 
     model: str
     tokens: tuple[bytes, ...]

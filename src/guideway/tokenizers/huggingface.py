@@ -134,7 +134,7 @@ class Private:
     def unknown_ids(self) -> frozenset[int]:
         """The id of the unknown token (for text that the tokenizer cannot represent); empty if there is none."""
         model = self.rust.model
-        if type(model).__name__ == "Unigram":  # has no attribute for it
+        if type(model).__name__ == "Unigram":  # its class has no attribute for the unknown token
             unknown_id = json.loads(self.serialized)["model"].get("unk_id")
             return frozenset([unknown_id] if isinstance(unknown_id, int) else ())
         unknown = getattr(model, "unk_token", None)
@@ -534,7 +534,7 @@ def byte_level(token: str) -> bytes:
     """Return the bytes of a byte-level token. A token with a character outside the alphabet is UTF-8 text."""
     try:
         return bytes([_BYTE_OF[character] for character in token])
-    except KeyError:  # as in the package
+    except KeyError:  # the package takes such a token as text, too
         return token.encode("utf-8")
 
 

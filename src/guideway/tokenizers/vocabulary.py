@@ -108,7 +108,10 @@ class Vocabulary:
 
     @property
     def kernel(self) -> KernelVocabulary:
-        """The token table of the kernel. Built on first use or read from the disk cache; not pickled."""
+        """The token table of the kernel.
+
+        It is built, or read from the disk cache, at the first use; it is not pickled.
+        """
         table = self._kernel
         if table is None:
             with _KERNEL_LOCK:

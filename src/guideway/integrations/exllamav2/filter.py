@@ -58,7 +58,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has 
         self.begin("")
 
     def clone(self, c: Any = None) -> Any:
-        """Return a copy with the same state."""
+        """Return a copy with the same state. `c`: the object that becomes the copy; None: a new one."""
         made = ConstraintFilter.__new__(ConstraintFilter) if c is None else c
         super().clone(made)
         for name in ("_table", "_constraint", "_prefer_eos", "_as_mask", "_apply", "_max_tokens"):
@@ -90,7 +90,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has 
         self._row = new_rows(1, 32 * self._follower.matcher.words)[0]
 
     def feed(self, token: Any) -> None:
-        """Advance by a sampled token, an int or a tensor with one item."""
+        """Advance by a sampled token, an int or a tensor with one item. An illegal token sets `error`."""
         self._follower.advance([int(token)])
 
     def next(self) -> tuple[list[int], set[int]]:

@@ -78,7 +78,7 @@ class ConstraintFilter(Filter):  # type: ignore[misc]  # ExLlamaV3 has no type a
         self._follower.advance(self._prefix)
 
     def accept_token(self, token: int) -> None:
-        """Advance by a sampled token."""
+        """Advance by a sampled token. An illegal token sets `error`."""
         self._filled = False
         self._ended = self._follower.error is not None and token in self._follower.end_ids
         self._follower.advance([token])

@@ -68,7 +68,10 @@ class RunnerV1(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         return None if follower is None else _Row(follower, tokens)
 
     def apply(self, logits: torch.Tensor) -> torch.Tensor:
-        """Mask logits, float32, shape [rows, vocabulary], in place. Rows without a constraint are not changed."""
+        """Advance the requests by their new tokens, then mask logits, float32 [rows, vocabulary], in place.
+
+        Returns the same tensor. Rows without a constraint are not changed.
+        """
         if self._rows:
             followers = [row.go_on() for row in self._rows.values()]
             rows = np.empty((len(followers), -(-logits.shape[1] // 32)), np.uint32)

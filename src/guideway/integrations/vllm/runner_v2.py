@@ -41,7 +41,10 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
         return follower is not None
 
     def apply(self, logits: torch.Tensor, ctx: LogitsContext) -> torch.Tensor:
-        """Mask logits, float32 [rows, vocabulary], in place. The row of a draft token is masked as after this token."""
+        """Advance the requests by their new tokens, then mask logits, float32 [rows, vocabulary], in place.
+
+        The row of a draft token gets the mask of the token after it.
+        """
         if not any(int(slot) in self._slots for slot in ctx.idx_mapping_np):
             return logits
         slots, tokens, places = (

@@ -35,7 +35,7 @@ def adapter_for(client: Any, model: str, api: str | None) -> Adapter:
     Raises:
         InvalidConstraintError: The client is unknown, or `api` is wrong for it.
     """
-    modules = [one.__module__ for one in type(client).__mro__]  # with base classes: callers derive classes
+    modules = [one.__module__ for one in type(client).__mro__]  # for classes derived from an SDK's, too
     known = ("openai", "anthropic", "google.genai", "mistralai")
     name = next((one for module in modules for one in known if f"{module}.".startswith(f"{one}.")), None)
     if name == "openai":

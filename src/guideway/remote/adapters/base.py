@@ -108,7 +108,7 @@ class Event:
 
 
 class AnswerError(Exception):
-    """An error inside an answer whose status is 200. `body` is the error, with "message" and "code"."""
+    """An error inside an answer whose HTTP status is 200. `body` is the error object, with "message" and "code"."""
 
     def __init__(self, body: Any) -> None:
         self.body = body if isinstance(body, Mapping) else {name: get(body, name) for name in ("message", "code")}
@@ -153,7 +153,7 @@ class Adapter(ABC):
             )
 
     def http_clients(self) -> list[Any]:
-        """Return the HTTP clients inside the client of the SDK."""
+        """Return the HTTP clients inside the client of the SDK; [None] if none is found."""
         return [getattr(self.client, "_client", None)]
 
     def here(self) -> Any:

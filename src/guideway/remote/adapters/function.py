@@ -17,7 +17,7 @@ _KEY_NAME = re.compile(r"(?:^|_)(?:key|token|secret|password)$", re.IGNORECASE)
 
 
 class FunctionAdapter(Adapter):
-    """`completion(model=, messages=, stream=True, ...)`, which returns chunks in the format of chat completions."""
+    """Calls a function such as `litellm.completion`, which returns chunks in the format of chat completions."""
 
     library = "litellm"
 

@@ -117,7 +117,7 @@ def _parts(message: Any) -> Iterator[Event]:
 
 
 def _finish(choice: Any, reason: Any) -> Event:
-    """Return the event of a finish reason. Raises `AnswerError` if it is "error"."""
+    """Return the event for a finish reason. Raises `AnswerError` if the reason is "error"."""
     name = str(getattr(reason, "value", reason))
     if name == "error":
         raise AnswerError(get(choice, "error"))
