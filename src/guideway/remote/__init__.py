@@ -7,9 +7,9 @@ constraint is sent and what the endpoint enforces. No SDK is imported here: the 
 
 model.py            `remote`, `plan`, `RemoteModel`, `RemoteGeneration`
 plan.py             `RemotePlan`: route, request fragment, guarantee; `AnswerReader`: how answers are checked and read
-planning.py         `make_plan`: the first route with the best guarantee
-routes.py           the plan of a constraint by one route
-sizes.py            sizes of schemas, and the limits of endpoints
+planning.py         `make_plan`: chooses the route of a plan
+routes.py           `route_plan`: the plan of a constraint by one route
+sizes.py            the sizes of schemas, compared with the limits of endpoints
 fragments.py        the members of a request that carry a constraint, by route
 capabilities.py     what endpoints enforce, from the dated files in data/
 subset.py           `SchemaSubset`: the part of JSON Schema that a provider takes

@@ -222,7 +222,8 @@ class _SchemaRewriter:
     def _untyped(self, schema: dict[str, Any], place: str, opened: bool) -> Result:
         """Rewrite a schema that has no `type`.
 
-        With keywords of objects or of arrays: an object or array, or another value as JSON text. Otherwise: any value.
+        If its keywords are those of objects or arrays, the result allows such values, and other values as JSON text.
+        Otherwise, and if the subset allows schemas without a type, it allows any value.
         """
         if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
             return self._anything(place)

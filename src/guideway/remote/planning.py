@@ -1,4 +1,4 @@
-"""`make_plan`: chooses the first route with the best guarantee."""
+"""`make_plan`: chooses the route of a plan: of the routes with the best guarantee, the first one."""
 
 from __future__ import annotations
 

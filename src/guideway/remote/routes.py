@@ -1,4 +1,4 @@
-"""The plan of a constraint by one route: which members of the request carry it, and how the answer is read."""
+"""`route_plan`: the plan of a constraint by one route: the members that carry it, and how the answer is read."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["route_plan"]
 def route_plan(
     given: Capabilities, route: str, constraint: Constraint[Any], steps: tuple[str, ...]
 ) -> RemotePlan | None:
-    """Return the plan of one route, or None if the route does not take this kind of constraint.
+    """Return the plan of a constraint by one route; None if the route does not take this kind of constraint.
 
     Args:
         given: The capabilities of the endpoint.
         route: The name of the route.
         constraint: The constraint.
-        steps: The steps after an answer that does not fit, for the plan's table.
+        steps: The steps after an answer that does not fit, in words, for `RemotePlan.on_failure`.
 
     Raises:
-        UnsupportedError: The route cannot carry the constraint.
-        LimitExceededError: What would be sent exceeds a published limit.
+        UnsupportedError: The constraint cannot be written in the form of the route.
+        LimitExceededError: The constraint in this form exceeds a published limit of the endpoint.
     """
     planner = _RoutePlanner(given, route, constraint, steps)
     for routes, plan in _PLANNERS:
@@ -45,7 +45,10 @@ class _RoutePlanner:
         self.json_schema = json_of(constraint)
 
     def own(self) -> Constraint[Any] | None:
-        """Return what the text of the answer must fit if the endpoint answers with a text of the constraint."""
+        """Return the constraint on the text of an answer that is not encoded; a JSON Schema allows every JSON spelling.
+
+        None if that is not supported, so that only the whole text can be checked.
+        """
         return self.constraint if self.json_schema is None else any_spelling(self.json_schema)
 
     def plan(
@@ -125,7 +128,7 @@ class _RoutePlanner:
     def regex(self) -> RemotePlan | None:
         json_schema = self.json_schema
         if json_schema is not None and (self.route == "tgi_regex" or "$ref" in json_schema._text):
-            return None  # its engine makes an expression from a schema itself
+            return None  # TGI converts a schema to a regular expression itself
         dialect, fragment = REGEX_FORMS[self.route]
         return self.plan(fragment(self.constraint.to_regex(dialect)), _whole("provider"), "exact")
 
@@ -176,7 +179,7 @@ _PLANNERS: list[tuple[Any, Callable[[_RoutePlanner], RemotePlan | None]]] = [
     (("vllm_choice",), _RoutePlanner.choice),
     (SCHEMA_FORMS, _RoutePlanner.schema),
 ]
-"""The names of routes, and the function that plans them."""
+"""Pairs of the names of routes and the method that makes their plan."""
 
 
 def _whole(holder: str, detail: str = "") -> tuple[Note, ...]:

@@ -1,4 +1,4 @@
-"""The size of a schema that is sent, compared with the published limits of an endpoint."""
+"""Measures the size of a schema that is sent, and compares it with the published limits of an endpoint."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ __all__ = ["check_limits", "heaviest", "lowered_within", "measured"]
 
 
 def lowered_within(document: Any, given: Capabilities) -> SentSchema:
-    """Return the schema that is sent. If it has more enumerated values or characters than the endpoint takes, large
-    enumerations are sent as their types, the largest first.
+    """Rewrite a schema for an endpoint, within its limits for enumerated values and characters where that is possible.
+
+    If the rewritten schema exceeds these limits, its largest enumerations are replaced by their types.
     """
     lowered = lower(document, given.subset)
     limits = {name: given.limits[name] for name in ("enum_values", "characters") if name in given.limits}
@@ -46,7 +47,7 @@ def _enum_sizes(schema: Any) -> list[int]:
 
 
 def measured(given: Capabilities, lowered: SentSchema) -> dict[str, tuple[int, int]]:
-    """Return the measured size and the limit, for each published limit."""
+    """Return by the name of each published limit: the measured size of the rewritten schema, and the limit."""
     found = _sizes(lowered.schema)
     return {name: (found[name], most) for name, most in given.limits.items() if name in found}
 
@@ -79,7 +80,14 @@ def _sizes(schema: Any) -> dict[str, int]:
 def check_limits(
     given: Capabilities, sizes: Mapping[str, tuple[int, int]], what: str, lowered: SentSchema | None = None
 ) -> None:
-    """Raise `LimitExceededError` if a size is above its limit. `what`: what has the size, in words."""
+    """Raise `LimitExceededError` if a size is above its limit.
+
+    Args:
+        given: The capabilities of the endpoint.
+        sizes: By name: the measured size, and the limit.
+        what: The name of the measured thing, for the message.
+        lowered: The rewritten schema, whose largest parts the message names; None: it is not a schema.
+    """
     over = {name: pair for name, pair in sizes.items() if pair[0] > pair[1]}
     if over:
         shown = ", ".join(f"{name} {size:,} (limit {most:,})" for name, (size, most) in over.items())

@@ -157,10 +157,10 @@ class RateLimit:
 
         Args:
             tokens: The estimated number of tokens of the request.
-            ends: The time (`time.monotonic`) until which the request may wait; None: any.
+            ends: The time (`time.monotonic`) until which the request may wait; None: no limit.
 
         Raises:
-            RateLimitError: The endpoint demands to wait longer than `max_wait`, or the wait would be longer than `ends`.
+            RateLimitError: The endpoint demands to wait longer than `max_wait`, or the wait would end after `ends`.
         """
         with self._lock:
             while (seconds := self._wait(tokens)) > 0:
@@ -186,7 +186,7 @@ class RateLimit:
 
 
 def _within(seconds: float, ends: float | None) -> float:
-    """Return how long to wait before the next try. Raises `RateLimitError` if the wait is longer than the caller allows."""
+    """Return the seconds to wait before the next try, at most 1. Raises `RateLimitError` if the wait ends after `ends`."""
     if ends is not None and time.monotonic() + seconds > ends:
         raise RateLimitError(
             f"the request would wait {seconds:.2g} more seconds for its rate limit, longer than `timeout` allows",
