@@ -16,7 +16,7 @@ __all__ = ["StreamCheck", "automaton_of"]
 
 @cached(256)
 def automaton_of(constraint: Constraint[Any]) -> Automaton | None:
-    """Return the automaton of a constraint whose tokens are the single bytes; None if it cannot be compiled."""
+    """Return the automaton of a constraint for a vocabulary of single bytes; None if it cannot be compiled."""
     try:
         return byte_automaton(constraint.grammar())
     except ConstraintError:

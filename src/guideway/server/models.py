@@ -107,7 +107,7 @@ class FixedModels:
         self._loaded.clear()
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model."""
+        """Return the card of each model, in the order in which the models were given."""
         found = []
         for name in self._given:
             model = self._loaded.get(name)

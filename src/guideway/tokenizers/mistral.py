@@ -41,7 +41,7 @@ def _kinds(source: object) -> set[str]:
 
 
 def watch(source: object) -> Watch | None:
-    """Return a function that computes the state of a tokenizer of mistral-common; None for other objects."""
+    """Return a function that computes the state (see `kept.py`) of a tokenizer of mistral-common, or None."""
     held, outer = _innermost(source)
     if not outer:
         return None

@@ -126,7 +126,7 @@ def _is_processor(source: object) -> bool:
 
 
 def watch(source: object) -> Watch | None:
-    """Return a function that computes the state of a `SentencePieceProcessor`; None for other objects.
+    """Return a function that computes the state (see `kept.py`) of a `SentencePieceProcessor`; None for other objects.
 
     The state contains the size, the special ids and `_SAMPLED` pieces. Loading another model changes most of them.
     """

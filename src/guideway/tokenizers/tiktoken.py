@@ -82,7 +82,7 @@ def _is_encoding(source: object) -> bool:
 
 
 def watch(source: object) -> Watch | None:
-    """Return a function that computes the state of a `tiktoken.Encoding`; None for other objects."""
+    """Return a function that computes the state (see `kept.py`) of a `tiktoken.Encoding`; None for other objects."""
     return _state if _is_encoding(source) else None
 
 

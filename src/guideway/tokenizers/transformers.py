@@ -89,7 +89,7 @@ def _classes(source: object) -> set[str]:
 
 
 def watch(source: object) -> Watch | None:
-    """Return a function that computes the state of a slow tokenizer of transformers; None for other objects."""
+    """Return a function that computes the state (see `kept.py`) of a slow tokenizer; None for other objects."""
     if "PreTrainedTokenizerBase" not in _classes(source):
         return None
     return partial(_state, sentencepiece.watch(getattr(source, "sp_model", None)))

@@ -44,7 +44,7 @@ def backend_of(source: object) -> TokenizerBackend | None:
 
 
 def watch(source: object) -> Watch | None:
-    """Return a function that computes the state of the tokenizer inside an object of a class in `_HOLDERS`.
+    """Return a function that computes the state (see `kept.py`) of the tokenizer inside an object in `_HOLDERS`.
 
     None for other objects, and if the state of the tokenizer cannot be computed.
     """

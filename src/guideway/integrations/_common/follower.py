@@ -97,7 +97,7 @@ class Follower:
     def advance(self, tokens: Iterable[int]) -> bool:
         """Take tokens up to the end of the text; tokens after the end are ignored.
 
-        Returns False and sets `error` if a token is illegal. Returns False and does nothing after an error.
+        Returns whether there is no error: at an illegal token, `error` is set. After an error, no token is taken.
         """
         for token in tokens:
             if self.error is not None:

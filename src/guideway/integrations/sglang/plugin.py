@@ -10,7 +10,7 @@ NAME = "guideway"
 
 
 def register() -> None:
-    """Register the name and factory of the backend. Calling it again has no effect."""
+    """Register the name of the backend and the function that makes it. Calling it again has no effect."""
     from sglang.srt.arg_groups.choices import GRAMMAR_BACKEND_CHOICES, add_grammar_backend_choices
     from sglang.srt.constrained.base_grammar_backend import register_grammar_backend
 
