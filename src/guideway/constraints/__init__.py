@@ -1,17 +1,17 @@
 """The constraints that users construct, and how they combine. Each is lowered to a `Grammar`.
 
 base.py           `Constraint`, literals, and the combinations that its operators and methods return
-known.py          equal constraints share one state
+known.py          equal constraints share one `__dict__`
 programs.py       the programs of expensive constraints on disk
 structural.py     equality, hash and repr of nested constraints, without recursion
-coerce.py         `of`: anything that can serve as a constraint as a constraint
+coerce.py         `of`: converts schemas, patterns and types to constraints
 mismatch.py       the error for a text that does not fit
 embed.py          constraints as terms of context-free rules
 regex.py          `Regex`
 format.py         `Format`
 choice.py         `Choice`
 substring.py      `Substring`
-verbatim.py       `Verbatim`, the mark of strings that occur in a source
+verbatim.py       `Verbatim`, an annotation of strings that must occur in a source text
 special_token.py  `SpecialToken`, and marker texts that contain special tokens
 captures/         which text each named part matched
 json_schema.py    `JsonSchema`
@@ -22,9 +22,9 @@ ebnf.py           `Ebnf`
 lark.py           `Lark`
 tags.py           `Tags`, `Reasoning`
 tools/            `Tool`, `ToolCalls`
-wire.py           `to_wire`, `from_wire`: the serialised form, and pickles
-exports.py        GBNF, Lark and regular expressions for other libraries
-type_paths.py     Python types by their import paths
+wire.py           `to_wire`, `from_wire`: constraints as JSON documents, and pickles
+exports.py        exports to GBNF, Lark and regular expressions, for other libraries
+type_paths.py     Python types as JSON data, by their import paths
 """
 
 from __future__ import annotations

@@ -31,16 +31,19 @@ U = TypeVar("U")
 
 
 _REDUCERS: list[Callable[[Any], Any]] = []
-"""The function that makes the pickled form; `wire` adds it, since it imports this module."""
+"""At most one function:
+
+`wire.reduced`, which returns the pickled form. wire.py adds it, because it imports this module.
+"""
 
 
 class Constraint(Structured, ABC, Generic[T_co]):
-    """A set of texts, and how to turn a text of that set into a value. Immutable and hashable.
+    """A set of texts, and how a text of this set is converted to a value. Immutable and hashable.
 
-    Two constraints of one class with equal content are equal. Constraints combine with operators; a str operand is a
+    Two constraints of one class with equal content are equal. Constraints combine with operators. A str operand is a
     literal text:
 
-    - `a | b`: either. The value is that of the first operand that matches.
+    - `a | b`: alternation. The value is that of the first operand that matches.
     - `a + b`: concatenation. The value is the text.
     - `a & b`: intersection, for regular constraints only. The value is the text.
     - `~a`: complement, for regular constraints only. The value is the text.
@@ -56,7 +59,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
 
     @classmethod
     def _named_arguments(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of the constructor for its key, with plain values where that is possible."""
+        """Return the arguments of the constructor as its cache key uses them, with plain values where possible."""
         return args, kwargs
 
     def _lowered_part(self) -> Constraint[Any]:
@@ -82,22 +85,22 @@ class Constraint(Structured, ABC, Generic[T_co]):
         """
 
     def read(self, text: str) -> T_co:
-        """Like `parse`, for a text that is known to match: implementations may skip the check."""
+        """Return the value of a text that is known to match. Subclasses may skip the check that `parse` does."""
         return self.parse(text)
 
     def conflict(self, place: str | None) -> str | None:
-        """Explain why no text matches. Called only after the grammar was found to be empty.
+        """Explain why no text matches. It is called only if the grammar derives no text.
 
         Args:
-            place: The place that the error names (for a schema: a JSON Pointer).
+            place: The location that the error names, such as a JSON Pointer; None: it names none.
 
         Returns:
-            The parts that contradict each other, in words, or None if they are not known.
+            A phrase that names the parts that contradict each other; None: they are not known.
         """
         return None
 
     def regular(self) -> Regular | None:
-        """Return the language as one regular expression, or None if it is not written as one."""
+        """Return the language as a regular expression. None if the grammar consists of more than one leaf."""
         grammar = self.grammar()
         root = grammar.nodes[grammar.root]
         return root.text if isinstance(root, Leaf) else None
@@ -106,9 +109,9 @@ class Constraint(Structured, ABC, Generic[T_co]):
         """Return this constraint repeated. The value is the text.
 
         Args:
-            least: Minimum number of repetitions.
-            most: Maximum number of repetitions; None for no maximum.
-            separator: Text between two repetitions.
+            least: The minimum number of repetitions.
+            most: The maximum number of repetitions; None: no maximum.
+            separator: The text between two repetitions.
 
         Raises:
             InvalidConstraintError: `least` is negative or greater than `most`.
@@ -150,8 +153,9 @@ class Constraint(Structured, ABC, Generic[T_co]):
     def captures(self, text: str) -> Captures:
         """Return the text that each named part of this constraint matched.
 
-        Named parts are groups of patterns, rules of grammars and constraints with `capture`. JSON values are named by
-        JSON Pointer; "" is the whole value. docs/captures.md defines which derivation counts if there are several.
+        Named parts are groups of patterns, rules of grammars and constraints with `capture`. The name of a JSON value
+        is its JSON Pointer, "" for the whole value. If a text has several derivations, docs/captures.md says which one
+        counts.
 
         Args:
             text: The complete text.
@@ -169,17 +173,18 @@ class Constraint(Structured, ABC, Generic[T_co]):
     def to_gbnf(self, *, duplicate_keys: bool = False, single_characters: bool = False) -> str:
         """Return this constraint in GBNF, the notation of llama.cpp. The root is `root`.
 
-        The grammar derives exactly the texts of this constraint, so that a server enforces what its own converter of
-        schemas cannot.
+        The grammar derives exactly the texts of this constraint. So a server enforces it even if the server's converter
+        of schemas does not support it.
 
         Args:
-            duplicate_keys: Allow open keys of an object to occur twice. A context-free grammar cannot exclude that, so
-                objects with open keys are refused otherwise.
-            single_characters: Write each character as a separate literal. llguidance, which reads GBNF as the backend
-                "guidance" of vLLM, takes the longest literal without going back.
+            duplicate_keys: Whether an object may have a key twice if it allows keys that the schema does not name. A
+                context-free grammar cannot exclude this. Without it, such objects raise an error.
+            single_characters: Whether to write each character as a separate literal. llguidance (the backend "guidance"
+                of vLLM) needs this: it takes the longest literal that matches, and does not backtrack.
 
         Raises:
-            UnsupportedError: The texts are not context-free, or have special tokens. `place` names the part.
+            UnsupportedError: A context-free grammar cannot express the constraint, or it has special tokens. `place` is
+                the location.
             LimitExceededError: The grammar would be too large.
             UnsatisfiableError: No text fits.
         """
@@ -191,7 +196,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
         """Return this constraint as a Lark grammar. The root is `start`.
 
         Args:
-            dialect: "llguidance".
+            dialect: Must be "llguidance".
             duplicate_keys: As for `to_gbnf`.
 
         Raises:
@@ -221,11 +226,11 @@ class Constraint(Structured, ABC, Generic[T_co]):
         return regex_of(self.grammar(), dialect)
 
     def shape(self) -> Shape | None:
-        """Return the structure that captures are computed from; None if the constraint has no named parts."""
+        """Return the structure from which `captures` computes the captures; None: the constraint has no named parts."""
         return None
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Return the serialised form for `pickle`; for classes that this library does not define, their state."""
+        """Return what `pickle` stores: the serialised form. For classes without one, the default of Python."""
         try:
             return _REDUCERS[-1](self)
         except (IndexError, UnsupportedError):
@@ -251,7 +256,10 @@ class Constraint(Structured, ABC, Generic[T_co]):
 
 
 def check_text(text: object, what: str) -> str:
-    """Return `text` if it is a str that UTF-8 can encode; else raise `InvalidConstraintError` that names `what`."""
+    """Return `text` if it is a str that UTF-8 can encode.
+
+    Otherwise raises `InvalidConstraintError`. `what` names the text in the message.
+    """
     if not isinstance(text, str):
         raise InvalidConstraintError(f"{what} must be a str, got {type(text).__name__}")
     try:
@@ -272,7 +280,7 @@ def _source(thing: object) -> Constraint[object]:
 
 
 class Literal(Constraint[str]):
-    """Exactly one text. The value is the text."""
+    """A single text. The value is the text."""
 
     def __init__(self, text: str) -> None:
         self.text = check_text(text, "the text")
@@ -306,16 +314,19 @@ class _Combined(Constraint[T_co]):
         self._language = self._whole([part.regular() for part in self._parts])
 
     def _whole(self, parts: list[Regular | None]) -> Regular | None:
-        """Return the language if all parts are regular. Computed at construction, so nesting causes no recursion."""
+        """Return the language of the combination; None: an operand is not regular.
+
+        The constructor computes it, so that nested combinations need no recursion.
+        """
         known = tuple(part for part in parts if part is not None)
         return self._joins(known) if self._joins is not None and len(known) == len(parts) else None
 
     def regular(self) -> Regular | None:
-        """Return the language if all parts are regular."""
+        """Return the language of the combination; None: an operand is not regular."""
         return self._language
 
     def _combined(self, node: type[Alternative | Sequence]) -> Grammar:
-        """Return one leaf if all parts are regular, else a node over the grammars of the parts."""
+        """Return the grammar: one leaf if all operands are regular, otherwise a node that refers to their grammars."""
         if self._language is not None:
             return leaf(self._language)
         try:
@@ -340,7 +351,7 @@ class _Combined(Constraint[T_co]):
         return self._parts
 
     def conflict(self, place: str | None) -> str | None:
-        """Return the combination, if it has no place in a schema."""
+        """Return the repr of the combination; None: the error already names a location."""
         return repr(self) if place is None else None
 
     def _shown(self) -> tuple[object, ...]:
@@ -402,7 +413,7 @@ class _All(_Combined[str]):
         return self._grammar
 
     def shape(self) -> Shape | None:
-        """Return the captures of all parts; each part reads the same text."""
+        """Return a function that returns the captures of all operands, each of which matches the whole text."""
         parts = [part for part in self._parts if part.shape() is not None]
         return Reading(lambda text: [one for part in parts for one in part.captures(text).spans]) if parts else None
 
@@ -447,7 +458,10 @@ def _regular(source: Constraint[object], sign: str) -> Regular:
 
 
 class Repeated(Constraint[str]):
-    """A constraint repeated `least` to `most` times (None: unbounded), with a separator. The value is the text."""
+    """A constraint repeated `least` to `most` times (None: unbounded). The value is the text.
+
+    `separator` is the text between two repetitions.
+    """
 
     def __init__(self, part: Constraint[object], least: int, most: int | None, separator: str) -> None:
         if not all(type(times) is int for times in (least, 0 if most is None else most)):
@@ -468,11 +482,11 @@ class Repeated(Constraint[str]):
         self._grammar = lower(list(self._shape.rules), "repeated").grammar
 
     def grammar(self) -> Grammar:
-        """Return the grammar: one leaf if the part is regular, else lowered rules."""
+        """Return the grammar."""
         return self._grammar
 
     def shape(self) -> Rules:
-        """Return the greedy repetition."""
+        """Return the repetition as a rule. It is greedy."""
         return self._shape
 
     def parse(self, text: str) -> str:
@@ -500,7 +514,7 @@ class Captured(Constraint[T_co]):
                 f"capture name may have letters, digits, '_', '-' and '.' and no leading digit, got {name!r}"
             )
         self.part, self.name = part, name
-        self._plain: Constraint[T_co] = part._plain if isinstance(part, Captured) else part  # without nested names
+        self._plain: Constraint[T_co] = part._plain if isinstance(part, Captured) else part  # without its capture names
 
     def grammar(self) -> Grammar:
         """Return the grammar of the inner constraint."""

@@ -16,7 +16,7 @@ __all__ = ["Choice"]
 class Choice(Constraint[str]):
     """One of the given texts. The value is the text.
 
-    Tens of thousands of texts are supported. Duplicates are ignored.
+    There may be tens of thousands of texts. Duplicates are ignored.
 
     Args:
         texts: The allowed texts, at least one.

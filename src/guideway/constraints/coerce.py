@@ -1,4 +1,4 @@
-"""`of`: converts the values that users pass as constraints to `Constraint`."""
+"""`of`: converts schemas, patterns and types that users pass as constraints to `Constraint` objects."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ def of(constraint: object) -> Constraint[Any]:
     """Convert a value to a `Constraint`.
 
     Args:
-        constraint: A `Constraint` (returned as it is); a mapping (a JSON Schema; it must have at least one known
-            keyword or be empty); a compiled `re.Pattern`; or a Python type or function (a function is constrained to
-            its arguments).
+        constraint: One of these:
+
+            - a `Constraint`, which is returned;
+            - a JSON Schema as a mapping, which must be empty or have at least one known keyword;
+            - a compiled `re.Pattern`;
+            - a Python type, or a function, whose arguments are then constrained.
 
     Raises:
-        InvalidConstraintError: The value is none of these.
+        InvalidConstraintError: The value is none of these, or the constraint has an error.
+        UnsupportedError: The constraint cannot be enforced exactly.
     """
     if isinstance(constraint, Constraint):
         return constraint
@@ -58,12 +62,12 @@ def of(constraint: object) -> Constraint[Any]:
 
 
 def source_of(thing: object) -> Constraint[Any]:
-    """Return a str as a literal, and any other value converted by `of`."""
+    """Return a str as a `Literal`, and any other value as `of` converts it."""
     return Literal(thing) if isinstance(thing, str) else of(thing)
 
 
 def _hint(value: object) -> str:
-    """Return a suggestion for a value that is not a constraint."""
+    """Return the end of an error message: what to pass in place of a value that is not a constraint."""
     shown = _shown(value)
     if isinstance(value, (list, tuple, set, frozenset)) and value and all(isinstance(one, str) for one in value):
         return f"for one of these texts, pass Choice({shown})"

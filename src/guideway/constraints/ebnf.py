@@ -19,7 +19,10 @@ _CLOSING = {'"': '"', "'": "'", "/*": "*/", "(*": "*)"}
 
 
 def _without_quotes(text: str) -> str:
-    """The text without strings and comments, in linear time: a closing mark that is missing once is not searched again."""
+    """Return a grammar text without quoted strings and comments, in linear time.
+
+    A closing mark that does not occur is searched only once.
+    """
     kept: list[str] = []
     missing: set[str] = set()
     at = 0
@@ -46,9 +49,9 @@ class Ebnf(RuleConstraint):
 
     Args:
         text: The grammar.
-        start: Start symbol; by default the first rule.
-        form: "w3c" (`a ::= b | "c"* - d`) or "iso" (`a = b | {"c"}, d;`). By default it is detected from the
-            definition symbol (`::=` or `=`).
+        start: The start symbol; None: the name of the first rule.
+        form: "w3c" (`a ::= b | "c"* - d`) or "iso" (`a = b | {"c"}, d;`). None: "w3c" if the text contains `::=`
+            outside strings and comments, otherwise "iso".
         parts: Constraints for names that the text does not define.
 
     Raises:

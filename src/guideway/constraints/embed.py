@@ -13,13 +13,13 @@ __all__ = ["separated", "term_of"]
 
 
 def term_of(source: Constraint[Any]) -> Term:
-    """Return a constraint as a term of a rule."""
+    """Return a constraint as a term of a rule: `Text` if it is regular, otherwise `Embedded`."""
     language = source.regular()
     return Text(language, source) if language is not None else Embedded(source.grammar(), source)
 
 
 def separated(term: Term, least: int, most: int | None, separator: Term) -> Term:
-    """Return the term repeated `least` to `most` times, with the separator between repetitions."""
+    """Return a term repeated `least` to `most` times (None: unbounded), with a separator between two repetitions."""
     if most == 0:
         return Concatenation(())
     more = Repetition(Concatenation((separator, term)), max(least - 1, 0), None if most is None else most - 1)

@@ -1,4 +1,4 @@
-"""Exports: a grammar in the notation of llama.cpp (GBNF), of llguidance (Lark), or as a regular expression."""
+"""Writes a grammar in the notation of llama.cpp (GBNF) or llguidance (Lark), or as a regular expression."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ MAX_CHARACTERS = 4_000_000
 """Maximum length of an export."""
 
 MAX_REGEX = 200_000
-"""Maximum length of a regular expression; engines that compile one have lower limits still."""
+"""The maximum length of a regular expression. Engines that compile it may have lower limits."""
 
 _MAX_TIMES = 1000
-"""The largest repetition count that is written: llama.cpp refuses counts from 2,000 on."""
+"""The largest repetition count that is written, because llama.cpp refuses counts from 2,000 on."""
 
 MAX_NESTING = 200
 
 
 def gbnf_of(grammar: Grammar, duplicate_keys: bool, single_characters: bool = False) -> str:
-    """Return a grammar in GBNF."""
+    """Return a grammar in GBNF. The arguments and errors are those of `Constraint.to_gbnf`."""
     rules = _checked(grammar, duplicate_keys)
     writer = _RulesWriter(rules, _gbnf_class, _gbnf_characters if single_characters else _gbnf_text)
     return writer.run(lambda name, body: f"{name} ::= {body}\n", "root", "r")
 
 
 def lark_of(grammar: Grammar, duplicate_keys: bool) -> str:
-    """Return a grammar in the Lark notation of llguidance.
+    """Return a grammar in the Lark notation of llguidance. The errors are those of `Constraint.to_lark`.
 
-    llguidance reads the longest lexeme that fits, so a grammar that is not one regular expression is written with lexemes of
-    one character each, which cannot overlap by length.
+    The lexer of llguidance takes the longest lexeme that fits. So a grammar that is not one regular expression is
+    written with lexemes of one character each, which all have the same length.
     """
     rules = _checked(grammar, duplicate_keys)
     root = grammar.nodes[grammar.root]
@@ -58,7 +58,7 @@ def _checked(grammar: Grammar, duplicate_keys: bool) -> Rules:
     return _simplified(rules_of(grammar, duplicate_keys=duplicate_keys))
 
 
-# -- rules: parts without texts are removed, and rules that are used once or short are inlined
+# -- rules: alternatives that derive no text are removed, and nested concatenations are flattened
 
 
 def _simplified(rules: Rules) -> Rules:
@@ -108,7 +108,10 @@ def _pruned(term: Term, productive: list[bool]) -> Term:
 
 
 class _RulesWriter:
-    """Writes the rules that are reachable from the first one."""
+    """Writes the rules that are reachable from rule 0.
+
+    `one_class` returns the notation of the ranges of a character class, and `one_text` that of a fixed text.
+    """
 
     def __init__(self, rules: Rules, one_class: object, one_text: object) -> None:
         self._rules, self._class, self._text = list(rules), one_class, one_text
@@ -136,7 +139,10 @@ class _RulesWriter:
         return self._names[rule]
 
     def _term(self, term: Term, level: int) -> str:
-        """Return a term as text; `level` 0: an alternation, 1: a sequence, 2: an operand of a repetition."""
+        """Return the notation of a term, with parentheses where its context needs them.
+
+        `level` is the context. 0: an alternation may be there, 1: a sequence, 2: only the operand of a repetition.
+        """
         match term:
             case FixedText(text):
                 written: str = self._text(text)  # type: ignore[operator]  # a function
@@ -159,7 +165,7 @@ class _RulesWriter:
         one = f"({self._term(part, 0)})" if isinstance(part, Times) else self._term(part, 2)
         if max(least, most or 0) <= _MAX_TIMES:
             return one + _counts(least, most)
-        # Blocks of _MAX_TIMES: the numbers of blocks and of single repetitions add up to every count in the range.
+        # The repetition is written as repeated blocks of _MAX_TIMES and single repetitions.
         self._rules.append(part)
         single = self._name(len(self._rules) - 1)
         self._rules.append(Times(RuleRef(len(self._rules) - 1), _MAX_TIMES, _MAX_TIMES))
@@ -174,7 +180,7 @@ class _RulesWriter:
             blocks, rest = divmod(more, _MAX_TIMES)
             if blocks > _MAX_TIMES:
                 raise LimitExceededError(f"a repetition of {most:,} is too large to export; the limit is 1,000,000")
-            if blocks:  # each count has one derivation: llama.cpp follows all derivations at the same time
+            if blocks:  # each count has only one derivation, because llama.cpp follows all derivations in parallel
                 fewer = f"{block}{_counts(0, blocks - 1)} " if blocks > 1 else ""
                 all_blocks = block + _counts(blocks, blocks) + (f" {single}{_counts(0, rest)}" if rest else "")
                 fixed.append(f"({fewer}{single}{_counts(0, _MAX_TIMES - 1)} | {all_blocks})")
@@ -199,9 +205,9 @@ _GBNF_ESCAPES = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r", 0x5C: "\\\\"}
 
 
 def _gbnf_char(code: int) -> str:
-    """Return a character as llama.cpp, xgrammar and the converter of llguidance read it.
+    """Return a character in a notation that llama.cpp, xgrammar and the GBNF converter of llguidance read alike.
 
-    That converter removes leading zeros after `\\u`, and xgrammar reads any number of digits after `\\x`.
+    The converter of llguidance removes leading zeros after `\\u`, and xgrammar reads any number of digits after `\\x`.
     """
     if code in _GBNF_ESCAPES:
         return _GBNF_ESCAPES[code]
@@ -211,7 +217,7 @@ def _gbnf_char(code: int) -> str:
 
 
 def _gbnf_class(ranges: tuple[tuple[int, int], ...]) -> str:
-    """Return a class. Escapes with `\\x` are last, so that no digit follows them."""
+    """Return a character class. Escapes with `\\x` are last, so that no digit follows them."""
 
     def shown(code: int) -> str:
         return {"]": "\\]", "-": "\\x2D", "^": "\\x5E"}.get(chr(code), _gbnf_char(code))
@@ -221,7 +227,7 @@ def _gbnf_class(ranges: tuple[tuple[int, int], ...]) -> str:
 
 
 def _gbnf_piece(char: str) -> str:
-    """Return one character as a literal, or as a class if a digit after its escape would belong to it."""
+    """Return one character as a literal, or as a class if its escape begins with `\\x`: no digit follows it there."""
     if char == '"':
         return '"\\""'
     shown = _gbnf_char(ord(char))
@@ -274,11 +280,12 @@ def _lark_text(text: str) -> str:
 
 
 def regex_of(grammar: Grammar, dialect: RegexDialect) -> str:
-    """Return a grammar without recursion as a regular expression that matches whole texts.
+    """Return a grammar without recursion as a regular expression for whole texts, without anchors.
 
     Raises:
-        UnsupportedError: The grammar is recursive or not regular.
+        UnsupportedError: The grammar is recursive or not regular, or the dialect is unknown.
         LimitExceededError: The expression would be too long.
+        UnsatisfiableError: No text fits.
     """
     if dialect not in ("rust", "python", "ecma"):
         raise UnsupportedError(f"dialect must be 'rust', 'python' or 'ecma', got {dialect!r}")
@@ -327,7 +334,7 @@ class _RegexWriter:
         return text
 
     def _term(self, term: Term) -> str:
-        """Return a regular expression for a term. It can be concatenated with others without parentheses."""
+        """Return a regular expression for a term. Concatenated with others, it needs no parentheses."""
         match term:
             case FixedText(text):
                 return "".join(map(self._char, map(ord, text)))
@@ -367,7 +374,7 @@ class _RegexWriter:
         return "[" + "".join(made) + "]"
 
     def _of_graph(self, graph: Dfa) -> str:
-        """Return the expression of an automaton, by elimination of states."""
+        """Return the regular expression of an automaton, by elimination of its states."""
         size = len(graph.states)
         start, end = size, size + 1
         edges: dict[int, dict[int, str]] = {number: {} for number in range(size + 2)}

@@ -23,7 +23,7 @@ class Gbnf(RuleConstraint):
 
     Args:
         text: The grammar.
-        start: Start symbol.
+        start: The start symbol.
         parts: Constraints for names that the text does not define.
 
     Raises:

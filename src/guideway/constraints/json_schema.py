@@ -76,7 +76,7 @@ def explain_schema(
     resources: Mapping[str, object] | None = None,
     examples: int = 3,
 ) -> Explanation:
-    """Explain what a schema enforces. Also works for schemas that `JsonSchema` refuses.
+    """Explain what a schema enforces, even if `JsonSchema` refuses it or no value satisfies it.
 
     Args:
         schema: A mapping, a boolean, or JSON text.
@@ -84,11 +84,11 @@ def explain_schema(
         formats: As for `JsonSchema`.
         dialect: As for `JsonSchema`.
         resources: As for `JsonSchema`.
-        examples: Number of example texts.
+        examples: The maximum number of example texts.
 
     Returns:
-        The keywords with their effect, unsupported places, examples, and for a schema without instances the keywords
-        that contradict each other.
+        The effect of each keyword, the keywords that cannot be enforced, example texts, and for an unsatisfiable schema
+        the keywords that contradict each other.
 
     Raises:
         InvalidConstraintError: The schema is not a valid schema.
@@ -109,13 +109,13 @@ def explain_schema(
 
 
 def _copied(schema: Mapping[str, object] | bool | str) -> tuple[dict[str, Any] | bool, bool]:
-    """Return a copy of the document, and whether subschemas may have identifiers."""
-    if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # the first test is the fast one
+    """Return a copy of the document with exact numbers, and whether its subschemas may have identifiers or anchors."""
+    if type(schema) is not dict and not isinstance(schema, (Mapping, bool, str)):  # the first test is faster
         raise InvalidConstraintError(
             f"a schema must be a mapping, a boolean or JSON text, got {type(schema).__name__}", ""
         )
     given = read_json(schema) if isinstance(schema, str) else schema
-    document, named = copy_schema(given)  # parsed text is copied too: the copy detects identifiers
+    document, named = copy_schema(given)  # a parsed text is copied, too, because the copy finds identifiers
     if not isinstance(document, (dict, bool)):
         raise InvalidConstraintError("a schema must be a JSON object or a boolean", "")
     if isinstance(document, dict):
@@ -129,14 +129,16 @@ _WRAPPERS = {
     "input_schema": ("a tool of Anthropic's API", _COMMON | {"cache_control"}),
     "parameters": ("a tool of OpenAI's API", _COMMON),
 }
-"""The key of the schema in an object of an API -> what the object is, and its other keys. None of them but "description"
-and "type" is a keyword."""
+"""Objects of APIs that contain a schema: by the key of the schema, what the object is, and its other possible keys.
+
+Of these keys, only "description" and "type" are keywords of JSON Schema.
+"""
 
 _WRAPPER_KEYS = {"json_schema", "function", *_WRAPPERS}
 
 
 def refuse_wrapper(document: Mapping[str, Any]) -> None:
-    """Raise `InvalidConstraintError` for the objects in which APIs wrap a schema."""
+    """Raise `InvalidConstraintError` if a document is not a schema, but an object of an API that contains a schema."""
     if _WRAPPER_KEYS.isdisjoint(document):
         return
     kind = document.get("type")
@@ -156,7 +158,11 @@ def refuse_wrapper(document: Mapping[str, Any]) -> None:
 
 
 def _report(found: list[KeywordFinding], how: UnknownKeywords) -> None:
-    """Warn about keywords, or refuse them. A warning names the line of the caller outside of this library."""
+    """Report keywords that probably have another effect than expected.
+
+    If `how` is "error", raises `InvalidConstraintError`. Otherwise issues a `SchemaWarning`, which names the line of
+    the nearest caller that is outside this library.
+    """
     text = in_one_text(found)
     if how == "error":
         raise InvalidConstraintError(text, found[0].place)
@@ -165,32 +171,32 @@ def _report(found: list[KeywordFinding], how: UnknownKeywords) -> None:
     while outside is not None and str(outside.f_globals.get("__name__")).partition(".")[0] in _INNER_MODULES:
         outside = outside.f_back
     caller = outside or here
-    if len(_WARNED) > _MAX_WARNED:  # `warnings` adds an entry for each text
+    if len(_WARNED) > _MAX_WARNED:  # `warnings` adds an entry for each new text
         _WARNED.clear()
     module = str(caller.f_globals.get("__name__"))
     warnings.warn_explicit(text, SchemaWarning, caller.f_code.co_filename, caller.f_lineno, module, _WARNED)
 
 
 _WARNED: dict[str | tuple[str, type[Warning], int], int] = {}
-"""The registry of `warnings`, so that each text is shown once per line of code. It is bounded, unlike that of a module."""
+"""The registry of the warnings that were issued: each text is issued once for a line of code. It is bounded."""
 
 _MAX_WARNED = 1000
-_INNER_MODULES = ("guideway", "functools")  # between the caller and the lowering
+_INNER_MODULES = ("guideway", "functools")  # packages whose stack frames are skipped to find the caller
 
 
 class JsonSchema(DeferredLowering, Constraint[Any]):
     """The JSON texts that a JSON Schema allows. The value is the JSON value.
 
-    A keyword that cannot be enforced exactly is refused: `UnsupportedError` names every such place. No keyword is
-    ignored silently.
+    A keyword that cannot be enforced exactly is refused: `UnsupportedError` names the location of each such keyword. No
+    keyword is ignored silently.
 
-    The profile "generation" writes keys in schema order, on one line, with canonical escapes and plain numbers. Objects
-    with `properties` are closed unless `additionalProperties` says otherwise. The profile "exact" allows every JSON
-    text of every value that the schema allows.
+    The profile "generation" allows texts on one line, with keys in the order of the schema, canonical escapes and plain
+    numbers. Objects with `properties` may have no other keys, unless the schema has `additionalProperties`. The profile
+    "exact" allows every JSON text of every value that the schema allows.
 
     Args:
         schema: A mapping, a boolean, or JSON text.
-        profile: "generation" or "exact". The next four arguments override one aspect of it.
+        profile: "generation" or "exact". Each of the next four arguments overrides one aspect of it; None does not.
         key_order: "schema" or "any".
         whitespace: "one-line", "compact", "indented" (two spaces per level; levels from the ninth on are written on
             one line) or "any".
@@ -205,8 +211,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         max_fraction_digits: The maximum number of digits after the point in plain numbers, unless a bound has more.
             Default: 16. With a `multipleOf`, a number has only the digits that its multiples need.
         unknown_keywords: "warn" (a `SchemaWarning` names misspelt keywords, unknown formats and keywords of other
-            drafts), "error" (these are refused, and so are all names that are no keywords, except annotations and names
-            that begin with "x-") or "ignore".
+            drafts), "error" (these are refused, and all other names that are not keywords, except known annotations and
+            names that begin with "x-") or "ignore".
 
     Raises:
         InvalidConstraintError: The schema is not valid, or has keywords that `unknown_keywords` refuses.
@@ -255,7 +261,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             if self._unknown_keywords != "ignore":
                 found = list(findings(unusual, self._style, self._unknown_keywords == "error"))
                 if found:
-                    self._stable = None  # not stored on disk, so that each process warns
+                    self._stable = None  # so that the program is not stored on disk, and each process warns
                     _report(found, self._unknown_keywords)
         return grammar
 
@@ -264,21 +270,22 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return self._bound(self._unbound)
 
     def _bound(self, grammar: Grammar) -> Grammar:
-        """Return a grammar with the substrings of the source for the format "verbatim".
+        """Return a grammar in which strings of the format "verbatim" are substrings of the source text.
 
-        Without a source, placeholders remain if the format is enforced: the compiler refuses them.
+        Without a source text they are any strings. With `formats="strict"` and without a source text, the placeholders
+        remain, and the compiler refuses them.
         """
         if not self.is_verbatim or (self.quoted is None and self._style.formats == "strict"):
             return grammar
         return bound(grammar, None if self.quoted is None else self._sources)
 
     def quoting(self, text: str) -> JsonSchema:
-        """Return this constraint with a source: strings of the format "verbatim" are substrings of it.
+        """Return this constraint with a source text: strings of the format "verbatim" must be substrings of it.
 
-        Without a source the format has no effect, and `formats="strict"` refuses it.
+        Without a source text, the format has no effect, and `formats="strict"` refuses it.
 
         Args:
-            text: The source.
+            text: The source text.
 
         Raises:
             InvalidConstraintError: The source has a lone surrogate.
@@ -289,7 +296,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return made
 
     def verbatim(self, format: str) -> JsonSchema:
-        """Return a copy in which every string schema without `const`, `enum`, `format` and `pattern` has a given format.
+        """Return this constraint with a format in each string schema without `const`, `enum`, `format` and `pattern`.
 
         Args:
             format: The name of the format, such as "verbatim".
@@ -307,15 +314,18 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @property
     def quotations(self) -> tuple[Source, ...]:
-        """The source text, prepared for each way of quoting that the schema uses. Empty without a source text."""
+        """The source text, prepared for each set of options of the format "verbatim" in the schema.
+
+        Empty without a source text.
+        """
         return tuple(self._sources.values())
 
     def excluding(self, values: Sequence[tuple[str, Any]], record: Any) -> JsonSchema:
-        """Return this constraint without some values at some places.
+        """Return this constraint without certain values at certain locations.
 
         Args:
-            values: JSON Pointers, and JSON values that are not allowed there.
-            record: A record with these places; it says which parts are arrays.
+            values: Pairs of a JSON Pointer and a JSON value that is not allowed there.
+            record: A JSON value that has these locations. It shows which of them are in arrays.
         """
         made = self._copied_without_grammar()
         without = [_without(place, value, record) for place, value in values]
@@ -329,14 +339,22 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     def _copied_without_grammar(self) -> JsonSchema:
         made = type(self).__new__(type(self))
-        made.__dict__ = dict(self.__dict__)  # equal constraints share theirs
-        for name in ("_grammar", "_validator", "_digest", "_stable", "_stored"):  # of this constraint only
+        made.__dict__ = dict(self.__dict__)  # a copy, because equal constraints share their `__dict__`
+        for name in (
+            "_grammar",
+            "_validator",
+            "_digest",
+            "_stable",
+            "_stored",
+        ):  # these belong to the original constraint
             made.__dict__.pop(name, None)
         return made
 
     def _lowered(self, style: Style) -> tuple[Grammar, Unusual]:
-        """Return the grammar in a style, with placeholders for verbatim strings, and the schemas to check for misspelt
-        keywords.
+        """Lower the schema in a style.
+
+        Returns:
+            The grammar, with placeholders for verbatim strings; and the schemas to check for misspelt keywords.
         """
         document = self._document
         plain = None if self._named else simple_dialect(document, self._dialect)
@@ -357,9 +375,9 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def _expander(self) -> Expander:
-        """The expander after lowering the whole document, for reports."""
+        """The expander after the general path has lowered the whole document, for reports."""
         made = Expander(self._documents())
-        with suppress(LimitExceededError):  # the general path takes more steps than the fast path did
+        with suppress(LimitExceededError):  # the general path takes more steps than the fast path
             Lowering(made, self._style).run()
         return made
 
@@ -377,7 +395,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return self._grammar
 
     def shape(self) -> Reading:
-        """Return the capture of values by JSON Pointer."""
+        """Return the function that captures each value under its JSON Pointer."""
         return Reading(values_of)
 
     def keyword_report(self) -> list[tuple[str, str, str]]:
@@ -387,17 +405,17 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
         Returns:
             One tuple per keyword: the JSON Pointer of its schema, its name, and its effect. The effect is "enforced",
-            "annotation" or "no effect" (the keyword applies to types that are not allowed there). For an unknown
-            keyword the effect has a suggestion: "annotation: unknown keyword, did you mean 'properties'?".
+            "annotation" or "no effect" (the keyword applies only to types that are not allowed there). For an unknown
+            name, a note follows, such as "annotation: unknown keyword, did you mean 'properties'?".
         """
         return keyword_report(self._expander, self._style)
 
     def examples(self, count: int = 3, seed: int = 0) -> list[str]:
-        """Return texts that the schema allows, a shortest one first.
+        """Return distinct texts that the schema allows: first a shortest text, then random texts.
 
         Args:
-            count: Number of texts.
-            seed: Seed of the random choices.
+            count: The maximum number of texts.
+            seed: The seed of the random choices.
 
         Raises:
             UnsatisfiableError: The schema allows no text.
@@ -405,7 +423,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         return draw_examples(self._grammar, count, seed)
 
     def conflict(self, place: str | None) -> str | None:
-        """Return a phrase with the keywords that contradict each other, or None; see `Constraint.conflict`."""
+        """Return a phrase with the keywords that contradict each other; None: not known. See `Constraint.conflict`."""
         if len(self._expander.places) > MAX_PLACES:
             return None
         document, searched, left = copy_value(self._document), single_bytes(MAX_STATES), MAX_TRIAL_WORK
@@ -480,7 +498,10 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         }
 
     def read(self, text: str) -> Any:
-        """Return the JSON value of a text that is known to match. Raises `InvalidTextError` if it is not JSON."""
+        """Return the JSON value of a text, without checking it against the schema.
+
+        Raises `InvalidTextError` if the text is not JSON.
+        """
         try:
             return loads(text, parse_float=read_float, parse_int=read_int)
         except (ValueError, ConstraintError) as problem:
@@ -498,7 +519,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
 
 def _without(place: str, value: Any, record: Any) -> dict[str, Any]:
-    """Return a schema that does not allow a value at a place."""
+    """Return a schema that does not allow `value` at the JSON Pointer `place`. `record` shows where arrays are."""
     steps: list[tuple[str, bool]] = []
     here = record
     for part in place.split("/")[1:]:

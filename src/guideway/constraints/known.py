@@ -1,10 +1,11 @@
-"""Equal constraints share one state, so constructing a constraint again does not lower it again.
+"""Equal constraints share one `__dict__`, so that constructing a constraint again does not lower it again.
 
-`shared` wraps the constructors of this library's constraints. Its key has the class and the arguments: plain values by
-content, types and nested constraints by identity. Constraints are immutable, so equal ones can have the same `__dict__`.
+This is possible because constraints are immutable. `shared` wraps the constructors of the constraints of this library.
+The key of a constructor call has the class and the arguments: plain values by content, types and nested constraints by
+identity.
 
-`DeferredLowering` constraints lower at the end of the constructor, which reports errors. If the disk has the program of an
-equal constraint, which only valid constraints have, they are lowered when the grammar is needed.
+`DeferredLowering` constraints are lowered at the end of the constructor, so that it reports errors. If the disk has the
+program of an equal constraint, the constraint is valid, and it is lowered only when its grammar is needed.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 __all__ = ["DeferredLowering", "content_key", "in_library", "shared", "states"]
 
 MAX_BYTES = 32 << 20
-"""The maximum size of all states, as estimated by `_weight`."""
+"""The maximum size in bytes of all cached `__dict__` objects, as `_weight` estimates it."""
 
-_NODE_BYTES = 1000  # of a grammar node with its expressions, estimated
+_NODE_BYTES = 1000  # the estimated size of a grammar node with its expressions
 _MAX_VALUES = 1_000_000
 _MAX_CHARACTERS = 64 << 20
 
@@ -48,7 +49,10 @@ State = dict[str, Any]
 
 
 class States:
-    """A cache of the `__dict__` of constraints, which equal constraints share. The least recently used is dropped first."""
+    """The cache of the `__dict__` objects of constraints, by constructor call.
+
+    The least recently used are dropped first.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,7 +81,10 @@ class States:
             return found[0]
 
     def put(self, key: bytes, state: State, held: list[object]) -> None:
-        """Keep a state. `held`: the objects that the key identifies by their addresses."""
+        """Cache the `__dict__` of a constraint, unless there is one for the key or it is too large.
+
+        `held` has the objects that the key identifies by their addresses. They are kept alive.
+        """
         weight = _weight(state)
         with self._lock:
             if key in self._held or weight > MAX_BYTES:
@@ -103,12 +110,16 @@ def in_library(kind: type) -> bool:
 
 
 def shared(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a constructor that uses the `__dict__` of an equal constraint, if there is one in `states`."""
+    """Wrap a constructor: a new object uses the `__dict__` of an equal constraint in `states`, and `init` is not run.
+
+    If there is none, `init` is run, and the `__dict__` of the object is cached.
+    """
 
     @wraps(init)
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         kind = type(self)
-        if self.__dict__ or not in_library(kind) or not disk.is_enabled():  # not empty: called by a subclass
+        # `__dict__` is not empty if the constructor of a subclass calls this one
+        if self.__dict__ or not in_library(kind) or not disk.is_enabled():
             init(self, *args, **kwargs)
             return
         named = kind._named_arguments(args, kwargs)
@@ -121,7 +132,7 @@ def shared(init: Callable[..., None]) -> Callable[..., None]:
             self.__dict__ = state
             return
         self._size = len(key) + sum(one.get("_size", 0) for one in held if type(one) is dict)
-        # Without objects identified by address, `key` is equal in every process.
+        # If the key identifies no object by its address, it is equal in every process.
         self._stable = _stable_key(kind, *named) if held else hashlib.blake2b(key, digest_size=16).digest()
         init(self, *args, **kwargs)
         states.put(key, self.__dict__, held)
@@ -132,8 +143,7 @@ def shared(init: Callable[..., None]) -> Callable[..., None]:
 _MODULES = ("guideway.constraints", "typing", "types", "re")
 
 MAX_REDUCED = 16
-"""The maximum number of parametrized types and patterns of a key. Each can be nested in the one before, and the pickler
-is recursive."""
+"""The maximum number of parametrized types and patterns in a key. They may be nested, and the pickler is recursive."""
 
 
 MAX_KEY_BYTES = 8 << 20
@@ -141,7 +151,7 @@ MAX_KEY_BYTES = 8 << 20
 
 
 class _Bounded(io.BytesIO):
-    """A buffer of at most `MAX_KEY_BYTES`. Raises `OverflowError` beyond it."""
+    """A buffer that raises `OverflowError` if more than `MAX_KEY_BYTES` are written."""
 
     def write(self, data: Any, /) -> int:
         written = super().write(data)
@@ -151,9 +161,10 @@ class _Bounded(io.BytesIO):
 
 
 class _Arguments(pickle.Pickler):
-    """Writes arguments: plain data by content, constraints and types by identity. Raises `TypeError` for others.
+    """Writes arguments: plain data by content, constraints and types by address. Raises `TypeError` for other values.
 
-    A part that occurs several times is written each time, so equal arguments have equal keys.
+    A value that occurs several times is written each time, so equal arguments have equal keys. `held` has the objects
+    that are identified by their addresses.
     """
 
     def __init__(self, file: _Bounded) -> None:
@@ -171,7 +182,7 @@ class _Arguments(pickle.Pickler):
             self._hold(seen, value, value.__dict__)
             return _reference, (id(value.__dict__),)
         if isinstance(value, type):
-            marker = getattr(value, "__pydantic_core_schema__", None)  # changes when Pydantic rebuilds a model
+            marker = getattr(value, "__pydantic_core_schema__", None)  # another object after Pydantic rebuilds a model
             self._hold(seen, value, (marker,))
             return _reference, (id(value), id(marker))
         if type(value) is not types.FunctionType and type(value).__module__.startswith(_MODULES):
@@ -183,23 +194,27 @@ class _Arguments(pickle.Pickler):
         raise TypeError(f"{type(value).__name__} is not plain data")
 
     def _hold(self, seen: bool, value: object, *others: object) -> None:
-        """Hold a value and what its key contains of it, once per value."""
+        """Keep a value and the other objects whose addresses identify it alive, unless it was seen before."""
         if not seen:
             self._seen.add(id(value))
             self.held += (value, *others)
 
 
 def _reference(*_: int) -> None:
-    """The mark of an object that is identified by its address; plain data cannot contain it."""
+    """Stand-in for an object that is identified by its address. Plain data cannot contain this function."""
 
 
-# The functions that pickles of marks, `Optional[int]`, `int | None` and patterns call, by address: `==` may be a user's.
+# The addresses of the functions that pickles of `_reference` calls, `Optional[int]`, `int | None` and patterns contain.
+# Addresses are compared, because `==` may run code of users.
 _COMPILE = copyreg.dispatch_table[re.Pattern](re.compile(""))[0]
 _FUNCTIONS = frozenset(map(id, (_reference, operator.getitem, operator.or_, reduce, _COMPILE)))
 
 
 def _key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[bytes, list[object]] | None:
-    """Return the key of a constructor call, and the objects that it identifies by address; None: it has no key."""
+    """Return the key of a constructor call, and the objects that it identifies by their addresses.
+
+    None: an argument is not plain data, or is too large or nested too deep.
+    """
     given = (kind.__module__, kind.__qualname__, args, sorted(kwargs.items()))
     if any(nests_deeper(one, MAX_C_DEPTH) for one in (*args, *kwargs.values()) if type(one) in (dict, list, tuple)):
         return None
@@ -213,7 +228,7 @@ def _key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[
 
 
 def _stable_key(kind: type, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bytes | None:
-    """Return a digest of a constructor call that is equal in every process; None for arguments that have none."""
+    """Return a digest of a constructor call that is equal in every process; None: an argument has no such digest."""
     try:
         given = [_plain(one) for one in args], sorted((name, _plain(one)) for name, one in kwargs.items())
     except TypeError:
@@ -225,7 +240,7 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def _plain(value: Any) -> tuple[str, Any]:
-    """Return an argument as plain data. The depth of the recursion is that of the arguments of constructors."""
+    """Return an argument as plain data, a constraint as its digest. Raises `TypeError` for other values."""
     if isinstance(value, Structured):
         if (key := value.__dict__.get("_stable")) is None:
             raise TypeError("a constraint without a stable key")
@@ -247,10 +262,10 @@ def _plain(value: Any) -> tuple[str, Any]:
 
 
 def content_key(content: object) -> bytes | None:
-    """Return a digest of plain data that is equal if and only if the content is, in every process.
+    """Return a digest of plain data. It is equal in every process, and for equal content only.
 
-    Returns None for values that are not plain data, for deep nesting, and for values that are huge when shared parts are
-    expanded.
+    None for values that are not plain data, are nested too deep, or are too large if shared parts are counted
+    repeatedly.
     """
     if nests_deeper(content, MAX_C_DEPTH) or not _is_small(content):
         return None
@@ -262,7 +277,7 @@ def content_key(content: object) -> bytes | None:
 
 
 def _is_small(content: object) -> bool:
-    """Return whether the value is small when shared parts are expanded. A cyclic value is not."""
+    """Return whether a value is small, where shared parts are counted repeatedly. A cyclic value is not small."""
     todo: list[object] = [content]
     values = characters = 0
     while todo:
@@ -282,11 +297,13 @@ def _is_small(content: object) -> bool:
 
 
 class DeferredLowering:
-    """A constraint whose lowering can take long.
+    """The base class of constraints whose lowering can take long.
 
     Attributes:
-        _stored: The program of an equal constraint from disk; None: there is none, and the constraint is lowered.
-        _seconds: The processor time of the lowering, nested constraints included.
+        _stored: The program of an equal constraint from the disk; None: there is none, and the constraint was lowered.
+        _seconds: The processor time of the lowering, with that of the constraints inside it.
+        _size: The size of the key of the constructor call, in bytes.
+        _stable: A digest of the constructor call that is equal in every process; None: it has none.
     """
 
     if TYPE_CHECKING:
@@ -298,7 +315,7 @@ class DeferredLowering:
     _stored: bytes | None = None
     _seconds = 0.0
     _ahead = 0
-    """Limit of the work for precomputing masks after compilation, as in `Grammar`."""
+    """The value of `Grammar.ahead`."""
 
     def _prepare(self, *parts: Constraint[Any]) -> None:
         """Lower the constraint, unless the disk has its program. The constructor calls this last.
@@ -307,7 +324,7 @@ class DeferredLowering:
             parts: The constraints inside it.
         """
         key = self.__dict__.get("_stable")
-        if key is None:  # nothing is stored, so no time is measured
+        if key is None:  # the program will not be stored, so no time is measured
             self.grammar()
             return
         if (program := programs.load(key, self._size)) is not None:

@@ -18,12 +18,12 @@ MAX_SHOWN = 200
 
 
 def does_not_fit(grammar: Grammar | Automaton, text: str, problem: str) -> InvalidTextError:
-    """Return the error for a text that does not fit.
+    """Return the error for a text that does not fit. Its message says where the text stops fitting.
 
     Args:
-        grammar: The grammar, or its byte automaton.
+        grammar: The grammar, or its automaton from `byte_automaton`.
         text: The text.
-        problem: What it does not fit, such as "does not match 'a+'".
+        problem: The predicate of the message, such as "does not match 'a+'".
     """
     shown = repr(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…")
     try:

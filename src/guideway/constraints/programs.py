@@ -1,7 +1,7 @@
-"""Programs on disk: what the lowering of an expensive constraint results in, for other processes.
+"""Stores the programs of expensive constraints on disk, so that other processes need not lower these constraints.
 
-A file's name is a digest of the constraint's content and of all code that translates constraints. Loading a program takes
-about 0.1 ms, so programs that take less than `STORE_SECONDS` to create are not stored.
+The name of a file is a digest of the constraint's content and of all code that lowers constraints. Loading a program
+takes about 0.1 ms, so programs that take less than `STORE_SECONDS` to create are not stored.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from guideway.caching import cached
 __all__ = ["LOOK_BYTES", "STORE_SECONDS", "load", "store"]
 
 STORE_SECONDS = 0.002
-"""Minimum processor time to create a program that is stored; about twenty times the time to load one."""
+"""The minimum processor time of creating a program that is stored, in seconds. Loading takes about a twentieth of it.
+"""
 
 LOOK_BYTES = 1024
-"""Minimum size of a constraint for which the disk is searched. Smaller ones are lowered faster."""
+"""The minimum size of a constraint for which the disk is searched. Lowering a smaller constraint is faster."""
 
 _KIND = "program-1"
 
 
 def load(content: bytes, size: int) -> bytes | None:
-    """Return the program of a constraint; None if there is none or the constraint is small.
+    """Return the program of a constraint from the disk; None: it is not stored, or the constraint is too small.
 
     Args:
         content: A digest of the constraint's content that is equal in every process.
@@ -39,14 +40,20 @@ def load(content: bytes, size: int) -> bytes | None:
 
 
 def store(content: bytes, program: bytes, seconds: float) -> None:
-    """Store a program if it took long to create. `content`: as for `load`."""
+    """Store a program on disk, if its creation took at least `STORE_SECONDS`.
+
+    Args:
+        content: As for `load`.
+        program: The program.
+        seconds: The processor time of its creation.
+    """
     files = disk.cache() if seconds >= STORE_SECONDS else None
     if files is not None and (key := _file_key(content)) is not None:
         files.put(_KIND, key, program)
 
 
 def _file_key(content: bytes) -> str | None:
-    """Return the name of a program's file; None if the code cannot be read, for example without free descriptors."""
+    """Return the name of the file of a program; None: the code of this library cannot be read."""
     try:
         return hashlib.blake2b(content + _meaning(), digest_size=16).hexdigest()
     except OSError:
@@ -55,9 +62,9 @@ def _file_key(content: bytes) -> str | None:
 
 @cached(1)
 def _meaning() -> bytes:
-    """Return a digest of all code that translates a constraint to a program, and of the Unicode version.
+    """Return a digest of all code that translates a constraint to a program, and of the versions of Python and Unicode.
 
-    Computed once per process (about 2 ms). Versions with different code do not share stored programs.
+    So versions with different code do not share stored programs. It is computed once in a process, in about 2 ms.
     """
     digest = hashlib.blake2b(f"{sys.version_info[:3]} {unicodedata.unidata_version}".encode(), digest_size=16)
     for package in ("constraints", "frontends", "grammar", "jsontext"):

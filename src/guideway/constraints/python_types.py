@@ -1,4 +1,4 @@
-"""`PythonType`: a Python type as a constraint. Pydantic gives the JSON Schema and makes the values."""
+"""`PythonType`: a Python type as a constraint. Pydantic provides the JSON Schema and constructs the values."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ class PythonType(Constraint[T_co]):
         self.schema: Any = self._json.schema
 
     def quoting(self, text: str) -> PythonType[T_co]:
-        """Return this constraint with a source: strings with `Verbatim()` are substrings of it.
+        """Return this constraint with a source text: strings with `Verbatim()` must be substrings of it.
 
         Args:
-            text: The source.
+            text: The source text.
 
         Raises:
             InvalidConstraintError: The source has a lone surrogate.
@@ -99,7 +99,7 @@ class PythonType(Constraint[T_co]):
         return made
 
     def verbatim(self, format: str) -> PythonType[T_co]:
-        """Return this constraint with a format for every free string: one without enum, format and pattern.
+        """Return this constraint with a format in the schema of every string that has no enum, format or pattern.
 
         Args:
             format: The name of the format, such as "verbatim".
@@ -110,11 +110,11 @@ class PythonType(Constraint[T_co]):
         return made
 
     def excluding(self, values: Sequence[tuple[str, Any]], record: Any) -> PythonType[T_co]:
-        """Return this constraint without some values at some places.
+        """Return this constraint without certain values at certain locations.
 
         Args:
-            values: JSON Pointers, and JSON values that are not allowed there.
-            record: A record with these places; it says which parts are arrays.
+            values: Pairs of a JSON Pointer and a JSON value that is not allowed there.
+            record: A JSON value that has these locations. It shows which of them are in arrays.
         """
         made = self._copied()
         made._json = self._json.excluding(values, record)
@@ -122,8 +122,8 @@ class PythonType(Constraint[T_co]):
 
     def _copied(self) -> PythonType[T_co]:
         made = type(self).__new__(type(self))
-        made.__dict__ = dict(self.__dict__)  # equal constraints share theirs
-        for name in ("_digest", "_stable", "_stored"):  # of this constraint only
+        made.__dict__ = dict(self.__dict__)  # a copy, because equal constraints share their `__dict__`
+        for name in ("_digest", "_stable", "_stored"):  # these belong to the original constraint
             made.__dict__.pop(name, None)
         return made
 
@@ -134,12 +134,12 @@ class PythonType(Constraint[T_co]):
 
     @property
     def quotations(self) -> tuple[Source, ...]:
-        """The source in each way that verbatim strings are quoted from it; empty without a source."""
+        """The source text, prepared for each set of options of `Verbatim()`; empty without a source text."""
         return self._json.quotations
 
     @property
     def quoted(self) -> str | None:
-        """The source, if there is one."""
+        """The source text; None: there is none."""
         return self._json.quoted
 
     def grammar(self) -> Grammar:
@@ -179,14 +179,14 @@ class PythonType(Constraint[T_co]):
         return value
 
     def conflict(self, place: str | None) -> str | None:
-        """Return the keywords of the JSON Schema that contradict each other."""
+        """Return a phrase with the keywords that contradict each other; see `Constraint.conflict`."""
         return self._json.conflict(place)
 
     def _content(self) -> object:
         return self._json
 
     def __eq__(self, other: object) -> bool:
-        """Compare type and style. Annotations need not be hashable, so `_content` does not contain them."""
+        """Compare types and styles. `_content` does not contain the type, because annotations need not be hashable."""
         return super().__eq__(other) and isinstance(other, PythonType) and bool(self._annotation == other._annotation)
 
     def __hash__(self) -> int:
@@ -198,9 +198,10 @@ class PythonType(Constraint[T_co]):
 
 
 def _place(problem: ErrorDetails, text: str) -> str | None:
-    """Return the JSON Pointer of the value that Pydantic refused; None if the text is not JSON.
+    """Return the JSON Pointer of the value that Pydantic refused; None: the text is not JSON.
 
-    Pydantic's location also names branches of unions, which are no keys. A missing key belongs to its object.
+    Names in Pydantic's location that are not keys, such as branches of unions, are left out. For a missing key, the
+    result is the JSON Pointer of its object.
     """
     try:
         here: Any = loads(text)
@@ -246,7 +247,7 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def _reason(problem: Exception) -> str:
-    """Return Pydantic's message without its advice about model configuration."""
+    """Return the first line of Pydantic's message, without its advice about the configuration of models."""
     return re.split(r"\. Set `|\n", str(problem))[0]
 
 
@@ -264,7 +265,10 @@ def _schema_of(adapter: TypeAdapter[Any]) -> dict[str, Any]:
 
 
 def field_adapters(source: PythonType[Any]) -> dict[str, TypeAdapter[Any]]:
-    """Return an adapter per field, by JSON key; empty for a type without fields."""
+    """Return a `TypeAdapter` for each field of the type, by JSON key.
+
+    The result is empty for types without fields, and if the type of a field cannot be resolved.
+    """
     from pydantic import BaseModel, TypeAdapter
 
     annotation = source._annotation

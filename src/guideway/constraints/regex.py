@@ -27,13 +27,13 @@ class Regex(Constraint[str]):
 
     Args:
         pattern: A str, or a compiled `re.Pattern`.
-        flags: Letters ("i", "ms") or flags of `re`.
+        flags: Letters such as "i" or "ms", or flags of `re` such as `re.I | re.M`.
         dialect: "python" or "ecma".
 
     Raises:
         InvalidConstraintError: The pattern has an error. The message has a caret under the position.
         UnsupportedError: The pattern uses an unsupported construct.
-        LimitExceededError: Repeated assertions or lookbehinds need too many automaton states.
+        LimitExceededError: The pattern is too large, for example because assertions need too many automaton states.
     """
 
     def __init__(self, pattern: str | re.Pattern[str], *, flags: str | int = "", dialect: Dialect = "python") -> None:
@@ -62,18 +62,18 @@ class Regex(Constraint[str]):
         return self._regular
 
     def shape(self) -> Pattern | None:
-        """Return the syntax tree. None if assertions prevent reading it in context and it has no named groups."""
+        """Return the syntax tree. None if the pattern has assertions and no named groups."""
         tree, names, asserts = parse_tree(self.pattern, self.dialect, self.flags)
         return None if asserts and not names else Pattern(tree, asserts)
 
     def parse(self, text: str) -> str:
         """Return the text if it matches."""
-        if not fits(self.grammar(), text):  # not `re`, which can take exponential time
+        if not fits(self.grammar(), text):  # `re` is not used, because it can take exponential time
             raise does_not_fit(self.grammar(), text, f"does not match {self.pattern!r}")
         return text
 
     def conflict(self, place: str | None) -> str | None:
-        """Return the pattern."""
+        """Return a phrase with the pattern."""
         return f"the pattern {self.pattern!r}"
 
     def _content(self) -> object:
@@ -86,7 +86,7 @@ class Regex(Constraint[str]):
 
 
 def _letters(flags: str | int, dialect: Dialect) -> str:
-    """Return the letters of flags, sorted."""
+    """Return the letters of flags, sorted. Raises `InvalidConstraintError` for flags that the dialect does not have."""
     letters = flags
     if isinstance(flags, int):
         unknown = flags & ~int(sum(_LETTERS))

@@ -24,25 +24,25 @@ from guideway.grammar.work import BoundedWork
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-# Units of work (about 20 ms) of precomputation after compilation. Large grammars take about as long to parse; small ones
-# need a tenth of it.
+# The value of `Grammar.ahead`: about 20 ms. Parsing a large grammar takes about as long. Small grammars need a tenth of
+# it.
 _AHEAD = 2_000_000
 
 __all__ = ["RuleConstraint"]
 
 
-_NAME = re.compile(r"[^\W_][\w.-]*")  # names of rules that are captured
+_NAME = re.compile(r"[^\W_][\w.-]*")  # the names of rules whose texts are captured
 
 
 class RuleConstraint(DeferredLowering, Constraint[str]):
-    """A grammar in some notation. The value is the text.
+    """The base class of the grammar notations. The value is the text.
 
     Attributes:
-        text: The grammar.
+        text: The grammar text.
         start: The start symbol.
         parts: Constraints for names that the text does not define.
-        unreachable: Rules that are not reachable from the start symbol.
-        unproductive: Rules that derive no finite text. Alternatives that need them are omitted.
+        unreachable: The names of the rules that are not reachable from the start symbol.
+        unproductive: The names of the rules that derive no finite text. Alternatives that refer to them are removed.
     """
 
     _ahead = _AHEAD
@@ -55,7 +55,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         self._prepare(*self.parts.values())
 
     def _derive(self) -> None:
-        """Parse and lower the text. Sets the properties below."""
+        """Parse and lower the text, and set the attributes that `_derived` returns."""
         with BoundedWork():
             rules, self.start = self._read(self._given_start)
             lowered = self._take(rules, self.start, {rule.name: rule.name for rule in rules})
@@ -94,7 +94,13 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         return found
 
     def _take(self, rules: list[Rule], start: str, names: Mapping[str, str]) -> Lowered:
-        """Use these rules for the grammar and for captures. `names` maps each rule to the rule of the text."""
+        """Lower rules, and use them for the grammar and for captures.
+
+        Args:
+            rules: The rules.
+            start: Their start symbol.
+            names: For the names of rules that are captured, the names of the captures.
+        """
         shown = {rule: name for rule, name in names.items() if _NAME.fullmatch(name)}
         self._shape = Rules(tuple(rules), start, shown)
         try:
@@ -108,11 +114,17 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         return lowered
 
     def _read(self, start: str | None) -> tuple[list[Rule], str]:
-        """Parse the text: return the rules and the start symbol."""
+        """Parse the text. Returns the rules and the start symbol.
+
+        `start` is the argument of the constructor; None: the default of the notation.
+        """
         raise NotImplementedError
 
     def _completed(self, rules: list[Rule], reader: Reader, mentioned: Mapping[str, int]) -> set[str]:
-        """Add `parts` as rules and return all rule names. Reports a mentioned name that is not defined."""
+        """Add the constraints of `parts` to the rules, and return the names of all rules.
+
+        Raises `InvalidConstraintError` if a name in `mentioned` is not defined. Its value there is its position.
+        """
         names = {rule.name for rule in rules}
         rules += [Rule(name, term_of(part)) for name, part in self.parts.items() if name not in names]
         names.update(self.parts)
@@ -138,7 +150,7 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         return text
 
     def conflict(self, place: str | None) -> str | None:
-        """Return the patterns that no text matches, with their rules."""
+        """Return a phrase that names the patterns that no text matches, with their rules; None: there are none."""
         return ", ".join(one for rule in self._shape.rules for one in _empty_texts(rule)) or None
 
     def _content(self) -> object:

@@ -27,11 +27,12 @@ __all__ = ["SpecialToken", "cuts_name", "ends_as_it_begins", "marker", "up_to_ma
 class SpecialToken(Constraint[str]):
     """One special token of the vocabulary. The value is its name.
 
-    Only that token matches, never other tokens that spell its name. If the vocabulary has no special token with this
-    name, the name is matched as text. `~` and `&` apply to text, so they exclude special tokens.
+    Only this token matches, never other tokens whose texts spell its name. If the vocabulary has no special token with
+    this name, the name is matched as text. The operators `~` and `&` apply to text only: no special token matches their
+    results.
 
     Args:
-        name: Name of the token, for example "<|python_tag|>".
+        name: The name of the token, for example "<|python_tag|>".
 
     Raises:
         InvalidConstraintError: The name is empty.
@@ -65,7 +66,7 @@ def _names(special: Iterable[str]) -> re.Pattern[str]:
 
 
 def marker(text: str, special: Iterable[str]) -> Term:
-    """Return a fixed text in which the given names are special tokens."""
+    """Return a fixed text as a term. Occurrences of the names `special` in it are special tokens."""
     parts: list[Regular] = []
     at = 0
     for found in _names(special).finditer(text):
@@ -75,7 +76,7 @@ def marker(text: str, special: Iterable[str]) -> Term:
 
 
 def cuts_name(text: str, at: int, special: Iterable[str]) -> bool:
-    """Return whether a position in a text is inside one of the names."""
+    """Return whether the index `at` of a text is inside an occurrence of one of the names `special`."""
     return any(found.start() < at < found.end() for found in _names(special).finditer(text))
 
 
@@ -85,12 +86,12 @@ def ends_as_it_begins(text: str) -> bool:
 
 
 def up_to_marker(text: str, special: Iterable[str], *others: str) -> Term:
-    """Return texts that end with the first occurrence of a marker. None of `others` occurs before it.
+    """Return a term of the texts that end with a marker, and do not contain it before. `others` do not occur, either.
 
     Args:
         text: The marker.
-        special: Names in the marker that are special tokens.
-        others: Texts that must not occur before the marker.
+        special: Names in the marker that are special tokens, if the vocabulary has them.
+        others: More texts that must not occur before the end.
 
     Raises:
         InvalidConstraintError: A marker with special tokens has a proper suffix that is also a prefix, so its first

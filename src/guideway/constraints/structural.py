@@ -1,7 +1,7 @@
 """Repr, equality and hash of nested constraints, without recursion.
 
-`Constraint._content` returns nested tuples of constraints and plain values. `Constraint._shown` returns texts and
-constraints.
+They are computed from `_content`, which returns nested tuples of constraints and plain values, and from `_shown`, which
+returns texts and constraints.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ class Structured(ABC):
         """Return a hashable value that is equal for equal constraints of this class."""
 
     def _shown(self) -> tuple[object, ...]:
-        """Return the parts of the repr: texts and nested constraints. Not used by classes that define `__repr__`."""
+        """Return what the repr consists of: texts, and nested constraints.
+
+        Classes that define `__repr__` do not need it.
+        """
         return (type(self).__name__,)
 
     def __repr__(self) -> str:
@@ -97,7 +100,7 @@ def content_hash(source: Structured) -> int:
 
 
 def _inside(content: Any) -> list[Structured]:
-    """Return the constraints in a content. The recursion depth is that of the tuple literals in `_content`."""
+    """Return the constraints in a result of `_content`. Only its nested tuples need recursion, and these are few."""
     if isinstance(content, tuple):
         return [inner for part in content for inner in _inside(part)]
     return [content] if isinstance(content, Structured) else []

@@ -1,4 +1,4 @@
-"""`Substring`: quotations from a text."""
+"""`Substring`: the substrings of a text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["Substring"]
 class Substring(Constraint[str]):
     """The contiguous substrings of a text. The value is the text.
 
-    The kernel keeps the order of the suffixes of the text, so texts of a megabyte are supported.
+    The text may have millions of characters, because the kernel sorts its suffixes.
 
     Args:
-        text: The text to quote from.
-        least: Minimum length of a quotation, in characters.
-        most: Maximum length, in characters; None for no maximum.
-        word_boundaries: A quotation begins and ends at word boundaries, and not with white space.
-        ignore_case: Letters may be written in either case.
-        normalize_whitespace: Each run of white space of the text is written as one space.
+        text: The text.
+        least: The minimum length of a substring, in characters.
+        most: The maximum length, in characters; None: no maximum.
+        word_boundaries: Whether a substring must begin and end at word boundaries, and not with white space.
+        ignore_case: Whether letters may be written in either case.
+        normalize_whitespace: Whether each run of white space of the text is written as one space.
 
     Raises:
         InvalidConstraintError: The lengths are negative, in the wrong order, or greater than the text; or the text has
@@ -63,7 +63,7 @@ class Substring(Constraint[str]):
 
     @property
     def source(self) -> Source:
-        """The text with its boundaries; `spans` says where a quotation occurs."""
+        """The text as a source of substrings. Its method `spans` returns where a substring occurs."""
         return self._source
 
     def grammar(self) -> Grammar:
@@ -71,7 +71,7 @@ class Substring(Constraint[str]):
         return self._grammar
 
     def parse(self, text: str) -> str:
-        """Return the text if it is a quotation of an allowed length."""
+        """Return the text if it is a substring of an allowed length."""
         if not self._fits(text):
             raise does_not_fit(self.grammar(), text, "is not a quotation of an allowed length")
         return text

@@ -27,7 +27,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 def without(*markers: str) -> Regular:
-    """Return the texts that contain none of the markers."""
+    """Return the language of the texts that contain none of the markers."""
     return Complement(Concat((ANY_TEXT, Literals(markers), ANY_TEXT)))
 
 
@@ -40,9 +40,9 @@ class Tag:
     """A structured part of a text: `begin`, the content, `end`.
 
     Args:
-        begin: Text before the content; not empty.
+        begin: The text before the content. It must not be empty.
         content: A constraint, or a value that `guideway.of` accepts. A str is a literal text.
-        end: Text after the content.
+        end: The text after the content.
 
     Raises:
         InvalidConstraintError: `begin` is empty.
@@ -77,16 +77,17 @@ class Tagged:
 
 
 class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
-    """Free text in which every trigger begins one of the tags.
+    """Free text with tags. Where a trigger occurs, a tag must begin.
 
-    The value is a list of the parts: str for free text, `Tagged` for tags.
+    The value is a list: a str for each free text that is not empty, and a `Tagged` for each tag.
 
     Args:
         tags: The tags, at least one.
-        triggers: Prefixes of `begin` that free text must not contain; by default the whole `begin` of each tag.
-        least: Minimum number of tags.
-        most: Maximum number of tags; None for no maximum.
-        separator: If given, there is no free text, and this text is between two tags.
+        triggers: Texts that the free text does not contain. Each must be a prefix of the `begin` of a tag, and each tag
+            must have one. None: the `begin` of each tag.
+        least: The minimum number of tags.
+        most: The maximum number of tags; None: no maximum.
+        separator: The text between two tags. There is then no free text. None: there is free text, and no separator.
         special: Names in `begin`, `end` and `separator` that are special tokens, if the vocabulary has them.
 
     Raises:
@@ -164,7 +165,7 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         return self._shape
 
     def parse(self, text: str) -> list[str | Tagged]:
-        """Return the parts: free texts that are not empty, and tags with the values of their contents."""
+        """Return the free texts that are not empty, and the tags with the values of their contents, in order."""
         if not fits(self._grammar, text):
             raise does_not_fit(self._grammar, text, f"does not match {self!r}")
         pieces: list[str | Tagged] = []
@@ -184,7 +185,10 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         return pieces
 
     def _tagged(self, text: str, start: int) -> tuple[Tagged, int]:
-        """Return the tag at `start` and its end. The tag ends at the first `end` after a valid content."""
+        """Return the tag at the index `start`, and the index after it.
+
+        The tag ends at the first occurrence of its `end` before which its content is valid.
+        """
         for tag in self.tags:
             if not text.startswith(tag.begin, start):
                 continue
@@ -207,14 +211,15 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
 class Reasoning(DeferredLowering, Constraint[tuple[str, T_co]], Generic[T_co]):
     """Reasoning between two markers, then an answer. The value is the pair of reasoning text and answer value.
 
-    At most two line breaks are allowed between reasoning and answer.
+    The end marker and the answer may have up to two line breaks between them.
 
     Args:
-        answer: The constraint of the answer.
-        begin: Marker before the reasoning.
-        end: Marker after the reasoning; not empty.
-        optional: Allow an answer without reasoning; the reasoning text is then "".
-        special: Names in the markers that are special tokens, if the vocabulary has them; by default both markers.
+        answer: The constraint of the answer, or a value that `guideway.of` accepts. A str is a literal text.
+        begin: The marker before the reasoning.
+        end: The marker after the reasoning. It must not be empty.
+        optional: Whether the reasoning and its markers may be missing. The reasoning text is then "".
+        special: Names in the markers that are special tokens, if the vocabulary has them. None: both markers, except
+            those with a suffix that is also a prefix.
 
     Raises:
         InvalidConstraintError: `end` is empty.

@@ -1,4 +1,4 @@
-"""Python types as data: import paths and arguments, and back with the caller's consent."""
+"""Python types as JSON data: import paths and type arguments. Types are imported only with the caller's consent."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from guideway.errors import InvalidConstraintError
 __all__ = ["Consent", "described", "rebuilt"]
 
 Consent = Mapping[str, object] | Collection[object]
-"""The types that a document may name: a mapping from "module:name" to the type, or a collection of types and of names of
-modules that may be imported."""
+"""The types that a document may name.
+
+It is a mapping from "module:name" to the type, or a collection. The collection has types, and names of modules: types
+of these modules, and of modules inside them, may be imported.
+"""
 
 MAX_DEPTH = 32
 """Maximum nesting of type arguments."""
@@ -30,13 +33,16 @@ _KNOWN_MODULES = {
     "collections.abc": "Sequence Mapping Set Iterable",
     "typing": "Any",
 }
-"""Types of the standard library that need no consent: their modules are fixed here, and importing them runs no code of
-others."""
+"""Types of the standard library that need no consent, because importing their modules runs no code of other libraries.
+"""
 _KNOWN = {f"{module}:{name}" for module, names in _KNOWN_MODULES.items() for name in names.split()}
 
 
 def described(annotation: Any, depth: int = MAX_DEPTH) -> dict[str, Any] | None:
-    """Return a type as JSON data, or None if it has no import path (a local class, a type with metadata)."""
+    """Return a type as JSON data. None for types without an import path, such as local classes and `Annotated` types.
+
+    `depth` is the maximum nesting depth of type arguments. Deeper types give None, too.
+    """
     if depth == 0:
         return None
     if annotation is None or annotation is types.NoneType:
@@ -66,10 +72,15 @@ def described(annotation: Any, depth: int = MAX_DEPTH) -> dict[str, Any] | None:
 
 
 def rebuilt(form: object, consent: Consent, depth: int = MAX_DEPTH) -> Any:
-    """Return the type of a description. Imports only what `consent` allows.
+    """Return the type that a result of `described` describes.
+
+    Args:
+        form: The JSON data.
+        consent: The types that may be imported, in addition to `_KNOWN_MODULES`.
+        depth: The maximum nesting depth of type arguments.
 
     Raises:
-        InvalidConstraintError: The description is malformed, or names a type without consent.
+        InvalidConstraintError: The data is malformed, or a type cannot be imported or has no consent.
     """
     if depth == 0:
         raise InvalidConstraintError(f"a type in the document is nested deeper than {MAX_DEPTH} levels")
@@ -101,7 +112,7 @@ def rebuilt(form: object, consent: Consent, depth: int = MAX_DEPTH) -> Any:
 
 
 def may_import(form: object, consent: Consent) -> bool:
-    """Return whether every path of a description is known or has the caller's consent."""
+    """Return whether every type in a result of `described` needs no consent or has the caller's consent."""
     todo = [form]
     while todo:
         one = todo.pop()

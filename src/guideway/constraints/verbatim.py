@@ -1,4 +1,4 @@
-"""`Verbatim`: marks strings of a type that must occur in the source text."""
+"""`Verbatim`: an annotation of strings that must occur in the source text."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ __all__ = ["Verbatim"]
 
 @dataclass(frozen=True)
 class Verbatim:
-    """Marks a string that must occur in the source text: `Annotated[str, Verbatim()]`.
+    """An annotation: the string must occur in the source text. Use it as `Annotated[str, Verbatim()]`.
 
-    `extract` knows the source; for other functions it is `PythonType(kind).quoting(text)`. In a JSON Schema the mark is
-    the format "verbatim". A union with None may be null, and a list may be empty.
+    `extract` knows the source text. For other functions, pass `PythonType(kind).quoting(text)`. In a JSON Schema, the
+    annotation is the format "verbatim". A type such as `Annotated[str, Verbatim()] | None` also allows null, and a list
+    of such strings may be empty.
 
     Args:
-        word_boundaries: The string begins and ends at word boundaries of the source, and not with white space.
-        ignore_case: Letters may be written in either case.
-        normalize_whitespace: Each run of white space of the source, such as a line break, is written as one space.
-        allow_empty: The string may be empty. Otherwise it has at least one character, and for a source without a word
-            there is no such string.
+        word_boundaries: Whether the string must begin and end at word boundaries of the source, and not with white
+            space.
+        ignore_case: Whether letters may be written in either case.
+        normalize_whitespace: Whether each run of white space of the source, such as a line break, is written as one
+            space.
+        allow_empty: Whether the string may be empty. If not, a source without a word has no such string.
     """
 
     word_boundaries: bool = True
@@ -49,7 +51,10 @@ class Verbatim:
     def __get_pydantic_json_schema__(
         self, core_schema: Any, handler: GetJsonSchemaHandler | None = None
     ) -> dict[str, Any]:
-        """Mark the strings of the annotated type. Pydantic calls this."""
+        """Return the JSON Schema of the annotated type, with the format in its strings. Pydantic calls this method.
+
+        Raises `UnsupportedError` if the type has no string without a pattern, an enum or a format.
+        """
         if handler is None:  # called on the class
             raise InvalidConstraintError("write Annotated[str, Verbatim()], with parentheses after Verbatim")
         made: dict[str, Any] = marked(handler(core_schema), self.format)

@@ -4,10 +4,11 @@ A document is a JSON object:
 
     {"guideway": 1, "kind": "regex", "spec": "a+", "options": {...}, "parts": [...], "digest": "..."}
 
-`kind`, `spec` and `options` describe the constraint. `parts` lists the constraints inside it, each with `kind`, `spec` and
-`options`; a part is referred to by its number, and refers only to earlier parts. So nesting needs no recursion, and a
-constraint that is used twice is written once. The digest is the SHA-256 of the canonical text of the other members. A
-schema is written as JSON text, so that the order of keys and the exact values of numbers survive every transport.
+`kind`, `spec` and `options` describe the constraint. `parts` lists the constraints inside it, each with `kind`, `spec`
+and `options`. Constraints refer to parts by their index, and a part refers only to earlier parts. So nesting needs no
+recursion, and a constraint that is used twice is written once. The digest is the SHA-256 of the canonical JSON text of
+the other members. A schema is written as JSON text, so that the order of keys and the exact numbers are preserved in
+every transport.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ VERSION = 1
 """The version of the documents that this library writes, and the only one that it reads."""
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Maximum size of a document that is given as text."""
+"""The maximum size of a document that is given as JSON text."""
 
 MAX_PARTS = 100_000
-"""Maximum number of nested constraints in a document. A constraint that is used twice counts twice."""
+"""The maximum number of nested constraints of a document. A constraint that is used twice counts twice."""
 
 Node = dict[str, Any]
 
@@ -58,10 +59,11 @@ def to_wire(constraint: object) -> dict[str, Any]:
         constraint: A constraint, or a value that `guideway.constraints.of` accepts.
 
     Returns:
-        A dict of plain JSON values with a digest. It contains source text only, never compiled states.
+        A dict of plain JSON values, with a digest. It contains the arguments of constructors, no compiled automata.
 
     Raises:
-        UnsupportedError: A constraint inside is of a class that this library does not define.
+        UnsupportedError: The constraint, or one inside it, is of a class without a serialised form.
+        InvalidConstraintError: The value is not a constraint.
     """
     from guideway.constraints.coerce import of
 
@@ -74,18 +76,18 @@ def to_wire(constraint: object) -> dict[str, Any]:
 
 
 def from_wire(document: Mapping[str, Any] | str | bytes, *, types: Consent = ()) -> Constraint[Any]:
-    """Return the constraint of a document of `to_wire`.
+    """Return the constraint of a document that `to_wire` has returned.
 
     Args:
         document: The document, as a mapping or as JSON text.
         types: The types that the document may name: a mapping from "module:name" to the type, or a collection of types
-            and of names of modules that may be imported. Without consent, a type becomes a `JsonSchema` with the same
-            language, and its value is a JSON value. Nothing is imported without consent.
+            and of names of modules that may be imported. Other types of users are not imported: they become a
+            `JsonSchema` that allows the same texts, and whose values are JSON values.
 
     Raises:
-        InvalidConstraintError: The document is malformed, its digest does not match, or a type has another schema than
-            the document.
-        UnsupportedError: The document has an unknown version or an unknown kind.
+        InvalidConstraintError: The document is malformed, its digest is wrong, or the schema of a type is not the one
+            in the document.
+        UnsupportedError: The document has an unknown version, or a constraint has an unknown kind.
         LimitExceededError: The document is too large.
     """
     if isinstance(document, (str, bytes)):
@@ -136,7 +138,10 @@ def _decoded(text: str | bytes) -> Any:
 
 
 def _nodes(root: Constraint[Any], type_spec: Callable[[PythonType[Any]], Any]) -> list[Node]:
-    """Return the constraints inside a constraint as nodes, inner ones first; the root is the last."""
+    """Return a constraint and the constraints inside it as JSON objects. Inner constraints precede outer ones.
+
+    `type_spec` returns the member "spec" of a `PythonType`.
+    """
     numbers = _PartNumbers()
     made: list[Node] = []
     todo: list[Constraint[Any]] = [root]
@@ -157,7 +162,7 @@ def _nodes(root: Constraint[Any], type_spec: Callable[[PythonType[Any]], Any]) -
 
 
 class _PartNumbers:
-    """The numbers of constraints, by identity: two equal constraints that are not shared stay two."""
+    """The indices of constraints by identity. Equal constraints that are different objects have different indices."""
 
     def __init__(self) -> None:
         self._of: dict[int, int] = {}
@@ -193,7 +198,7 @@ def _inside(one: Constraint[Any]) -> Iterator[Constraint[Any]]:
 def _written(
     one: Constraint[Any], numbers: _PartNumbers, type_spec: Callable[[PythonType[Any]], Any]
 ) -> tuple[str, Any, dict[str, Any]]:
-    """Return kind, spec and options of a constraint whose inner constraints have numbers."""
+    """Return kind, spec and options of a constraint. The constraints inside it must be in `numbers`."""
     if type(one).__module__.partition(".")[0] != "guideway":
         raise _no_form(one)
     match one:
@@ -273,7 +278,7 @@ def _type_style(one: PythonType[Any]) -> dict[str, Any]:
 
 
 def _source(one: JsonSchema | PythonType[Any]) -> dict[str, str]:
-    """Return the source of verbatim strings as an option, if there is one."""
+    """Return the source text of verbatim strings as an option; empty: there is none."""
     return {} if one.quoted is None else {"source": one.quoted}
 
 
@@ -307,16 +312,16 @@ def _built(nodes: list[Any], type_of: Callable[[Any], Constraint[Any]]) -> Const
 
 
 class _Parts:
-    """The constraints that were built so far, by number.
+    """The constraints that were built so far, by index.
 
-    A document with shared parts can describe a constraint whose size is exponential in the document's. So the size of each
-    constraint is counted, and a reader gets a part only if the new constraint is not too large.
+    If parts are used repeatedly, the size of the described constraint can be exponential in the size of the document.
+    So the sizes are counted, and access to a part raises `LimitExceededError` if the new constraint becomes too large.
     """
 
     def __init__(self) -> None:
         self._made: list[Constraint[Any]] = []
         self._sizes: list[int] = []
-        self._size = 1  # of the constraint that is being built
+        self._size = 1  # the size of the constraint that is being built
 
     @property
     def last(self) -> Constraint[Any]:
@@ -324,7 +329,7 @@ class _Parts:
         return self._made[-1]
 
     def append(self, one: Constraint[Any]) -> None:
-        """Add a constraint that was built from the parts that were taken since the last one."""
+        """Add a constraint that was built from the parts accessed since the last call."""
         self._made.append(one)
         self._sizes.append(self._size)
         self._size = 1
@@ -349,7 +354,7 @@ def _texts(given: Any) -> list[str]:
 
 
 def _known(options: dict[str, Any], **kinds: Any) -> dict[str, Any]:
-    """Return the options after a check of their names and types."""
+    """Return the options. Raises `InvalidConstraintError` if a name is not in `kinds` or a value has another type."""
     for name, value in options.items():
         if name not in kinds:
             raise InvalidConstraintError(f"unknown option {name!r:.80}; known are {', '.join(kinds) or 'none'}")
@@ -429,7 +434,10 @@ def _tools(parts: _Parts, spec: Any, options: dict[str, Any]) -> ToolCalls:
 
 
 def _whole(kind: Any, **kinds: Any) -> Callable[[_Parts, Any, dict[str, Any]], Constraint[Any]]:
-    """Return a function that builds a constraint from its document, if the constructor takes the spec and the options."""
+    """Return a function that builds a constraint by calling its constructor `kind` with the spec and the options.
+
+    `kinds` has the types of the options.
+    """
 
     def build(_: _Parts, spec: Any, options: dict[str, Any]) -> Constraint[Any]:
         made: Constraint[Any] = kind(spec, **_known(options, **kinds))
@@ -498,7 +506,7 @@ def _type_of(spec: Any, consent: Consent) -> Constraint[Any]:
 
 
 def _typed(annotation: Any, options: Mapping[str, str]) -> PythonType[Any]:
-    """Return the constraint of a type with the options of `_type_style`."""
+    """Return the constraint of a type with options as `_type_style` returns them."""
     made: PythonType[Any] = PythonType(annotation, **{name: options[name] for name in _STYLE})  # type: ignore[arg-type]  # the constructor checks them
     if "verbatim" in options:
         made = made.verbatim(options["verbatim"])
@@ -509,7 +517,10 @@ def _typed(annotation: Any, options: Mapping[str, str]) -> PythonType[Any]:
 
 
 def reduced(constraint: Constraint[Any]) -> tuple[Callable[[str, list[Any]], Constraint[Any]], tuple[str, list[Any]]]:
-    """Return what `pickle` stores: the nodes as JSON text, and the Python types as they are."""
+    """Return what `__reduce__` must return for a constraint.
+
+    `pickle` stores the constraints as JSON text, and the Python types by reference, as it does for any class.
+    """
     kinds: list[Any] = []
 
     def spec(one: PythonType[Any]) -> Any:
@@ -523,7 +534,7 @@ _REDUCERS.append(reduced)
 
 
 def unpickled(nodes: str, kinds: list[Any]) -> Constraint[Any]:
-    """Return a constraint from its pickled parts."""
+    """Return a constraint from the arguments that `reduced` returns."""
 
     def type_of(spec: Any) -> Constraint[Any]:
         return _typed(*kinds[spec])

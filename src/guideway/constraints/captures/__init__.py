@@ -1,16 +1,17 @@
-"""Which text each named part of a constraint matched.
+"""Captures: the text that each named part of a constraint matched.
 
 spans.py          `Capture` and `Captures`: the result
-shapes.py         what a constraint exposes of its structure
-program.py        that structure as a state machine, alternatives in priority order
+shapes.py         the structure of a constraint, from which captures are computed
+program.py        this structure as a state machine, with alternatives in order of priority
 leaf_matchers.py  matchers of regular parts
 derivation.py     the derivation with the highest priority
-json_values.py    JSON Pointers and their spans
+json_values.py    the values of a JSON text by JSON Pointer
 
-Of all derivations of a text, the first counts: alternatives in the order written, repetitions greedy (or lazy, where a
-regex uses `?`), from left to right. For regular expressions this is the match of a backtracking engine (Frisch and
-Cardelli, "Greedy regular expression matching", 2004). It is computed without backtracking: a table of the ends that are
-reachable from each position is filled once, and the derivation follows the entries that succeed.
+If a text has several derivations, the one with the highest priority counts. From left to right, earlier alternatives
+have priority, and more repetitions, or fewer where a pattern has a lazy repetition. For regular expressions this is the
+match of a backtracking engine (Frisch and Cardelli, "Greedy regular expression matching", 2004). It is computed without
+backtracking: a table of the ends that are reachable from each position is filled once, and the derivation follows the
+entries that succeed.
 """
 
 from __future__ import annotations

@@ -1,14 +1,18 @@
 """Computes the derivation of a text with the highest priority.
 
-1. A table maps (position, state, count) to the set of positions at which the rule of the state can end. Sets are bit
-   sets; bit n is the position plus n. The table is filled on demand to a fixpoint, later positions first: a tabled
-   recogniser, cubic in the length of the text in the worst case and linear for deterministic constraints.
-2. A walk takes at each state the first choice from which the rest of the text can still be derived. A call passes down
-   the set of ends after which its caller can continue.
+1. A table maps (position, state, count) to the set of positions at which the rule of the state can end. Count is the
+number
+   of repetitions so far, in a `LoopState`. Sets are bit sets: bit n is the position plus n. In the outermost rule, the
+   only bit 0 means that the end of the text can be reached. The table is filled on demand to a fixpoint, later
+   positions first. The time is cubic in the length of the text in the worst case, and linear for deterministic
+   constraints.
+2. A walk takes, at each state, the first option from which the rest of the text can still be derived. When it calls a
+rule,
+   it passes the set of ends after which the caller can continue.
 
-A rule can call itself at the same position with the same set of ends (left recursion, or a cycle of empty matches).
-The walk would loop there. From such a call on it follows only entries that were found earlier than the current one, so
-that every step decreases the time of discovery.
+A rule can call itself at the same position with the same set of ends (left recursion, or a cycle of empty matches). The
+walk would then not end. From such a call on, it follows only ends that were added to the table earlier than the current
+one, so that the time of their addition decreases with each step.
 """
 
 from __future__ import annotations
@@ -45,11 +49,15 @@ MAX_STEPS = 1_500_000
 """Maximum number of steps for the captures of one text."""
 
 MAX_WITHIN = 60
-"""Maximum nesting depth of assertions and exceptions."""
+"""The maximum nesting depth of assertions and `Except` terms."""
 
 
 def captures_of(source: Constraint[Any], text: str) -> Captures:
-    """Return the captures of a text that is known to match. Raises `LimitExceededError`."""
+    """Return the captures of a text that is known to match the constraint.
+
+    Raises:
+        LimitExceededError: The text has too many derivations, or the constraint is too large.
+    """
     shape = source.shape()
     if isinstance(shape, Reading):
         return Captures(text, shape.read(text))
@@ -64,28 +72,44 @@ def _derived(program: Program, text: str) -> list[Capture]:
 
 @dataclass(slots=True, eq=False)
 class _TableEntry:
-    """A table entry: the ends of the rule from a state at a position, and when each was found."""
+    """An entry of the table.
+
+    Attributes:
+        at: The position.
+        state: The state.
+        count: The number of repetitions so far, in a `LoopState`; otherwise 0.
+        ends: The ends of the rule, as bits.
+        fresh: The ends that were not passed to the users yet; -1: the entry was not explored yet.
+        found: The ends in the order in which they were added, each with the time, in steps.
+        users: The entries that depend on this one, each with the state and the count after it. State -1: the user is in
+            the same rule, and its ends include those of this entry.
+    """
 
     at: int
     state: int
     count: int
     ends: int = 0
-    fresh: int = 0  # ends that are not propagated yet; -1: not explored
+    fresh: int = 0
     found: list[tuple[int, int]] = field(default_factory=list)
-    users: list[tuple[_TableEntry, int, int]] = field(
-        default_factory=list
-    )  # dependent, its next state (-1: same rule), count
+    users: list[tuple[_TableEntry, int, int]] = field(default_factory=list)
 
 
 class _Table:
-    """The table. `begun` is the number of steps taken, shared with the tables of nested assertions."""
+    """The table.
+
+    Args:
+        program: The program.
+        text: The text.
+        begun: A list with the number of steps so far, which several tables share; None: a new one.
+        within: The number of assertions and exceptions around the rules of this table.
+    """
 
     def __init__(self, program: Program, text: str, begun: list[int] | None = None, within: int = 0) -> None:
         self.program, self.text = program, text
         self.begun = [0] if begun is None else begun
         self._within = within
         self._nodes: dict[tuple[int, int, int], _TableEntry] = {}
-        self._queue: dict[int, list[_TableEntry]] = {}  # by place
+        self._queue: dict[int, list[_TableEntry]] = {}  # by position
         self._places: list[int] = []  # a heap of the negated positions in `_queue`
         self._inner: _Table | None = None
         self._lookbehind_ends: dict[int, int] = {}
@@ -103,7 +127,7 @@ class _Table:
             )
 
     def node(self, at: int, state: int, count: int = 0) -> _TableEntry:
-        """Return the entry. A new entry is queued; `settled` computes its ends."""
+        """Return the entry of a key. A new entry is only put into the queue; `settled` computes its ends."""
         key = (at, state, count)
         found = self._nodes.get(key)
         if found is None:
@@ -113,13 +137,13 @@ class _Table:
         return found
 
     def settled(self, at: int, state: int, count: int = 0) -> _TableEntry:
-        """Return the entry with all its ends."""
+        """Return the entry of a key with all its ends computed."""
         found = self.node(at, state, count)
         self._settle()
         return found
 
     def ends_within(self, at: int, entry: int) -> int:
-        """Return the ends of a rule that is inside an assertion or an exception."""
+        """Return the ends, as bits, of a rule that is inside an assertion or an exception."""
         return self.inner.settled(at, entry).ends
 
     @property
@@ -130,7 +154,7 @@ class _Table:
         return self._inner
 
     def holds(self, look: LookState, at: int) -> bool:
-        """Return whether an assertion holds at a position."""
+        """Return whether a lookaround holds at a position."""
         if look.ahead:
             seen = self.ends_within(at, look.entry) != 0
         elif look.width is not None:
@@ -230,16 +254,16 @@ class _Table:
             self._link(user, self.following(user, end, after, count))
 
     def again(self, loop: LoopState, count: int) -> int | None:
-        """Return the count after one more repetition, or None if the maximum is reached.
+        """Return the count after one more repetition; None: the maximum is reached.
 
-        Counts beyond `least` are not distinguished if the text is too short to reach `most`.
+        If the text is too short to reach the maximum, all counts from `least` on are one.
         """
         if loop.most is not None and loop.most - loop.least <= len(self.text):
             return count + 1 if count < loop.most else None
         return min(count + 1, loop.least)
 
     def possible(self, user: _TableEntry, ends: int) -> Iterator[int]:
-        """Return the positions of the text at which a called rule may end, according to the calling state."""
+        """Return the positions, of the ends given as bits, at which the state of the caller allows its rule to end."""
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and not state.empty:
             ends &= ~1
@@ -248,15 +272,15 @@ class _Table:
         return (user.at + distance for distance in bits(ends))
 
     def following(self, user: _TableEntry, end: int, after: int, count: int) -> _TableEntry:
-        """Return the entry at which the caller continues after its called rule ended at `end`."""
+        """Return the entry at which the caller `user` continues after the called rule has ended at `end`."""
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and end == user.at:
-            return self.node(end, state.next)  # an empty repetition beyond the minimum is the last one
+            return self.node(end, state.next)  # an empty repetition after the minimum is the last one
         return self.node(end, after, count)
 
 
 def bits(ends: int) -> Iterator[int]:
-    """Yield the positions of the set bits, lowest first."""
+    """Yield the indices of the bits that are set, lowest first."""
     while ends:
         lowest = ends & -ends
         yield lowest.bit_length() - 1
@@ -267,8 +291,13 @@ def bits(ends: int) -> Iterator[int]:
 class _Frame:
     """A call on the stack of the walk.
 
-    `node`: the caller. `wanted`: the ends that its rule may have. `after`, `count`: where the caller continues. `key`:
-    the entry in `_active` to remove on return, or None. `bound`: the bound of the caller.
+    Attributes:
+        node: The entry of the caller.
+        wanted: The ends that the rule of the caller may have.
+        after: The state at which the caller continues.
+        count: The count with which the caller continues.
+        key: The member of `_active` to remove when the call returns; None: there is none.
+        bound: The value of `_bound` before the call.
     """
 
     node: _TableEntry
@@ -280,17 +309,21 @@ class _Frame:
 
 
 class _DerivationWalk:
-    """The walk. `wanted` is a bit set of ends relative to the position; in the outermost rule it is 1."""
+    """Walks along the derivation with the highest priority, and collects the captures.
+
+    `wanted` is the set of ends that the current rule may have, as bits relative to the position. In the outermost rule,
+    it is 1.
+    """
 
     def __init__(self, table: _Table) -> None:
         self._table = table
         self._program, self._text = table.program, table.text
         self._frames: list[_Frame] = []
-        self._active: set[tuple[int, int]] = set()  # (rule, wanted) of calls at this position
-        self._bound: int | None = None  # only ends found before this time may be used
+        self._active: set[tuple[int, int]] = set()  # (entry of the rule, wanted) of the open calls at this position
+        self._bound: int | None = None  # only ends that were added before this time may be used; None: all
         self._spans: list[Capture | None] = []
         self._open: list[tuple[int, str, int]] = []
-        self._last = 0  # end of the last text that was not ignored
+        self._last = 0  # the end of the last match that is not ignored text
 
     def run(self, at: int = 0, state: int = 0, wanted: int = 1) -> list[Capture]:
         """Return the captures from a state at a position. Raises `InvalidTextError` if no wanted end is reachable."""
@@ -334,7 +367,7 @@ class _DerivationWalk:
         return self._first(node, [(node.at, state.next)], wanted)
 
     def _call(self, node: _TableEntry, state: CallState | LoopState, wanted: int) -> tuple[_TableEntry, int]:
-        """Enter a rule, or leave a repetition."""
+        """Enter a rule, or leave a repetition. Returns the next entry and the wanted ends there."""
         after, count = state.next, 0
         if isinstance(state, LoopState):
             enough = node.count >= state.least
@@ -357,7 +390,7 @@ class _DerivationWalk:
         return callee, ends
 
     def _ends(self, node: _TableEntry, state: CallState | LoopState, wanted: int, after: int, count: int) -> int:
-        """Return the ends of the called rule from which a wanted end is reachable."""
+        """Return the ends of the called rule, as bits, after which the caller can reach a wanted end."""
         callee, found = self._table.node(node.at, state.entry), 0
         for end in self._table.possible(node, callee.ends):
             self._table.spend(1)
@@ -382,7 +415,7 @@ class _DerivationWalk:
         return bool(node.ends & wanted) and (self._bound is None or _when(node, wanted) < self._bound)
 
     def _first(self, node: _TableEntry, options: list[tuple[int, int]], wanted: int) -> _TableEntry:
-        """Return the first option from which a wanted end is reachable."""
+        """Return the entry of the first option, a (position, state), from which a wanted end is reachable."""
         for at, state in options:
             self._table.spend(1)
             one, still = self._table.node(at, state), self._moved(node, at, wanted)
@@ -393,7 +426,7 @@ class _DerivationWalk:
         raise AssertionError("the table has an end that no option reaches")
 
     def _look(self, look: LookState, at: int) -> None:
-        """Add the captures of an assertion that holds."""
+        """Add the captures inside a lookaround that holds. Negative ones and lookbehinds of varying width have none."""
         if look.negative or (look.width is None and not look.ahead):
             return
         start = at if look.ahead else at - (look.width or 0)
@@ -422,5 +455,5 @@ class _DerivationWalk:
 
 
 def _when(node: _TableEntry, wanted: int) -> int:
-    """Return when the first of the wanted ends was found."""
+    """Return the time at which the first of the wanted ends was added."""
     return next(time for time, ends in node.found if ends & wanted)

@@ -12,13 +12,17 @@ from guideway.jsontext.tokens import located
 __all__ = ["values_of"]
 
 MAX_POINTERS = 10_000_000
-"""Maximum total number of characters of the JSON Pointers of one text."""
+"""The maximum number of characters of all JSON Pointers of one text together."""
 
 
 def values_of(text: str) -> Iterator[Capture]:
-    """Return all values of a JSON text as written, in document order, parents first. The root has the name ""."""
+    """Return a capture of each value of a JSON text. Its name is the JSON Pointer of the value, "" for the whole value.
+
+    The captures are in the order in which the values begin. Raises `LimitExceededError` if the JSON Pointers are too
+    long.
+    """
     spans: list[tuple[str, int, int]] = []
-    opened: list[int] = []  # open containers, as indices in `spans`
+    opened: list[int] = []  # the indices in `spans` of the arrays and objects that are open
     written = 0
     for token, path in located(text):
         kind = token.kind

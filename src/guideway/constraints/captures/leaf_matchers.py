@@ -1,4 +1,8 @@
-"""Matchers of regular parts: each returns the positions at which a match that begins at a position can end."""
+"""Matchers of regular parts.
+
+The method `ends` of a matcher returns the indices at which a match that begins at `start` can end, in ascending order.
+It counts its steps by calling `spend`.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +49,10 @@ class Texts:
 
 @dataclass(slots=True)
 class Characters:
-    """`least` to `most` characters of a class. `points`: sorted code points at which membership changes."""
+    """`least` to `most` characters of a class (None: unbounded).
+
+    `points` are sorted code points: the class contains a character if the number of points up to it is odd.
+    """
 
     points: list[int]
     least: int
@@ -61,7 +68,7 @@ class Characters:
 
 
 class Walked:
-    """Matches a leaf with any grammar, byte by byte, with a matcher of the kernel."""
+    """The texts of any grammar. A matcher of the kernel reads the text byte by byte."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -96,7 +103,7 @@ Piece = Fixed | Texts | Characters | Walked
 
 
 def piece_of(language: Regular) -> Piece:
-    """Return a matcher for a regular language."""
+    """Return a matcher of a regular language."""
     if isinstance(language, Concat) and not language.parts:
         return Fixed("")
     if isinstance(language, Literals):

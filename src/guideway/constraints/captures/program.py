@@ -1,6 +1,8 @@
 """The structure of a constraint as a state machine. Alternatives are in order of priority.
 
-Every rule is a set of states that ends in an `ExitState`. Repetitions are counted, not unrolled; their body is a rule.
+Every rule is a set of states that ends in an `ExitState`. What a repetition repeats is a rule, which is called
+repeatedly. In all classes, `next` is the number of the state that follows, and `entry` is that of the first state of a
+rule.
 """
 
 from __future__ import annotations
@@ -41,14 +43,22 @@ MAX_STATES = 500_000
 
 @dataclass(frozen=True, slots=True)
 class ExitState:
-    """The end of the rule. `whole`: only at the end of the text."""
+    """The end of a rule. If `whole`, it must be at the end of the text."""
 
     whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ReadState:
-    """A match of a leaf, longest first (`lazy`: shortest first). `inside`: how captures inside it are computed."""
+    """A match of a regular part or a grammar.
+
+    Attributes:
+        piece: The matcher.
+        next: The next state.
+        lazy: True: shorter matches have priority. False: longer ones.
+        ignored: Whether the match is ignored text.
+        inside: The structure from which the captures inside the match are computed; None: there are none.
+    """
 
     piece: Piece
     next: int
@@ -59,14 +69,14 @@ class ReadState:
 
 @dataclass(frozen=True, slots=True)
 class ForkState:
-    """An ordered choice of states."""
+    """Alternatives: the numbers of their first states, in order of priority."""
 
     options: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CallState:
-    """A call of a rule by its entry state. `without`: entry of a rule whose matches are excluded."""
+    """A call of a rule. `without`: the entry of a rule whose matches are excluded; None: no matches are excluded."""
 
     entry: int
     next: int
@@ -75,8 +85,15 @@ class CallState:
 
 @dataclass(frozen=True, slots=True)
 class LoopState:
-    """A rule repeated `least` to `most` times. Beyond `least`, an empty repetition ends the loop, or is not allowed
-    (`empty` is false).
+    """A rule that is repeated `least` to `most` times (None: unbounded).
+
+    Attributes:
+        entry: The entry of the rule.
+        least: The minimum number of repetitions.
+        most: The maximum number of repetitions; None: unbounded.
+        lazy: Whether fewer repetitions have priority.
+        empty: Whether a repetition after the first `least` may match the empty text. It is then the last one.
+        next: The next state.
     """
 
     entry: int
@@ -89,9 +106,14 @@ class LoopState:
 
 @dataclass(frozen=True, slots=True)
 class LookState:
-    """An assertion: a rule matches after the position (`ahead`) or before it, or does not (`negative`).
+    """A lookaround.
 
-    `width`: length of a lookbehind in characters; None for any length.
+    Attributes:
+        entry: The entry of the rule of its inner pattern.
+        ahead: Whether a match must follow the position. If not, it must precede the position.
+        negative: Whether there must be no such match.
+        width: The length of all matches of a lookbehind, in characters; None: it varies, or this is a lookahead.
+        next: The next state.
     """
 
     entry: int
@@ -103,7 +125,7 @@ class LookState:
 
 @dataclass(frozen=True, slots=True)
 class AnchorState:
-    """An anchor: the start or the end of the text."""
+    """An anchor: it matches at the start of the text if `start` is true, otherwise at its end."""
 
     start: bool
     next: int
@@ -111,7 +133,7 @@ class AnchorState:
 
 @dataclass(frozen=True, slots=True)
 class OpenState:
-    """The start of a capture."""
+    """The start of a capture with a name."""
 
     name: str
     next: int
@@ -140,33 +162,40 @@ class _Repeat(NamedTuple):
 
 @dataclass(slots=True)
 class Program:
-    """States by number; the entry is 0. `outermost`: states of the rule that ends at the end of the text."""
+    """A state machine.
+
+    Attributes:
+        states: The states by number. State 0 is the entry. None: the state is not translated yet.
+        outermost: For each state, whether it belongs to the outermost rule, which ends at the end of the text.
+        patterns: The programs of patterns with assertions inside `ReadState`, by the identity of the `Pattern`. They
+            are added when they are needed.
+    """
 
     states: list[State | None] = field(default_factory=list)
     outermost: list[bool] = field(default_factory=list)
     patterns: dict[int, Program] = field(default_factory=dict)
-    """Programs of patterns with assertions, by identity; filled on demand."""
 
 
 @cached(32)
 def program_of(source: Constraint[Any]) -> Program | None:
-    """Return the program of a constraint, or None if it has nothing to capture by rules."""
+    """Return the program of a constraint; None: its shape is None or a function (`Reading`)."""
     shape = source.shape()
     return None if shape is None or isinstance(shape, Reading) else built(shape)
 
 
 def built(shape: Rules | Pattern) -> Program:
-    """Return the program of a shape."""
+    """Return the program of rules or of a pattern. Raises `LimitExceededError` if it needs too many states."""
     return _Builder().built(shape)
 
 
 class _Builder:
-    """Creates states. Parts that are not translated yet are in a worklist, so there is no recursion."""
+    """Translates a shape to states. Parts that are not translated yet are in a worklist, so no recursion is needed."""
 
     def __init__(self) -> None:
         self._program = Program()
         self._waiting: list[tuple[int, _Part, int, dict[str, int], bool]] = []
-        self._pieces: dict[int, tuple[object, Piece]] = {}  # by id(); the first item keeps the object alive
+        # matchers by the identity of an expression or grammar, which the first item keeps alive
+        self._pieces: dict[int, tuple[object, Piece]] = {}
 
     def built(self, shape: Rules | Pattern) -> Program:
         """Translate a shape."""
@@ -187,13 +216,21 @@ class _Builder:
         return len(self._program.states) - 1
 
     def _rule(self, part: _Part, names: dict[str, int]) -> int:
-        """Return the entry state of a rule that is translated later."""
+        """Return the entry of a new rule for a part, which is translated later."""
         entry, end = self._state(False), self._state(False, ExitState(False))
         self._waiting.append((entry, part, end, names, False))
         return entry
 
     def _fill(self, at: int, part: _Part, after: int, names: dict[str, int], outermost: bool) -> None:
-        """Translate a part into the state `at`, followed by `after`."""
+        """Translate a part.
+
+        Args:
+            at: The first state of the part, which is defined here.
+            part: The part.
+            after: The state after the part.
+            names: The entries of rules by name.
+            outermost: Whether the part belongs to the outermost rule.
+        """
         match part:
             case terms.Text(_, source) | terms.Embedded(_, source):
                 self._text(at, part, source, after, outermost)
@@ -248,7 +285,7 @@ class _Builder:
         self._waiting.append((inner, part, close, names, outermost))
 
     def _text(self, at: int, part: terms.Text | terms.Embedded, source: object, after: int, outermost: bool) -> None:
-        """Translate a leaf. If its constraint has a structure, that structure is translated too."""
+        """Translate a text or an embedded grammar. If its constraint has rules or a pattern, these are translated."""
         shape = None if source is None or source is IGNORED else source.shape()  # type: ignore[attr-defined]  # a source
         if isinstance(shape, Rules) or (isinstance(shape, Pattern) and not shape.asserts):
             self._waiting.append((at, shape, after, {}, outermost))
@@ -286,7 +323,7 @@ class _Builder:
             self._set(at, LoopState(self._rule(part, names), least, most, lazy, empty, after))
 
     def _character(self, part: _Part) -> Characters | None:
-        """Return the part as a character class if it is one character without captures."""
+        """Return the matcher of a part that is one character of a class, without captures; None for other parts."""
         if not (isinstance(part, syntax.Plain) or (isinstance(part, terms.Text) and part.source is None)):
             return None
         piece = self._piece(part.language)

@@ -1,4 +1,4 @@
-"""What constraints expose of their structure, for captures."""
+"""The structure of constraints, from which captures are computed: rules, a pattern, or a function."""
 
 from __future__ import annotations
 
@@ -12,12 +12,18 @@ from guideway.grammar.cfg import Rule
 __all__ = ["IGNORED", "Pattern", "Reading", "Rules", "Shape"]
 
 IGNORED = "ignored"
-"""The `source` of ignored text. A capture that ends with ignored text ends before it."""
+"""The `source` of the `Text` of ignored text. Ignored text at the end of a capture does not belong to it."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Context-free rules. `names` maps a rule to the name under which its text is captured."""
+    """Context-free rules.
+
+    Attributes:
+        rules: The rules.
+        start: The start symbol.
+        names: For the name of each rule whose text is captured, the name of the capture.
+    """
 
     rules: tuple[Rule, ...]
     start: str
@@ -26,7 +32,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pattern:
-    """The syntax tree of a pattern. `asserts`: it has assertions, which see only the text of the pattern."""
+    """The syntax tree of a pattern.
+
+    Attributes:
+        part: The tree.
+        asserts: Whether it has assertions. They apply to the text that the pattern matches, not to the text around it.
+    """
 
     part: Part
     asserts: bool
@@ -34,7 +45,10 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Reading:
-    """A function that returns the captures of a matching text. Names that begin with "/" extend the enclosing name."""
+    """A function that returns the captures of a text that the constraint allows.
+
+    A name that begins with "/" is appended to the name of the capture around it.
+    """
 
     read: Callable[[str], Iterable[Capture]]
 

@@ -14,8 +14,8 @@ class Capture:
 
     Attributes:
         name: The name of the capture.
-        start: Start in `whole`, in characters.
-        end: End in `whole`, in characters, exclusive.
+        start: The index of its first character in `whole`.
+        end: The index after its last character in `whole`.
         whole: The complete text.
     """
 
@@ -38,13 +38,13 @@ class Capture:
 
 
 class Captures(Mapping[str, str]):
-    """Captured texts by name. A name that captured several times maps to its last text, as a group of a regex does.
+    """Captured texts by name. A name with several captures maps to the text of the last, as a group of a pattern does.
 
-    A name that took part in no match is missing.
+    A name without a capture is not a key.
 
     Attributes:
         text: The complete text.
-        spans: All captures, by start; an outer capture precedes those inside it.
+        spans: All captures, in the order in which they begin. A capture precedes those inside it.
     """
 
     def __init__(self, text: str, spans: Iterable[Capture]) -> None:

@@ -1,15 +1,15 @@
-"""Tool calls in the formats of model families: one description gives both the constraint and the parser.
+"""Tool calls in the notations of model families. A `Family` describes a notation for the constraint and for the parser.
 
 families.py      what each family writes around a call, and the family of a chat template
 tool.py          `Tool`: a callable function
 docstrings.py    descriptions of functions and parameters
 arguments.py     arguments that are not JSON
-calls.py         `ToolCalls`: the grammar of replies
+calls.py         `ToolCalls`: the constraint of replies with tool calls
 reply_parser.py  parser of replies
 text_input.py    `TextInput`: the argument of a tool that takes one text
 structured_reply.py `StructuredReply`: an answer that fits a constraint, or calls
 python_calls.py  parser of calls in Python notation
-writing.py       calls and descriptions of tools as text, for chat templates that take no tools
+writing.py       calls and descriptions of tools as text, for chat templates that do not support tools
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arguments that are not a JSON object: keys and values between tags, and Python keyword arguments."""
+"""Terms of arguments that are not written as a JSON object: keys and values between tags, Python keyword arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 
 def properties(tool: Tool) -> list[tuple[str, Mapping[str, Any], bool]]:
-    """Return name, schema and whether it is required, per argument. Raises `UnsupportedError` for other schemas."""
+    """Return, for each argument of a tool, its name, its schema, and whether it is required.
+
+    Raises `UnsupportedError` if the schema of the arguments has other keywords than these notations can express.
+    """
     schema = tool.object_schema
     known = {"type", "properties", "required", "additionalProperties", "$defs", "$schema", *_SAYS_NOTHING}
     if schema is None or schema.get("type") != "object" or schema.keys() - known:
@@ -50,17 +53,18 @@ def _source(tool: Tool, schema: Mapping[str, Any]) -> JsonSchema:
     definitions = (tool.object_schema or {}).get("$defs")
     made = dict(schema) if definitions is None else {**schema, "$defs": definitions}
     formats: Formats = "strict" if isinstance(tool.parameters, PythonType) else "known"
-    return JsonSchema(made, formats=formats, unknown_keywords="ignore")  # a part of a schema that was read before
+    return JsonSchema(made, formats=formats, unknown_keywords="ignore")  # warnings were issued for the whole schema
 
 
 # Notations with keys and values between tags: strings are written without quotes and escapes, other values as JSON.
 
 
 def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
-    """Return whether the schema allows only strings (True) or no strings (False).
+    """Return True if the schema of an argument allows only strings, and False if it allows no strings.
 
     Raises:
-        UnsupportedError: It allows strings and other values, or this is not known.
+        UnsupportedError: It allows strings and other values, or has keywords that restrict strings, or is not
+            understood.
     """
     if schema.get("type") == "string" and not schema.keys() - _SAYS_NOTHING - {"type", "enum"}:
         return True
@@ -72,7 +76,7 @@ def is_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
 
 
 def _is_never_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
-    """Return whether no value of a schema is a string, as far as its types, alternatives and references say."""
+    """Return True if the types, alternatives and references of a schema show that it allows no strings."""
     definitions = (tool.object_schema or {}).get("$defs", {})
     pending: list[object] = [schema]
     seen: set[str] = set()
@@ -99,7 +103,7 @@ def _is_never_text(tool: Tool, schema: Mapping[str, Any]) -> bool:
 
 
 def pairs(tool: Tool, family: Family) -> Term:
-    """Return the arguments between the three texts of `family.pair`."""
+    """Return the term of arguments that are written with the three texts of `family.pair`."""
     before, between, after = family.pair
     made: list[Term] = []
     for name, schema, required in properties(tool):
@@ -118,7 +122,10 @@ def pairs(tool: Tool, family: Family) -> Term:
 
 
 def python(tool: Tool) -> Term:
-    """Return keyword arguments with parentheses. Raises `UnsupportedError` for names that are no Python identifiers."""
+    """Return the term of keyword arguments in parentheses, in Python notation.
+
+    Raises `UnsupportedError` if a name is not a Python identifier.
+    """
     found = properties(tool)
     names = [*tool.name.split("."), *(name for name, _, _ in found)]
     if not all(name.isidentifier() for name in names):
@@ -139,7 +146,10 @@ def python(tool: Tool) -> Term:
 
 
 def _in_python(text: Regular) -> Regular:
-    """Replace JSON's constants by Python's in literals. Quoted strings are not changed."""
+    """Return an expression in which `true`, `false` and `null` in fixed texts are replaced by Python's constants.
+
+    Strings in quotes are not changed.
+    """
     match text:
         case Literals(texts):
             return Literals(tuple(_WORDS.sub(lambda found: _PYTHON.get(found[0], found[0]), one) for one in texts))

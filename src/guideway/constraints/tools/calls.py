@@ -47,12 +47,12 @@ class HasTokenizer(Protocol):
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A parsed call.
+    """A tool call.
 
     Attributes:
         name: The name of the tool.
-        arguments: The value of the arguments, as the constraint of the tool parses it.
-        id: The id of the call; "" if it has none.
+        arguments: The arguments, as the constraint `Tool.parameters` parses them: a dict, or an instance of its type.
+        id: The id of the call; "": it has none.
     """
 
     name: str
@@ -62,9 +62,10 @@ class ToolCall:
     """The arguments, and the JSON values that they were parsed from; None for a call that was not parsed."""
 
     def json_arguments(self) -> Any:
-        """Return the arguments as JSON values: those of the text, if the call was parsed from a text.
+        """Return the arguments as JSON values.
 
-        Other arguments are written as Pydantic writes their values, with serialisation aliases.
+        If the call was parsed from a text, these are the values of the text. Otherwise Pydantic converts `arguments`,
+        with serialisation aliases.
 
         Raises:
             ValueError: A value has no JSON text, such as infinity or bytes that are not UTF-8.
@@ -83,12 +84,12 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """A parsed reply.
+    """A reply of a model.
 
     Attributes:
-        text: The text without calls and reasoning.
-        calls: The calls, in order.
-        reasoning: The reasoning text; "" if there is none.
+        text: The text, without tool calls and reasoning.
+        calls: The tool calls, in order.
+        reasoning: The reasoning text; "": there is none.
     """
 
     text: str = ""
@@ -99,11 +100,11 @@ class Reply:
         """Return the reply as a message, to append to the messages of the next prompt.
 
         Args:
-            arguments: How the arguments of calls are given: "object" (JSON values, as chat templates expect), or
-                "json" (a JSON text, as the OpenAI API expects).
+            arguments: How the arguments of calls are written: "object" (as JSON values, for chat templates), or "json"
+                (as JSON text, for the OpenAI API).
 
         Returns:
-            A dict with "role" and "content", and "reasoning_content" and "tool_calls" if there are any.
+            A dict with "role" and "content", and with "reasoning_content" and "tool_calls" if the reply has them.
 
         Raises:
             ValueError: `arguments` has another value, or the arguments of a call have no JSON text.
@@ -132,10 +133,11 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
     as models of the family write them without a constraint.
 
     Args:
-        tools: A `Tool`, or a value that `Tool.of` accepts, per tool.
+        tools: The tools, each a `Tool` or a value that `Tool.of` accepts.
         family: A name in `FAMILIES`, a `Family`, or a tokenizer or a model, whose chat template determines the family.
-            None: `generate` and the other functions use the family of the model's chat template if it is known, else
-            "hermes".
+            None: the constraint has the family "hermes", and `generate` and similar functions replace it by the family
+                of
+            the model's chat template, if that is known.
         choice: "auto" (text, or text and calls), "required" (at least one call), "none" (text), or the one tool to
             call, by name or as the OpenAI API writes it.
         parallel: Whether a reply may have several calls, if the family supports that. None: True unless `choice` is a
@@ -143,7 +145,8 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
 
     Raises:
         InvalidConstraintError: An argument is not valid.
-        UnsupportedError: The chat template shows no known family, or the family cannot write the arguments of a tool.
+        UnsupportedError: The chat template has no known notation of tool calls, or the notation of the family cannot
+            express the arguments of a tool.
     """
 
     def __init__(
@@ -191,7 +194,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         return lower(self._rules, "reply").grammar
 
     def for_tokenizer(self, tokenizer: Tokenizer) -> ToolCalls:
-        """Return the constraint with the family of a tokenizer's chat template; itself if the family is given.
+        """Return the constraint with the family of a tokenizer's chat template, or itself if the family was given.
 
         Args:
             tokenizer: The tokenizer. If its template has no known notation of tool calls, the family is "hermes".
@@ -238,7 +241,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         )
 
     def _calls(self, written: str) -> Term:
-        """Return the calls, without the prefix `written` that precedes them already."""
+        """Return the term of the calls, without their beginning `written`, which precedes the term."""
         family = self.family
         lead = Repetition(self._marker(family.lead), 0, 1 if family.lead else 0)
         first = self._marker((family.opening + family.prefix)[len(written) :])
@@ -280,8 +283,8 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         """Explain why no reply is possible; see `Constraint.conflict`. `place` is not used.
 
         Returns:
-            A phrase for the error message that names up to five tools whose parameter schemas allow no value, or None
-            if there are no such tools.
+            A phrase for the error message that names up to five tools whose `parameters` allow no value; None: there
+            are no such tools.
         """
         wrong = [name for name, tool in self._called.items() if not _has_arguments(tool)]
         return f"the parameters of {', '.join(map(repr, wrong[:5]))}" if wrong else None
@@ -289,7 +292,11 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
     # The parser.
 
     def parse(self, text: str) -> Reply:
-        """Return text, calls and reasoning of a reply."""
+        """Return the text, the calls and the reasoning of a reply.
+
+        Raises:
+            InvalidTextError: A call cannot be parsed or is not allowed, or a required call is missing.
+        """
         found = read(self.family, text, self._is_text)
         calls = tuple(self._read(*call) for call in found.calls)
         if not calls and self.choice not in ("auto", "none"):
@@ -318,7 +325,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
 
 
 def _chosen(choice: object, names: list[str]) -> str:
-    """Return the choice as a str; accepts the forms of common APIs."""
+    """Return the choice as a str: "auto", "required", "none" or a name of `names`. Accepts the forms of common APIs."""
     if isinstance(choice, Mapping):
         inner = choice.get("function", choice)
         choice = inner.get("name") if isinstance(inner, Mapping) else None

@@ -22,7 +22,7 @@ class Described(NamedTuple):
 
     Attributes:
         summary: The text before the first section.
-        parameters: The description of each parameter, in one line.
+        parameters: The description of each parameter, joined to one line.
     """
 
     summary: str
@@ -30,7 +30,7 @@ class Described(NamedTuple):
 
 
 def described(function: Callable[..., Any]) -> Described:
-    """Return the parts of the docstring of a function."""
+    """Return the parts of the docstring of a function; empty parts if it has none."""
     text = inspect.getdoc(function) or ""
     summary: list[str] = []
     parameters: dict[str, str] = {}

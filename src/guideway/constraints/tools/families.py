@@ -1,4 +1,4 @@
-"""The notation of tool calls per model family, from the published chat templates."""
+"""The notations of tool calls of model families, from their published chat templates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from guideway.errors import UnsupportedError
 __all__ = ["FAMILIES", "NAME_KEY", "Family", "family_of"]
 
 NAME_KEY = '{"name": "'
-"""Prefix of a call that is a JSON object."""
+"""The beginning of a call that is a JSON object with the name of the tool."""
 
 
 @dataclass(frozen=True)
@@ -21,24 +21,25 @@ class Family:
     `prefix`, name, `middle`, arguments and `suffix`.
 
     Attributes:
-        prefix: Text before the name of a call.
-        middle: Text between name and arguments.
-        suffix: Text after the arguments.
-        trigger: Text that does not occur in text before calls. "" if there is no text before calls; then a reply whose
-            beginning matches `begins` has calls.
-        opening: Text before the first call.
-        separator: Text between two calls.
-        closing: Text after the last call.
-        begins: Pattern of the beginning of a reply with calls, if `trigger` is "".
-        lead: Optional text before the calls.
-        call_id: Texts around an id of nine letters and digits, after the name, or after arguments in the same object.
-        arguments: "json" (one JSON object), "pairs" (keys and values between the texts of `pair`; texts raw, other
-            values as JSON) or "python" (keyword arguments).
-        pair: The three texts before a key, before a value, and after a value.
+        prefix: The text before the name of a call.
+        middle: The text between name and arguments.
+        suffix: The text after the arguments.
+        trigger: The text with which the first call begins. The text before the calls does not contain it. "": a reply
+            with calls has no text before them, and its beginning matches `begins`.
+        opening: The text before the first call.
+        separator: The text between two calls.
+        closing: The text after the last call.
+        begins: The pattern that the beginning of a reply with calls matches, if `trigger` is "".
+        lead: A text that may precede the calls.
+        call_id: The texts before and after the id of a call, which has nine letters and digits. The id follows the
+            name; in a call that is a JSON object, it follows the arguments. None: calls have no id.
+        arguments: "json" (one JSON object), "pairs" (keys and values between the texts of `pair`: strings without
+            quotes, other values as JSON) or "python" (keyword arguments).
+        pair: Three texts: before a key, between key and value, and after a value.
         several: Whether one reply may have more than one call.
-        thoughts: Texts around optional reasoning at the beginning.
-        answer: Text before the text of a reply (Harmony).
-        special: Parts of the above that are special tokens, if the vocabulary has them.
+        thoughts: The texts before and after reasoning, which may begin a reply; None: there is no reasoning.
+        answer: The text before the text of a reply, used by Harmony.
+        special: Texts in the other attributes that are special tokens, if the vocabulary has them.
     """
 
     prefix: str
@@ -172,10 +173,13 @@ FAMILIES: dict[str, Family] = {
         special=_HARMONY,
     ),
 }
-"""Families by name: Llama 3 and 4 (JSON, and Python notation), Hermes, Qwen 2.5 and 3, Qwen3-Coder, Mistral (up to
-tokenizer version 10, and from 11 on), DeepSeek V3 and R1, DeepSeek V3.1, GLM 4.5, gpt-oss (Harmony)."""
+"""The families by name.
 
-# Texts that all occur in the chat templates of a family, the most specific first.
+Llama 3 and 4 (JSON notation, and Python notation), Hermes, Qwen 2.5 and 3, Qwen3-Coder, Mistral (up to tokenizer
+version 10, and from version 11), DeepSeek V3 and R1, DeepSeek V3.1, GLM 4.5, gpt-oss (Harmony).
+"""
+
+# For each family, texts that all occur in its chat templates. The first row that applies determines the family.
 _SIGNS = (
     (("<｜tool▁call▁begin｜>", "```json"), "deepseek"),
     (("<｜tool▁call▁begin｜>",), "deepseek-v3.1"),
@@ -193,7 +197,10 @@ _SIGNS = (
 
 
 def family_of(chat_template: str) -> str:
-    """Return the name of the family whose tool calls a chat template writes. Raises `UnsupportedError` if unknown."""
+    """Return the name of the family whose notation of tool calls a chat template uses.
+
+    Raises `UnsupportedError` if the template has no known notation.
+    """
     for signs, name in _SIGNS:
         if all(sign in chat_template for sign in signs):
             return name

@@ -1,7 +1,7 @@
 """Parser of calls in Python notation: `[f(a=1, b="x"), g()]`.
 
-It reads token by token and keeps open brackets on a list, so that nested input does not use the stack. Python's own
-parser is recursive: 100 nested brackets overflow a stack of 128 KB.
+It reads token by token and stores open brackets in a list, so that nested input needs no recursion. The parser of
+Python is recursive: 100 nested brackets overflow a stack of 128 KB.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_CONTENT = {  # of a string, by its quote
+_CONTENT = {  # by the quotes of a string, the pattern of its content
     "'": re.compile(r"[^'\\\n]*(?:\\[\s\S][^'\\\n]*)*"),
     '"': re.compile(r'[^"\\\n]*(?:\\[\s\S][^"\\\n]*)*'),
     "'''": re.compile(r"[^'\\]*(?:(?:\\[\s\S]|'(?!''))[^'\\]*)*"),
@@ -49,7 +49,7 @@ class _Call:
 
 
 class _Bracket:
-    """An open bracket and its values so far. `kind` is "[", "(", "{", "call", or "" for the whole text."""
+    """An open bracket and the values in it so far. `kind` is "[", "(", "{", "call", or "" for the whole text."""
 
     __slots__ = ("comma", "items", "key", "kind", "named")
 
@@ -57,7 +57,7 @@ class _Bracket:
         self.kind = kind
         self.items: list[Any] = []
         self.named: dict[str, Any] = {}
-        self.key = ""  # of the next value; for a call, the name until its first argument
+        self.key = ""  # the key or keyword of the next value
         self.comma = False  # whether a comma follows the last value
 
     def add(self, value: Any) -> None:
@@ -81,11 +81,14 @@ class _Bracket:
 def read_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the calls of a text: one call, calls with commas between them, or a list or tuple of calls.
 
-    Arguments have keywords. Values are constants, lists, tuples (as lists) and dicts with str keys; `true`, `false` and
-    `null` are read as in JSON. Linear in the length of the text.
+    All arguments must have keywords. Values are constants, lists, tuples (returned as lists) and dicts with str keys.
+    `true`, `false` and `null` are read as in JSON. The time is linear in the length of the text.
+
+    Returns:
+        For each call, the name and the arguments by keyword.
 
     Raises:
-        ValueError: The text is something else.
+        ValueError: The text is not such a list of calls.
     """
     value = _Reader(text.replace("\r\n", "\n").replace("\r", "\n")).read()
     calls = value if isinstance(value, list) else [value]
@@ -130,9 +133,9 @@ class _Reader:
                 return value
 
     def _next(self) -> None:
-        """Move to the next token. At the end of the text, and before a character of no token, it is an empty sign."""
+        """Read the next token. At the end of the text, this is an empty sign."""
         found = _TOKEN.match(self._text, self._at)
-        if found is None or found.lastgroup is None:  # for type checkers: the pattern matches the empty text
+        if found is None or found.lastgroup is None:  # only for type checkers: `_TOKEN` matches the empty text, too
             self._fail("a token")
         self._kind, self._token, self._at = found.lastgroup, found[found.lastgroup], found.end()
         if not self._token and self._at < len(self._text):
@@ -150,7 +153,7 @@ class _Reader:
         raise ValueError(f"expected {expected} before character {self._at}")
 
     def _close(self) -> Any:
-        """Remove the last open bracket, and return its value."""
+        """Close the innermost bracket, and return its value."""
         bracket = self._open.pop()
         value = bracket.closed()
         if bracket.kind == "call":
@@ -178,7 +181,7 @@ class _Reader:
         return name
 
     def _opens(self) -> bool:
-        """Whether a bracket or a call opens here. It is then opened."""
+        """Open the bracket or the call that begins here. Returns False if neither begins here."""
         if self._kind == "sign" and self._token in ("[", "(", "{"):
             self._open.append(_Bracket(self._token))
             self._next()
@@ -214,7 +217,7 @@ class _Reader:
         return value
 
     def _strings(self) -> str:
-        """Read a string and the strings that follow it: they are joined."""
+        """Read a string and all strings directly after it, and return them joined."""
         parts = []
         while self._kind == "string":
             quote = self._token.lstrip("rRuU")

@@ -37,7 +37,7 @@ _KIND = re.compile(r"[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 
 @dataclass
 class Found:
-    """The parts of a reply. A call is (name, unchecked arguments, id)."""
+    """The parts of a reply. A call is (name, arguments, id); names and arguments are not checked."""
 
     text: str = ""
     reasoning: str = ""
@@ -50,10 +50,11 @@ def read(family: Family, text: str, is_text: Callable[[str, str], bool]) -> Foun
     Args:
         family: The notation.
         text: The reply.
-        is_text: Called with tool name and argument name; whether the argument is raw text, not JSON.
+        is_text: Is called with the names of a tool and of an argument. Returns True if the value of the argument is
+            written as text without quotes, and False if it is JSON.
 
     Raises:
-        InvalidTextError: A call begins that cannot be parsed.
+        InvalidTextError: A call cannot be parsed.
     """
     if family.answer:
         return _channels(text)
@@ -72,7 +73,7 @@ def _between(text: str, before: str, after: str) -> tuple[str, str] | None:
 
 
 def _without_end_markers(text: str) -> str:
-    """The text without trailing white space and end-of-turn markers."""
+    """Return the text without white space and end-of-turn markers at its end."""
     text = text.rstrip()
     while (marker := next(filter(text.endswith, _END_MARKERS), None)) is not None:
         text = text[: -len(marker)]
@@ -89,7 +90,7 @@ def _fail(text: str, at: int, what: str) -> NoReturn:
 
 
 class _Calls:
-    """Parser of the calls of a family, with a position in the reply."""
+    """Parses the text and the calls of a reply into `found`. `at` is the position in the reply."""
 
     def __init__(self, family: Family, text: str, found: Found, is_text: Callable[[str, str], bool]) -> None:
         self.family, self.text, self.found, self.is_text, self.at = family, text, found, is_text, 0
@@ -119,7 +120,10 @@ class _Calls:
         self.found.text = outside[0] + "".join(one for one in outside[1:] if one.strip())
 
     def _skip(self, marker: str) -> bool:
-        """Skip white space and a marker. White space in the marker matches any white space."""
+        """Read white space and a marker. Returns False, and reads nothing, if the marker does not come next.
+
+        White space in the marker matches any white space.
+        """
         at = _space(self.text, self.at)
         for part in filter(None, self._parts.split(marker)):
             at = _space(self.text, at)
@@ -264,9 +268,10 @@ def _loads(text: str) -> Any:
 
 
 def _channels(text: str) -> Found:
-    """Parse Harmony messages. Linear in the length of the text.
+    """Parse Harmony messages, in linear time.
 
-    The channel `analysis` is reasoning. Messages to `functions.…` are calls. All other messages are text.
+    A message with a receiver (`to=…`) is a call. Messages in the channel `analysis` are reasoning, and all others are
+    text.
     """
     found = Found()
     reasoning: list[str] = []
@@ -297,7 +302,10 @@ def _channels(text: str) -> Found:
 
 
 def _header(text: str, at: int) -> tuple[str, str, int] | None:
-    """Return receiver ("" for none), channel and start of the body of a message; None if there is no header."""
+    """Return the receiver of a message ("": it has none), its channel, and the index where its body begins.
+
+    None: no message begins at the index `at`.
+    """
     receiver = ""
     for marker in ("<|end|>", "<|start|>assistant"):
         after = _space(text, at)

@@ -27,8 +27,10 @@ class StructuredReply(Constraint[Reply]):
 
     Args:
         answer: The constraint of the answer.
-        calls: Replies with calls instead of an answer; its choice is "required". None: no calls.
-        thoughts: The texts around the reasoning; None: no reasoning. The first may be empty, if the prompt ends with it.
+        calls: Replies with calls in place of an answer. Its choice must be "required"; this is not checked. None: no
+            calls.
+        thoughts: The texts before and after the reasoning; None: no reasoning. If the first text is empty, because the
+            prompt ends with it, the reasoning and the second text must be present.
         opening: The text before the answer.
         special: Names in `thoughts` and `opening` that are special tokens, if the vocabulary has them.
     """
@@ -63,7 +65,7 @@ class StructuredReply(Constraint[Reply]):
         return self._shape
 
     def parse(self, text: str) -> Reply:
-        """Return the reply. A text that is both calls and an answer is calls."""
+        """Return the reply. A text that can be calls or an answer is parsed as calls."""
         if not fits(self._grammar, text):
             raise does_not_fit(self._grammar, text, f"does not match {self!r}")
         if self.calls is not None and fits(self.calls.grammar(), text):

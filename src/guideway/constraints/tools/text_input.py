@@ -1,4 +1,4 @@
-"""`TextInput`: the argument of a tool that takes one text, which a grammar or a pattern constrains."""
+"""`TextInput`: the arguments of a tool whose only argument is a text that fits a pattern or a grammar."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TextInput(Constraint[dict[str, str]]):
         text: The constraint of the text: a pattern or a grammar.
 
     Raises:
-        UnsupportedError: The constraint has JSON values, whose characters cannot be written inside a JSON string again.
+        UnsupportedError: The constraint has JSON values or special tokens. They cannot be written inside a JSON string.
     """
 
     def __init__(self, text: Constraint[Any]) -> None:
@@ -50,7 +50,7 @@ class TextInput(Constraint[dict[str, str]]):
         made.root = made.add(Sequence((before, numbers[inner.root], after)))
 
     def grammar(self) -> Grammar:
-        """Return the nodes of the text, with characters as in a JSON string."""
+        """Return the grammar of the JSON object."""
         return self._grammar
 
     def parse(self, text: str) -> dict[str, str]:
@@ -77,7 +77,7 @@ def _escaped(node: Node) -> Node:
 
 
 def _is_plain(text: Regular) -> bool:
-    """Return whether an expression has neither special tokens nor JSON strings."""
+    """Return whether an expression contains neither `Special` nor `JsonEscaped`."""
     todo = [text]
     while todo:
         match todo.pop():

@@ -32,8 +32,9 @@ class Tool:
     `Tool.of` converts Python functions, and dicts as APIs write tools.
 
     Args:
-        name: At most 128 letters, digits, "_", "." and "-"; the first is a letter or "_".
-        parameters: A JSON Schema of an object, or a Python type or constraint whose texts are JSON objects.
+        name: At most 128 letters, digits, "_", "." and "-". The first is a letter or "_".
+        parameters: A JSON Schema of an object, or a function, a Python type or a constraint whose texts are JSON
+            objects.
         description: What the tool does, for prompts.
         function: The Python function that `Chat.run` calls with the arguments; it may be async. None: there is none.
 
@@ -72,8 +73,9 @@ class Tool:
         """Convert a value to a `Tool`.
 
         Args:
-            thing: A `Tool`; a Python function (the value of a call is the dict of its arguments); or a dict with name,
-                description and parameters as OpenAI, Mistral or Anthropic write it, directly or under "function".
+            thing: A `Tool`; a Python function, whose arguments are those of the tool; or a dict with "name",
+                "description", and "parameters" or "input_schema", as the APIs of OpenAI, Mistral and Anthropic have
+                them. These may be under the key "function".
 
         Raises:
             InvalidConstraintError: The value is none of these.
@@ -94,16 +96,16 @@ class Tool:
 
     @property
     def object_schema(self) -> Mapping[str, Any] | None:
-        """The JSON Schema of the arguments: `schema`, or that of a function, a type or a `JsonSchema`; else None."""
+        """The JSON Schema of the arguments. None for other constraints than `JsonSchema` and `PythonType`."""
         if self.schema is not None:
             return self.schema
         found = self.parameters.schema if isinstance(self.parameters, (JsonSchema, PythonType)) else None
         return found if isinstance(found, Mapping) else None
 
     def to_openai(self) -> dict[str, Any]:
-        """Return the tool as the OpenAI API and chat templates write it.
+        """Return the tool as a dict in the format of the OpenAI API and of chat templates.
 
-        The parameters of a function have the descriptions of its docstring (section "Args").
+        For a function, the parameters have the descriptions of the section "Args" of its docstring.
         """
         schema: Any = self.object_schema
         if schema is None:
@@ -117,7 +119,7 @@ class Tool:
 
     @cached_property
     def _any_spelling(self) -> Automaton | None:
-        """Checks arguments in any JSON spelling; None if only the constraint itself can check them."""
+        """The automaton of all JSON spellings of the arguments; None: `parameters` was not given as a JSON Schema."""
         return (
             None
             if self.schema is None
@@ -125,7 +127,14 @@ class Tool:
         )
 
     def read(self, arguments: object) -> Any:
-        """Return the value of arguments that were parsed from JSON. Raises `InvalidTextError` if they do not match."""
+        """Return the value of arguments, as `parameters` parses them.
+
+        Args:
+            arguments: The arguments as JSON values.
+
+        Raises:
+            InvalidTextError: `parameters` does not allow the arguments.
+        """
         try:
             text = json.dumps(arguments, ensure_ascii=False, allow_nan=False)
         except (ValueError, RecursionError):
@@ -135,7 +144,7 @@ class Tool:
         return self.parameters.parse(text)
 
     def _problem(self, arguments: object, text: str) -> str:
-        """Describe why arguments do not match."""
+        """Return a description of why arguments do not match the schema. `text` is their JSON text."""
         schema = self.schema or {}
         if not isinstance(arguments, dict):
             return f"expected a JSON object, found {text[:80]}"
@@ -169,14 +178,17 @@ class Tool:
 
 
 def named(error: ConstraintError, name: str) -> ConstraintError:
-    """Return the error with the name of the tool in its message."""
+    """Modify an error so that its message begins with the name of the tool, and return it."""
     if error.args and isinstance(error.args[0], str) and not error.args[0].startswith("tool "):
         error.args = (f"tool {name!r}: {error.args[0]}", *error.args[1:])
     return error
 
 
 def _without_titles(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a Python type without the titles that Pydantic adds, which repeat the names."""
+    """Return a schema without its title and the titles of its properties.
+
+    Pydantic adds them, and they repeat the names.
+    """
     found = {key: value for key, value in schema.items() if key != "title"}
     properties = found.get("properties")
     if isinstance(properties, Mapping):

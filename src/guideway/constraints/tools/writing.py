@@ -1,4 +1,4 @@
-"""Tool calls and descriptions of tools as text, for chat templates that take no tools."""
+"""Writes tool calls and descriptions of tools as text, for chat templates that do not support tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["described_tools", "messages_as_text", "written_calls"]
 
 
 def described_tools(tools: Sequence[Tool], family: Family) -> str:
-    """Return instructions with the descriptions of the tools and the notation of calls."""
+    """Return instructions for a model: the descriptions of the tools, and the notation of a call."""
     listed = "\n".join(json.dumps(tool.to_openai()["function"], ensure_ascii=False) for tool in tools)
     example = written_calls(family, [("FUNCTION", {"ARGUMENT": "VALUE"})])
     return (
@@ -24,7 +24,10 @@ def described_tools(tools: Sequence[Tool], family: Family) -> str:
 
 
 def written_calls(family: Family, calls: Sequence[tuple[str, Any]]) -> str:
-    """Return calls, each with name and JSON arguments, in the notation of a family."""
+    """Return calls in the notation of a family. A call is its name and its arguments as JSON values.
+
+    If the family allows only one call in a reply, only the first call is written.
+    """
     shown = calls if family.several else calls[:1]
     one = [f"{family.prefix}{name}{family.middle}{_arguments(family, given)}{family.suffix}" for name, given in shown]
     return family.opening + family.separator.join(one) + family.closing
@@ -43,13 +46,16 @@ def _arguments(family: Family, given: Any) -> str:
 def messages_as_text(
     messages: Sequence[Mapping[str, Any]], tools: Sequence[Tool], family: Family, *, system: bool = True
 ) -> list[dict[str, Any]]:
-    """Return messages without tools: they are described in a message, and calls and results are written as text.
+    """Return messages for a chat template that does not support tools.
+
+    The tools are described in a message. Calls and the results of tools are written as text.
 
     Args:
-        messages: The messages.
+        messages: The messages. They are not modified.
         tools: The tools.
         family: The notation of calls.
-        system: Describe the tools in the system message, else in the first message of the user.
+        system: True: the system message describes the tools. False: the first message of the user does. A message that
+            is missing is inserted.
     """
     found: list[dict[str, Any]] = []
     for message in messages:
@@ -77,11 +83,11 @@ def messages_as_text(
 
 
 def _call(call: Mapping[str, Any]) -> tuple[str, Any]:
-    """Return name and arguments of a call in a message. Arguments may be a JSON text."""
+    """Return name and arguments of a call in a message. Arguments that are a JSON text are decoded."""
     inner = call.get("function", call)
     given = inner.get("arguments", {})
     if isinstance(given, str):
-        with suppress(ValueError):  # not JSON: written as it is
+        with suppress(ValueError):  # a text that is not JSON remains a text
             given = json.loads(given)
     return str(inner.get("name", "")), given
 
@@ -95,7 +101,7 @@ def _text(content: Any) -> str:
 
 
 def _appended(content: Any, text: str, *, gap: str, before: bool = False) -> Any:
-    """Return the content of a message with another text after (or before) it."""
+    """Return the content of a message with a text appended, or with `before` prepended. `gap` is put between them."""
     if isinstance(content, (list, tuple)):
         part = {"type": "text", "text": text}
         return [part, *content] if before else [*content, part]
