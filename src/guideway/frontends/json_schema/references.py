@@ -1,8 +1,7 @@
 """Documents and their resources: resolves `$ref`, anchors and `$dynamicRef`.
 
-A resource is a document, or a schema with an identifier (`$id`). Its URI is the base of the references in it. Nothing
-is
-downloaded: the caller supplies the documents, and the package contains the metaschemas.
+A resource is a document, or a schema with an identifier (`$id`). Its URI is the base of the references in it. The
+caller supplies the documents, and the package contains the metaschemas. Nothing is downloaded.
 """
 
 from __future__ import annotations
