@@ -14,12 +14,14 @@ __all__ = ["Gbnf"]
 class Gbnf(RuleConstraint):
     """The texts that a GBNF grammar derives. The value is the text.
 
-    The meaning is that of llama.cpp; in addition, left recursion is supported. `<think>` and `<[1000]>` are special
-    tokens. A name that is not in the vocabulary is matched as text. `!<think>*` is text without that token. Not
-    supported: duplicate rules, the empty character class, and a negated token that is not repeated.
+    A grammar has the meaning that it has in llama.cpp. In addition, left recursion is supported. `<think>` and
+    `<[1000]>` are special tokens. If the vocabulary has no token with the name, the name is matched as text.
+    `!<think>*` is any text that does not contain the token. Not supported: duplicate rules, empty character classes,
+    and a negated token that is not repeated.
 
-    The notation of xgrammar's EBNF is accepted as well: names with `_` and `.`, rules that continue on the next line,
-    `[^]` for any character, `{2,-1}`, and its escapes. Its rule options and macros are not supported.
+    These additions of xgrammar's EBNF are accepted: names with `_` and `.`, rules that continue on the next line, `[^]`
+    for any character, `{2,-1}` for two or more repetitions, and its escapes. Its rule options and macros are not
+    supported.
 
     Args:
         text: The grammar.

@@ -28,19 +28,21 @@ Lexer = Literal["dynamic_complete", "contextual"]
 class Lark(RuleConstraint):
     """The texts that a Lark grammar derives. The value is the text.
 
-    Beyond Lark, `<|name|>`, `<[id]>` and `<[id-id,id]>` in a rule are special tokens. Not supported: terminals that can
-    match the empty text or look at surrounding text, imports other than `common`, and templates of terminals or as
-    arguments; with the contextual lexer also `parts`, reduce/reduce conflicts (which Lark resolves by the priorities of
-    rules), and terminals whose order Lark decides by generated names.
+    In addition to Lark's notation, `<|name|>`, `<[id]>` and `<[id-id,id]>` in a rule are special tokens. Not supported:
+    terminals that can match the empty text or depend on the text around them, imports other than `common`, templates of
+    terminals, and templates as arguments. With the contextual lexer, these are not supported, either: `parts`,
+    reduce/reduce conflicts (Lark resolves them by the priorities of rules), and terminals whose order in Lark depends
+    on generated names.
 
     Args:
         text: The grammar.
-        start: Start symbol.
-        lexer: "dynamic_complete": as Lark's Earley parser with the lexer of that name. A text matches if it can be
+        start: The start symbol.
+        lexer: "dynamic_complete": as Lark's Earley parser with the lexer of this name. A text matches if it can be
             divided into terminals in any way that the rules allow, with ignored text before, between and after them.
-            Priorities have no effect. A lazy repetition matches its shortest texts. "contextual": as Lark's LALR(1)
-            parser with its contextual lexer. Of the terminals that the parser accepts, the first in Lark's order
-            matches, with the text that its pattern takes; keywords have priority over names.
+            Priorities have no effect. A terminal with a lazy repetition matches only its shortest texts. "contextual":
+            as Lark's LALR(1) parser with its contextual lexer. Of the terminals that the parser accepts, the first in
+            Lark's order that matches is taken, with the match of its pattern in Python's `re`. A match that equals a
+            keyword is this keyword.
         parts: Constraints for names that the text does not define (declared or not).
 
     Raises:
@@ -65,8 +67,8 @@ class Lark(RuleConstraint):
         super().__init__(text, start, parts)
 
     def _derive(self) -> None:
-        self._splits: list[Split] = []  # one for the contextual lexer, else empty
-        self._exact: list[Rule] = []  # the rules with the ignored text before each terminal, if they differ
+        self._splits: list[Split] = []  # for the contextual lexer, the result of `split_by_context`; otherwise empty
+        self._exact: list[Rule] = []  # the result of `_with_exact_gaps`
         super()._derive()
         for split in self._splits:
             self._take(split.rules, split.start, split.names)
@@ -159,7 +161,7 @@ class Lark(RuleConstraint):
 
 
 class _Spaced:
-    """A terminal followed by ignored text: one language, and two parts for captures."""
+    """The source of a `Text` that is a terminal with the ignored text after it. Captures need the two separately."""
 
     def __init__(self, both: Concatenation) -> None:
         self._shape = Rules((Rule("%spaced", both),), "%spaced")

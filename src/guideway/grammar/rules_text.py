@@ -177,8 +177,9 @@ class _Maker:
         demanded = node.demands.bit_count()
         fewest = demanded if node.least is None else node.least
         most = demanded if node.most is None else node.most
-        # by state: the rule of the rest of an object. A state is: if ordered, the number of the next property, else the
-        # bits of the properties that may still occur; the number of entries so far; and the bits of demands so far
+        # The rules of the rest of an object, by (properties, count, demands). Properties: the number of the next
+        # property if they are ordered, otherwise the bits of those that did not occur yet. Count: the number of entries
+        # so far. Demands: the bits of `Object.demands` that are marked so far.
         known: dict[tuple[int, int, int], int] = {}
 
         def state(left: int, count: int, met: int) -> RuleRef:

@@ -21,7 +21,7 @@ MAX_COUNT = 1_000_000
 MAX_IDS = 10_000
 """Maximum number of token ids in one `<[…]>`."""
 
-_WINDOW = 70  # number of characters shown on each side of the caret
+_WINDOW = 70  # the maximum number of characters before and after the caret
 
 
 def special_of(written: str) -> Regular:

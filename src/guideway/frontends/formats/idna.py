@@ -95,7 +95,7 @@ def _left_to_right() -> Regular:
 
 
 def _right_to_left(arabic_digits: bool) -> Regular:
-    """Return right-to-left labels, with Arabic-Indic digits, or else with European and extended Arabic-Indic digits."""
+    """Return right-to-left labels. Without `arabic_digits`: with European and extended Arabic-Indic digits instead."""
     other = _of("other")
     if arabic_digits:
         plain = chars(*_of("R", "AN", "NSM").ranges, *_without(other, *range(0x30, 0x3A)).ranges, _ARABIC_DIGITS)

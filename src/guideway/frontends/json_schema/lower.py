@@ -255,8 +255,8 @@ class ObjectLowering:
     def _plain(self, part: ObjectAssertions, rules: PropertyRules, marks: Punctuation) -> Object | None:
         """Return the node of an object in the common case. None if no object meets the assertions.
 
-        The common case is that one schema asserts nothing but keywords such as `properties` and `required`, without
-        `patternProperties`. `rules` are its property rules.
+        In the common case, the assertions come from one schema with keywords such as `properties` and `required`,
+        without `patternProperties`. `rules` are its property rules.
         """
         required, key_of, node_of = part.required, self._style.strings, self._node_of
         others = ANYTHING if rules.additional is None else rules.additional

@@ -317,7 +317,7 @@ class _Sizes:
 
 
 def _same_length(whole: str, greater: bool) -> list[Regular]:
-    """Return the whole numbers with as many digits as `whole` that are greater than it, or else smaller.
+    """Return the whole numbers with as many digits as `whole` that are greater than it; without `greater`: smaller.
 
     They have no leading zero.
     """
@@ -371,7 +371,10 @@ def any_number(style: Style) -> Regular:
 
 
 def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
-    """Return the language, or else the `Number` node, of the numbers that assertions allow; None: all numbers."""
+    """Return the numbers that assertions allow (None: all numbers).
+
+    They are a regular language, or a `Number` node if exclusions, divisors or spellings make the language too large.
+    """
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.enum is None:
         part = replace(part, not_multiple=(*part.not_multiple, 1))  # the plain text of a whole number has only digits

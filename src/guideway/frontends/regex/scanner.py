@@ -10,7 +10,7 @@ __all__ = ["Dialect", "Scanner", "caret"]
 
 Dialect = Literal["python", "ecma"]
 
-_WINDOW = 60  # number of characters shown on each side of the caret
+_WINDOW = 60  # the maximum number of characters before and after the caret
 
 
 class Scanner:
