@@ -166,7 +166,7 @@ class SharedNodes:
     def _several(self, kinds: tuple[str, ...]) -> tuple[Leaf | Number, ...]:
         """Return the nodes of the scalars of these kinds. A kind is the name of a type, or `DIGITS`.
 
-        Others are ignored.
+        Kinds that are not scalars are ignored.
         """
         scalars = []
         if "number" in kinds or "integer" in kinds or DIGITS in kinds:
