@@ -136,7 +136,7 @@ kernel-portable: .venv/.tools      ## kernel tests with g++ 12, clang and libc++
 	    $(BIN)/cmake --build build/portable-$$target && \
 	    WINEDEBUG=-all $(BIN)/ctest --test-dir build/portable-$$target --output-on-failure -j2 --timeout 1500 || exit 1; done
 fuzz: kernel-asan                  ## run each fuzz target for five minutes (kernel-asan runs them briefly)
-	cd build/kernel-asan && for target in program regex matcher vocabulary reference tuning; do ./fuzz_$$target 300s $$(date +%s) || exit 1; done
+	cd build/kernel-asan && for target in program regex matcher vocabulary reference tuning substrings; do ./fuzz_$$target 300s $$(date +%s) || exit 1; done
 CMAKE_kernel-test := -DCMAKE_BUILD_TYPE=RelWithDebInfo
 # Sanitizer builds are compiled with -O1 and line numbers only: that takes half the time, and the tests take as long.
 CMAKE_sanitized := -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1"
