@@ -138,6 +138,18 @@ def test_calls_and_results_as_text() -> None:
     assert messages_as_text(messages, [], FAMILIES["hermes"])[0]["role"] == "user"
 
 
+def test_adjacent_results_of_tools_are_one_message() -> None:
+    """At every place of a conversation, also after results that were joined before."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "go"}]
+    for turn in range(3):
+        calls = [{"function": {"name": "add", "arguments": {"n": n}}} for n in range(3)]
+        messages.append({"role": "assistant", "content": "", "tool_calls": calls})
+        messages += [{"role": "tool", "content": f"{turn}{n}"} for n in range(3)]
+    made = messages_as_text(messages, [], FAMILIES["hermes"])
+    assert [one["role"] for one in made] == ["user", *["assistant", "user"] * 3]
+    assert [made[2 + 2 * turn]["content"].count("<tool_response>") for turn in range(3)] == [3, 3, 3]
+
+
 @pytest.mark.parametrize("name", FAMILIES)
 def test_written_calls_are_parsed_again(name: str) -> None:
     def find(words: str, most: int = 1) -> None: ...

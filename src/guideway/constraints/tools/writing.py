@@ -58,6 +58,7 @@ def messages_as_text(
             is missing is inserted.
     """
     found: list[dict[str, Any]] = []
+    after_result = False  # whether the last message has the result of a tool
     for message in messages:
         one = {key: value for key, value in message.items() if key not in ("tool_calls", "tool_call_id")}
         if calls := message.get("tool_calls"):
@@ -65,10 +66,11 @@ def messages_as_text(
             one["content"] = _appended(message.get("content") or "", text, gap="\n" if message.get("content") else "")
         if message.get("role") == "tool":
             text = f"<tool_response>\n{_text(message.get('content'))}\n</tool_response>"
-            if found and found[-1].get("role") == "user" and messages[len(found) - 1].get("role") != "user":
+            if after_result:
                 found[-1]["content"] = _appended(found[-1]["content"], text, gap="\n")
                 continue
             one = {"role": "user", "content": text}
+        after_result = message.get("role") == "tool"
         found.append(one)
     if not tools:
         return found
