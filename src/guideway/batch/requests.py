@@ -68,7 +68,7 @@ class BatchRequest:
         return list(self.prompt) if self.details.get("many") else [self.prompt]
 
     def seed(self, part: int = 0) -> int:
-        """Return the seed of the prompt with this number: from `options` if they have one, else from `custom_id`."""
+        """Return the seed of prompt number `part`: `part` plus the seed of `options`; without one, from `custom_id`."""
         own = self.options.get("seed")
         return seed_of(self.custom_id, part) if own is None else own + part
 

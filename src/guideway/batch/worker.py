@@ -186,11 +186,8 @@ class Worker:
             if error is None:
                 try:
                     found[one.position] = self._value(one.generation)
-                except (
-                    GuidewayError,
-                    ValueError,
-                    OverflowError,
-                ) as problem:  # the column's type does not have it
+                except (GuidewayError, ValueError, OverflowError) as problem:
+                    # The text is not a value of the type, or the column's type cannot represent the value.
                     error = problem
             if error is not None:
                 if self.on_error == "raise":

@@ -514,7 +514,9 @@ class Captured(Constraint[T_co]):
                 f"capture name may have letters, digits, '_', '-' and '.' and no leading digit, got {name!r}"
             )
         self.part, self.name = part, name
-        self._plain: Constraint[T_co] = part._plain if isinstance(part, Captured) else part  # without its capture names
+        self._plain: Constraint[T_co] = (
+            part._plain if isinstance(part, Captured) else part
+        )  # without the `Captured` objects directly around it
 
     def grammar(self) -> Grammar:
         """Return the grammar of the inner constraint."""

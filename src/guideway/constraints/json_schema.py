@@ -158,10 +158,10 @@ def refuse_wrapper(document: Mapping[str, Any]) -> None:
 
 
 def _report(found: list[KeywordFinding], how: UnknownKeywords) -> None:
-    """Report keywords that probably have another effect than expected.
+    """Report keywords that probably do not do what their author expects. `found` is not empty.
 
-    If `how` is "error", raises `InvalidConstraintError`. Otherwise issues a `SchemaWarning`, which names the line of
-    the nearest caller that is outside this library.
+    If `how` is "error", raises `InvalidConstraintError`. Otherwise issues a `SchemaWarning` at the line of the nearest
+    caller outside this library.
     """
     text = in_one_text(found)
     if how == "error":

@@ -94,12 +94,12 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
         return found
 
     def _take(self, rules: list[Rule], start: str, names: Mapping[str, str]) -> Lowered:
-        """Lower rules, and use them for the grammar and for captures.
+        """Lower rules. Stores the grammar in `_grammar`, and the rules, from which captures are found, in `_shape`.
 
         Args:
             rules: The rules.
             start: Their start symbol.
-            names: For the names of rules that are captured, the names of the captures.
+            names: The name of the capture of each rule that is captured, by the name of the rule.
         """
         shown = {rule: name for rule, name in names.items() if _NAME.fullmatch(name)}
         self._shape = Rules(tuple(rules), start, shown)

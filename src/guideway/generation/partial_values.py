@@ -207,7 +207,7 @@ class CallsProgress:
         self._answer = family.answer
         self._text = ""
         self._held = ""  # text that was received and not yet read
-        self._searched = 0  # the offset, from the beginning of a call, from which the end of its name is searched for
+        self._searched = 0  # where the search for the end of a name resumes: an offset in the call
         self._in_calls = False
         self._calls: list[dict[str, Any]] = []
         self._reader: PartialReader | None = None

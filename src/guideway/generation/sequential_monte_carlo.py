@@ -66,7 +66,11 @@ class Posterior:
 
 @dataclass
 class _Particle:
-    """One sequence. `potential`: the potential of its text so far, which is contained in `log_weight`."""
+    """One sequence.
+
+    `potential`: the potential of its text so far. It has been added to `log_weight`, which resampling resets to 0. The
+    next step adds only the difference.
+    """
 
     session: Session
     log_weight: float = 0.0

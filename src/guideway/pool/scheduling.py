@@ -5,16 +5,17 @@ during each call, carries out the returned actions, and reports their ends with 
 
 Invariants:
 
-- The bytes of all models that are not cold never exceed the budget. If a model needs more bytes than were reserved for
-  it, other idle models are unloaded, or the model itself before any request has used it.
-- A model is not unloaded while it has leases, or before the first request that waits for it was served.
+- The bytes of all models that are not cold do not exceed the budget, if no model needs more bytes than were reserved
+  for it. If a loaded model needs more, idle models are unloaded, whether or not their turns have ended. If that does not
+  free enough memory, the model itself is unloaded before any request uses it.
+- A model with leases is not unloaded. A model for which requests wait is not unloaded before it has served one of them,
+  unless it does not fit into the budget.
 - A cold model with waiting requests has a claim: a place in the queue of models that are to be loaded. Claims are
-served in
-  the order in which they were made, and a later claim gets only bytes that the earlier ones do not need. So each claim
-  is served after finitely many leases.
-- A loaded model keeps its memory for its turn: until it has served `turn_requests` requests or was loaded for
-  `turn_seconds` seconds, unless it is idle for `linger` seconds. So requests of two clients do not make the pool load
-  their models again and again.
+  served in the order in which they were made. A later claim gets only bytes that the earlier ones do not need. So each
+  claim is served after finitely many leases.
+- The claim of another model does not unload a loaded model before its turn ends. The turn ends when the model has
+  served `turn_requests` requests, was loaded for `turn_seconds` seconds, or was idle for `linger` seconds. So requests
+  of two clients do not make the pool load their models again and again.
 - At most one model that needs memory is being loaded, so that its bytes can be measured.
 """
 
@@ -275,7 +276,11 @@ class Scheduler:
     # -- rules
 
     def step(self) -> list[Action]:
-        """Apply the rules, and return the actions. Each event calls it; without an event, it is called at `wake_at`."""
+        """Apply the rules, and return the actions.
+
+        Each method for an event calls it. If no event comes first, the caller must call it at the time that `wake_at`
+        returns.
+        """
         now = self._clock()
         actions: list[Action] = []
         for entry in self.entries.values():
@@ -306,7 +311,7 @@ class Scheduler:
 
         Returns whether a claim needs memory of models that cannot be unloaded yet, because their turns have not ended.
         """
-        chosen: list[PooledModel] = []  # the ready models that are to be unloaded
+        chosen: list[PooledModel] = []  # models that get no further leases; each is unloaded once no request uses it
         for entry in self.entries.values():
             if entry.phase == "ready" and entry.leaving and (entry.served or not entry.waiting):
                 chosen.append(entry)

@@ -128,7 +128,7 @@ class AnswerReader:
         return self.shell or self.codec is not None or json_of(self.constraint) is not None
 
     def bare(self, text: str) -> str:
-        """Return the text without white space and a code fence around it, if `shell` is true."""
+        """Return the text; if `shell` is true, without the white space and the code fence around it."""
         if not self.shell:
             return text
         text = text.strip(SPACE)

@@ -139,7 +139,10 @@ class Checkpoints:
         self._held: list[Cache] = []
 
     def put(self, cache: Cache) -> None:
-        """Store a cache that is longer than all stored ones. Evicts caches beyond the budget; at least two remain."""
+        """Store a cache. It must be longer than all stored ones.
+
+        While more than two caches are stored and they exceed `budget_bytes`, one of them is evicted.
+        """
         self._held.append(cache)
         while len(self._held) > 2 and sum(one.nbytes for one in self._held) > self.budget_bytes:
             lengths = np.array([0, *(one.length for one in self._held)])

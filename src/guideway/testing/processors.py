@@ -90,7 +90,10 @@ class _Walk:
         return int(self.chance.choice(np.flatnonzero(legal).tolist())) if legal[1:].any() else 0
 
     def expected(self, index: int) -> Any:
-        """Return the mask of a new matcher as bool [width]; None: the row has no constraint, or an illegal token."""
+        """Return the mask of a row, bool [WIDTH], from a new matcher that was advanced by the row's tokens.
+
+        None if the row has no constraint, or if one of its tokens is illegal.
+        """
         automaton: Automaton | None = self.automata[index // self.copies]
         if automaton is None:
             return None

@@ -47,7 +47,8 @@ class Pattern:
 class Reading:
     """A function that returns the captures of a text that the constraint allows.
 
-    A name that begins with "/" is appended to the name of the capture around it.
+    If the constraint is a part of another constraint, a name that begins with "/" is appended to the name of the
+    capture of the other constraint that contains this part.
     """
 
     read: Callable[[str], Iterable[Capture]]

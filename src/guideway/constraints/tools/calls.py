@@ -276,7 +276,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         return self._grammar
 
     def shape(self) -> Rules:
-        """Return the rules. JSON arguments are captured under the name of their tool."""
+        """Return the rules of a reply. Arguments that are written as JSON are a capture with the name of their tool."""
         return Rules(tuple(self._rules), "reply")
 
     def conflict(self, place: str | None) -> str | None:

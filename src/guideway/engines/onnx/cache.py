@@ -1,4 +1,7 @@
-"""KV caches of ONNX Runtime: NumPy arrays [row, head, token, channel], as the classes of `engines.kv_cache`."""
+"""KV caches of ONNX Runtime.
+
+`ArrayBatch` and `RowCache` of `engines.kv_cache` hold NumPy arrays [row, head, token, channel].
+"""
 
 from __future__ import annotations
 

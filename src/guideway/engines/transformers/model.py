@@ -194,9 +194,9 @@ class TransformersEngine:
         return last if self.on_device else last.cpu().numpy()
 
     def _try_packing(self) -> bool:
-        """Return whether packed rows give the same logits as single rows.
+        """Return whether packed rows give the logits of single rows, within a tolerance.
 
-        If so, caches are rows of a `Store` from now on (`_like`).
+        If so, `_like`, the example of a cache, becomes a row of a `row_store.Store`.
         """
         if not getattr(self._model, "_supports_attention_backend", False):
             return False

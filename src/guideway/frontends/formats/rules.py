@@ -1,4 +1,4 @@
-"""Helpers to write the rules of a specification as ECMA-262 patterns."""
+"""Languages of formats: the language of an ECMA-262 pattern, and a limit on the length of its texts."""
 
 from __future__ import annotations
 

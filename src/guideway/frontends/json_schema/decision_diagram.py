@@ -584,7 +584,10 @@ class _DecisionDiagram(Formulas):
         return plain and bool(part.tests) and all(kind == "pattern" for _, kind, _, _ in part.tests)
 
     def _has_disjoint_patterns(self, conjunction: Conjunction) -> bool:
-        """Return whether a conjunction contains patterns that no string matches together."""
+        """Return whether two schemas of a conjunction that assert only patterns have no string in common.
+
+        A pair that is too complex to decide counts as not disjoint.
+        """
         patterns = [one for one in sorted(conjunction) if not one & 1 and self._patterns(one)]
         return any(self._are_disjoint(one, other) for i, one in enumerate(patterns) for other in patterns[:i])
 

@@ -157,7 +157,7 @@ class Expander(SchemaGraph):
         self._ahead = False
         self._work = 0
         self._most_work = most_work
-        self._first_limit = 0  # the limit of `_work` during the first, short search; 0: another search runs
+        self._first_limit = 0  # the limit of `_work` during the first, short search; 0: it is not running
         self._at = ""
         self._choices: dict[tuple[Applicator, bool | None], list[Choice] | None] = {}
         # the keys of the next three begin with the literal of a schema

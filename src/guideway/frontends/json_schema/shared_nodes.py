@@ -207,9 +207,15 @@ def shared_nodes_of(style: Style) -> SharedNodes:
 
 
 def anything(grammar: Grammar, style: Style, inside: int, level: int = 0) -> tuple[Leaf, Array, Object]:
-    """Return the nodes of any JSON value: a scalar, an array or an object. Also sets `grammar.first`.
+    """Return the nodes of any JSON value: a scalar, an array and an object.
 
-    `inside` is the number of the node for the values in arrays and objects, `level` the nesting level.
+    Also sets `grammar.first` to the expressions that most grammars of the style contain.
+
+    Args:
+        grammar: The grammar.
+        style: The style.
+        inside: The number of the node of the items of the array and of the values of the object's entries.
+        level: The nesting level, which selects the punctuation of an indented style.
     """
     grammar.first = shared_nodes_of(style).first
     return _any_value(style, inside, level)

@@ -244,8 +244,8 @@ _DEEPEST = 16
 def finite_texts(language: Regular, deepest: int = _DEEPEST) -> tuple[str, ...] | None:
     """Return all texts of a language whose expression is a short list of texts. None for other languages.
 
-    At most `MAX_TEXTS` texts are returned; if the whole expression is `Literals`, at most `MAX_NAMES`. `deepest` is the
-    maximum nesting depth of the expression.
+    Also None if there are more than `MAX_TEXTS` texts (more than `MAX_NAMES` if the whole expression is `Literals`), or
+    if the expression is nested deeper than `deepest`.
     """
     if not deepest:
         return None

@@ -76,5 +76,5 @@ class GuidewayGrammar(BaseGrammarObject):  # type: ignore[misc]  # SGLang's type
 
     @staticmethod
     def apply_vocab_mask(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-        """Set logits, shape [rows, vocabulary], of tokens that are not allowed to -inf, in place."""
+        """Set the logits of tokens that are not allowed to -inf, in place. `logits`: shape [rows, vocabulary]."""
         masking.apply(logits, vocab_mask)

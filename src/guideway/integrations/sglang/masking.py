@@ -22,7 +22,7 @@ def move(vocab_mask: torch.Tensor, device: Any) -> torch.Tensor:
 
 
 def apply(logits: torch.Tensor, vocab_mask: torch.Tensor) -> None:
-    """Set logits, shape [rows, vocabulary], of tokens that are not allowed to -inf, in place."""
+    """Set the logits of tokens that are not allowed to -inf, in place. `logits`: shape [rows, vocabulary]."""
     bits = (vocab_mask[:, :, None] >> torch.arange(32, device=vocab_mask.device)) & 1
     logits.masked_fill_(bits.flatten(1)[:, : logits.shape[1]] == 0, float("-inf"))
 

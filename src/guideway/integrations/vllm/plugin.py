@@ -73,7 +73,7 @@ def _wrap(owner: Any, name: str, wrapper: Any) -> None:
 
 
 def _with_backend(original: Any, manager: Any, request: Any) -> None:
-    """Create the backend for the first request that selects it: the replacement of `grammar_init`."""
+    """Replace `grammar_init`: create the backend before the first request that selects it, then call `original`."""
     wanted = request.structured_output_request
     if manager.backend is None and wanted is not None and wanted.params._backend == NAME:
         from guideway.integrations.vllm.backend import GuidewayBackend

@@ -14,7 +14,7 @@ __all__ = ["MistralAdapter"]
 
 
 class MistralAdapter(Adapter):
-    """`chat.stream` for calls from threads, `chat.stream_async` for calls from event loops."""
+    """Calls `chat.stream` in threads, and `chat.stream_async` in event loops."""
 
     default_dialect = "mistral"
     library = "mistralai"

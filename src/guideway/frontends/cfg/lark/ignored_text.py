@@ -50,7 +50,10 @@ class IgnoredText:
         self._work = 0
 
     def differs(self) -> bool:
-        """Return False if any sequence of ignored terminals is allowed before each terminal and at the end."""
+        """Return whether the rule of the longest match can forbid a sequence of ignored terminals.
+
+        If it returns False, every sequence is allowed before each terminal and at the end of the text.
+        """
         plain = machine_of(self._plain, self._alphabet)
         if self.alone() != self._alphabet.graph(plain.steps, plain.accepting):
             return True
@@ -113,7 +116,7 @@ class IgnoredText:
         return self._alphabet.graph(rows, accepting)
 
     def _begun(self, terminal: Machine | None, pending: frozenset[_Run]) -> list[_Place]:
-        """Return the states in which an ignored terminal or the terminal begins. `pending`: see `_Place`."""
+        """Return the start places: one per ignored terminal, and one for `terminal` unless it is None."""
         runs = [(number, 0) for number in range(len(self._ignored))]
         return [(run, pending) for run in (runs if terminal is None else [*runs, (_TERMINAL, 0)])]
 
