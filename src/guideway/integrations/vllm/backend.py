@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import logging
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,9 @@ from guideway.masks import Row
 
 __all__ = ["GuidewayBackend", "GuidewayGrammar"]
 
+_LOG = logging.getLogger("vllm.guideway")
+"""vLLM shows the records of loggers whose names begin with "vllm."."""
+
 
 class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's types are not read here
     """The backend of one engine. vLLM compiles grammars in threads; the kernel releases the GIL while it compiles."""
@@ -27,6 +32,8 @@ class GuidewayBackend(StructuredOutputBackend):  # type: ignore[misc]  # vLLM's 
         self._tokenizer = tokenizer_of(tokenizer)
         self._bits = Bits()
         self._budget = StepBudget()
+        version = importlib.metadata.version("guideway")
+        _LOG.info("guideway %s enforces the structured outputs of this engine (%d tokens)", version, vocab_size)
 
     def compile_grammar(
         self, request_type: StructuredOutputOptions, grammar_spec: str, stop_token_ids: set[int] | None = None
