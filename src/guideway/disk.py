@@ -127,7 +127,7 @@ class DiskCache:
         temporary = self.folder / f"writing-{_HOST}-{os.getpid()}-{secrets.token_hex(8)}.tmp"
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(temporary, _WRITE, 0o644), "wb", buffering=0) as file:
+            with open(temporary, "wb", buffering=0, opener=lambda name, _: os.open(name, _WRITE, 0o644)) as file:
                 _write_all(file.fileno(), _HEADER.pack(_MAGIC, FORMAT, _checksum(path.name, data), len(data)))
                 _write_all(file.fileno(), data)
             os.replace(temporary, path)
@@ -219,7 +219,7 @@ class DiskCache:
         """
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None, 0
-        with open(os.open(path, _READ), "rb", buffering=0) as file:
+        with open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, _READ)) as file:
             status = os.fstat(file.fileno())
             if not _is_ours(status) or status.st_size > self.budget_bytes:
                 return None, 0
