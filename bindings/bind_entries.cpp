@@ -29,7 +29,7 @@ public:
             }
             made.append(entry(key(name, keys), value, is_required));
         }
-        return std::move(made);
+        return made;
     }
 
 private:

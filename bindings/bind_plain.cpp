@@ -138,7 +138,7 @@ bool nests_deeper(nb::handle value, std::size_t depth) {
 // The number of values in dicts, lists and tuples, with shared parts counted at each of their places; `most` + 1 if there
 // are more, or if a value contains itself. Without recursion; each part is looked at once.
 std::size_t count_values(nb::handle value, std::size_t most) {
-    struct Open {
+    struct Container {
         PyObject* box;
         std::vector<PyObject*> parts;
         std::size_t values = 1;
@@ -146,10 +146,10 @@ std::size_t count_values(nb::handle value, std::size_t most) {
     constexpr std::size_t kOpen = 0;  // the count of a part that is being looked at
     const auto is_box = [](PyObject* one) { return PyDict_Check(one) || PyList_Check(one) || PyTuple_Check(one); };
     std::unordered_map<PyObject*, std::size_t> counts;
-    std::vector<Open> todo;
+    std::vector<Container> todo;
     const auto enter = [&](PyObject* box) {
         counts[box] = kOpen;
-        Open& open = todo.emplace_back(Open{box, {}});
+        Container& open = todo.emplace_back(Container{box, {}});
         const auto add = [&](PyObject* part) { is_box(part) ? open.parts.push_back(part) : void(++open.values); };
         PyObject *key = nullptr, *inner = nullptr;
         if (PyDict_Check(box))
@@ -162,7 +162,7 @@ std::size_t count_values(nb::handle value, std::size_t most) {
     if (!is_box(value.ptr())) return 1;
     enter(value.ptr());
     for (;;) {
-        Open& open = todo.back();
+        Container& open = todo.back();
         if (open.values > most) return most + 1;
         if (open.parts.empty()) {
             const std::size_t values = counts[open.box] = open.values;
