@@ -276,6 +276,7 @@ std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::
     }
     if (required > room || need > room) return kInfinite;
     if (need > items.size()) return kInfinite;
+    if (marks_needed.least > marks_needed.most) return kInfinite;
     if (missing || marks_needed.least != static_cast<std::uint32_t>(std::popcount(marks_needed.demands)))
         return Groups(items, need, room, marks_needed, node, work).least();
     const std::uint64_t demands = marks_needed.demands & ~marks_needed.met;

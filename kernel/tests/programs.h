@@ -153,12 +153,13 @@ inline Words counted(unsigned kind) {
 inline void add(Words& words, std::initializer_list<std::uint32_t> more) { words.insert(words.end(), more.begin(), more.end()); }
 
 // Any names, none twice: 1 to 3 entries, whose values are letters that meet two demands in overlapping ways.
-inline Words demands(bool ordered) {
+// `most`: how many different marks may count.
+inline Words demands(bool ordered, std::uint32_t most = 2) {
     Writer w;
     const std::uint32_t letter = w.repeat(w.chars({'a', 'c'}), 0, 2), short_name = w.quoted(w.repeat(w.chars({'a', 'b'}), 0, 2));
     Words object{3};
     for (std::uint32_t word : Writer::marks(!ordered, "{", "}")) object.push_back(word);
-    add(object, {ordered, 1, 3, 3, 2, 2, 1, w.quoted(w.literal("name")), 0, 2, 1, 1, 2, 2, 1, short_name, 0, 2, 0, 1, 2, 2});
+    add(object, {ordered, 1, 3, 3, 2, most, 1, w.quoted(w.literal("name")), 0, 2, 1, 1, 2, 2, 1, short_name, 0, 2, 0, 1, 2, 2});
     w.node(object);
     w.node({0, w.quoted(letter)});
     w.node({0, w.quoted(w.literal("b"))});

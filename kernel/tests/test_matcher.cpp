@@ -150,6 +150,19 @@ void tails() {
     }
 }
 
+// An object of which two different marks must count, and at most one may, has no text. (Found by fuzz_program.)
+void too_few_marks() {
+    for (bool ordered : {false, true}) {
+        bool refused = false;
+        try {
+            Automaton::compile(vocabulary(0), programs::demands(ordered, 1));
+        } catch (const Error& error) {
+            refused = error.kind == ErrorKind::unsatisfiable;
+        }
+        CHECK(refused);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -169,5 +182,6 @@ int main(int argc, char** argv) {
     RUN(errors());
     RUN(empty_parts());
     RUN(tails());
+    RUN(too_few_marks());
     return check::report();
 }
