@@ -105,14 +105,14 @@ def test_the_limits_are_those_of_the_code() -> None:
     from guideway.frontends.json_schema import dnf, parse
     from guideway.frontends.regex import parser, syntax
     from guideway.generation import MAX_TOKENS, options
-    from guideway.remote import dialogue
+    from guideway.remote import received
     from guideway.tokenizers import huggingface
 
     table = (ROOT / "docs" / "limits.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| (.+?) \| (.+?) \|", table, re.MULTILINE))
     expected = {
         "automaton states of a constraint": f"{CompileLimits().max_states:,}",
-        "work of one call: compiling, one mask, one token": f"{CompileLimits().max_work:,} units of about 10 ns",
+        "work of one call: compiling, one mask, one token": f"{CompileLimits().max_work:,} units",
         "generated tokens": str(MAX_TOKENS),
         "rows that run together": str(options.BATCH),
         "automata in memory": f"{cache.budget_bytes >> 20} MiB",
@@ -125,7 +125,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         "alternatives of a schema after normalisation": f"{dnf.MAX_ALTERNATIVES:,}",
         "nesting of `const` and `enum` values": str(parse.MAX_VALUE_DEPTH),
         "document of `to_wire`": f"{wire.MAX_BYTES >> 20} MiB, {wire.MAX_PARTS:,} parts",
-        "answer of a model served by an API": f"{dialogue.MAX_ANSWER >> 20} MiB, {dialogue.MAX_EVENTS:,} events",
+        "answer of a model served by an API": f"{received.MAX_ANSWER >> 20} MiB, {received.MAX_EVENTS:,} events",
         "tokens of a vocabulary": f"{huggingface.MAX_TOKENS:,}",
     }
     assert {name: rows.get(name) for name in expected} == expected

@@ -63,7 +63,7 @@ class ResumedJob(Job):
     def sessions(self) -> list[Session]:
         return [self._row.session]
 
-    def rows(self) -> Iterator[Row]:
+    def starts(self, work: int | None) -> Iterator[Row]:
         """Yield the row."""
         yield self._row
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,13 @@ def test_a_process_that_is_interrupted_continues_and_names_the_row_that_failed(f
     out = folder / "people.jsonl"
     arguments = ["extract", "notes.jsonl", "--schema", "schema.json", "--batch-size", "1", "--resume", out.name]
     command = [sys.executable, "-m", "guideway", *arguments]
-    process = subprocess.Popen([sys.executable, "-c", SLOW, *arguments], cwd=folder, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW, *arguments],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell ignores it in background jobs
+    )
     until = time.monotonic() + 60
     while (
         process.poll() is None
