@@ -16,6 +16,9 @@ __all__ = ["LONE_SURROGATE", "MAX_C_DEPTH", "MAX_DEPTH", "MAX_VALUES", "SURROGAT
 MAX_VALUES = 2_000_000
 """Maximum number of values of a schema."""
 
+UNCOUNTED_VALUES = 50_000
+"""A schema is copied up to this number of values before its values are counted."""
+
 MAX_DEPTH = 4000
 """The maximum nesting depth of a schema. A cyclic Python value exceeds it."""
 
@@ -41,8 +44,22 @@ def copy_schema(value: object) -> tuple[object, bool]:
         InvalidConstraintError: The value is not JSON-like.
         LimitExceededError: The value is too large or nested too deep.
     """
-    copied = copy_plain(value, _exact, _NAMING, _ANCHORS, MAX_VALUES, MAX_DEPTH, 3 * MAX_DIGITS)
+    copied = _copied(value, UNCOUNTED_VALUES)
+    if copied is None:
+        _check_count(value, MAX_DEPTH)
+        copied = _copied(value, MAX_VALUES)
     return (copy_value(value), True) if copied is None else copied  # None: not plain; `copy_value` also reports errors
+
+
+def _copied(value: object, most: int) -> tuple[object, bool] | None:
+    """Return the result of `copy_schema`; None if the value is not plain or has more than `most` values."""
+    return copy_plain(value, _exact, _NAMING, _ANCHORS, most, MAX_DEPTH, 3 * MAX_DIGITS)
+
+
+def _check_count(value: object, deepest: int) -> None:
+    """Raise `LimitExceededError` if there are too many values. A copy writes shared parts at each of their places."""
+    if count_values(value, MAX_VALUES) > MAX_VALUES:
+        raise _too_large(deepest)
 
 
 def _exact(number: object) -> int | Decimal | None:
@@ -64,8 +81,7 @@ def copy_value(value: object, *, exact: bool = True, deepest: int = MAX_DEPTH) -
         InvalidConstraintError: The value is not JSON-like.
         LimitExceededError: The value is too large or nested too deeply.
     """
-    if count_values(value, MAX_VALUES) > MAX_VALUES:  # checked before the copy, which writes shared parts several times
-        raise _too_large(deepest)
+    _check_count(value, deepest)
     root: list[object] = [None]
     todo: list[tuple[object, dict[str, object] | list[object], str | int, _Path | None]] = [(value, root, 0, None)]
     count = 0

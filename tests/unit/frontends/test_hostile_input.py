@@ -329,7 +329,7 @@ def test_shared_parts_count_at_each_of_their_places(kind: type) -> None:
     for make in (gw.JsonSchema, gw.constraints.of):
         with pytest.raises(gw.errors.LimitExceededError, match="more than 2,000,000 values"):
             make(schema)
-    assert time.thread_time() - start < 8  # 0.5 to 1.4 s each; without the limit over 20 s
+    assert time.thread_time() - start < 1  # the values are counted before they are copied
 
 
 ENDLESS: dict[str, tuple[Any, str | None]] = {  # each would take minutes without a limit on counted work; its place
