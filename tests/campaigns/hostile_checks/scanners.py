@@ -305,9 +305,13 @@ STARTS: dict[str, tuple[str, ...]] = {
 }
 
 
-CHECKS = {
-    f"scanner, {name}": (
-        lambda seed, name=name: check_scanner(name, SCANNERS[name], FRAGMENTS[name], seed, STARTS.get(name, ("",)))
-    )
-    for name in SCANNERS
-}
+LONGER = {"JSON text": (20_000, 80_000), "chat template": (5_000, 20_000)}
+"""Lengths for fast scanners. They read shorter inputs in less than `MOST_REFUSAL`, so too few would count as read."""
+
+
+def _check(name: str, seed: int) -> tuple[bool, str]:
+    starts, lengths = STARTS.get(name, ("",)), LONGER.get(name, (SHORT, LONG))
+    return check_scanner(name, SCANNERS[name], FRAGMENTS[name], seed, starts, lengths)
+
+
+CHECKS = {f"scanner, {name}": (lambda seed, name=name: _check(name, seed)) for name in SCANNERS}
