@@ -1,8 +1,8 @@
 # Developer commands; `make help` lists them. A fresh machine needs Python >= 3.10, a C++20 compiler and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# The versions of constraints.txt need Python 3.11; several of them have no release for 3.10.
 DEVICE ?= cuda
+# The versions of constraints.txt need Python 3.11; several of them have no release for 3.10.
 PINS := $(shell $(PYTHON) -c "import sys; print('-c constraints.txt' if sys.version_info >= (3, 11) else '')")
 PIP := $(BIN)/python -m pip --disable-pip-version-check install -q $(PINS)
 VLLM_PIP := .venv-vllm/bin/python -m pip --disable-pip-version-check install -q
@@ -96,7 +96,7 @@ types: .venv/.lint                 ## check types with mypy (strict)
 	$(BIN)/mypy
 check: lint types test kernel-test ## everything a change must pass before it is merged
 bench: .venv/.bench                ## run all benchmarks, with other libraries in the same run; under 10 minutes
-	for script in $(filter-out benchmarks/bench_cluster.py benchmarks/bench_mechanisms.py,$(wildcard benchmarks/bench_*.py)); do echo; $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out benchmarks/bench_cluster.py benchmarks/bench_gpu.py benchmarks/bench_mechanisms.py,$(wildcard benchmarks/bench_*.py)); do echo; $(BIN)/python $$script || exit 1; done
 bench-full: .venv/.bench           ## run the full benchmarks and write benchmarks/record; more than half an hour
 	$(BIN)/python benchmarks/bench_maskbench.py --schemas 0 --record
 	$(BIN)/python benchmarks/bench_others.py --schemas 40 --limit 15 --record

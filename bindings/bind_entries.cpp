@@ -1,5 +1,5 @@
-// The entries of an object from its `properties`: the innermost loop of the fast path of JSON Schema (fast_path.py there).
-// Most properties have a schema that names one type; their entries are made here, without a call of Python code.
+// Makes the entries of an object from its `properties`: the innermost loop of the fast path of JSON Schema (fast_path.py).
+// Most properties have a schema that names one type. Their entries are made here, without a call of Python code.
 #include "bindings.h"
 #include "encode/writing.h"
 
@@ -12,7 +12,7 @@ public:
     EntryMaker(const nb::tuple& classes, nb::object quote, nb::object spelling, nb::object new_key, nb::frozenset keywords)
         : kinds_(classes, literals + 1), quote_(std::move(quote)), spelling_(std::move(spelling)), new_key_(std::move(new_key)), keywords_(std::move(keywords)) {}
 
-    // None: a property that has no value is required, or `number` returned None.
+    // Returns None if a required property has no value, or if `number` returned None.
     nb::object entries(const nb::dict& properties, const nb::set& required, const nb::dict& types, const nb::dict& keys, const nb::frozenset& plain,
                        const nb::callable& number, nb::handle place) const {
         nb::list made;
@@ -49,7 +49,7 @@ private:
         if (made == -1 && PyErr_Occurred()) throw nb::python_error();
         return made;
     }
-    // Invalid: there is none.
+    // Returns an invalid object if the key is missing.
     static nb::object found(const nb::dict& in, PyObject* key) {
         PyObject* const known = PyDict_GetItemWithError(in.ptr(), key);
         if (!known && PyErr_Occurred()) throw nb::python_error();
@@ -60,7 +60,8 @@ private:
         return nb::steal(checked(type->tp_alloc(type, 0)));
     }
 
-    // The node of a schema whose only keyword is `type`, or that has none, if there is one. Invalid: it is another schema.
+    // Returns the node of a schema without keywords, or with `type` as its only keyword. Returns an invalid object for other
+    // schemas, for an empty dict, and if `types` has no such node.
     nb::object number_of_type(PyObject* schema, const nb::dict& types, const nb::frozenset& plain) const {
         PyObject *name = nullptr, *value = nullptr, *type = Py_None;
         if (!PyDict_CheckExact(schema) || PyDict_GET_SIZE(schema) == 0) return {};
@@ -81,7 +82,7 @@ private:
         return known;
     }
 
-    // As `SharedNodes.quoted` makes it of a text.
+    // Makes the same expression as `SharedNodes.quoted`.
     nb::object quoted(PyObject* name) const {
         const nb::object text = instance(literals), inside = instance(escaped);
         texts_.set(text, nb::make_tuple(nb::handle(name)));

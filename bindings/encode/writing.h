@@ -35,7 +35,7 @@ public:
         if (!found) unset();
         return found;
     }
-    // Of a new object, in which it was not set.
+    // Sets the field of a new object. It must be unset: an earlier value would not be released.
     void set(const nb::object& object, nb::object value) const { *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object.ptr()) + offset_) = value.release().ptr(); }
 
 private:

@@ -1,6 +1,7 @@
 // Bytes choose a text, its boundaries and its variants; more bytes walk a string that occurs in it. Masks must agree with
 // steps, and what is written must be the beginning of a substring.
 #include "../tests/programs.h"
+#include "../tests/reference.h"
 #include "fuzz.h"
 
 namespace {
@@ -16,31 +17,14 @@ struct Quoted {
     unsigned kind = 0;  // of the spelling
 };
 
-// One character as the canonical spelling writes it.
-std::string written(char32_t c, bool escaped) {
-    if (escaped && c == '"') return "\\\"";
-    if (escaped && c == '\\') return "\\\\";
-    if (escaped && c == '\n') return "\\n";
-    if (escaped && c == 1) return "\\u0001";
-    if (c < 0x80) return {static_cast<char>(c)};
-    const auto tail = [&](int shift) { return static_cast<char>(0x80 | (c >> shift & 0x3f)); };
-    if (c < 0x800) return {static_cast<char>(0xc0 | c >> 6), tail(0)};
-    if (c < 0x10000) return {static_cast<char>(0xe0 | c >> 12), tail(6), tail(0)};
-    return {static_cast<char>(0xf0 | c >> 18), tail(12), tail(6), tail(0)};
-}
-
+// All substrings in the canonical spelling.
 std::vector<std::string> all_texts(const Quoted& made) {
-    const bool escaped = made.in_quotes;
-    const std::string quote = escaped ? "\"" : "";
+    const auto written = [&](const std::u32string& text) { return made.in_quotes ? reference::quoted(text) : reference::encoded(text); };
     std::vector<std::string> all;
-    if (made.empty) all.push_back(quote + quote);
-    for (std::size_t first = 0; first < made.text.size(); ++first) {
-        std::string text = quote;
-        for (std::size_t i = first; i < made.text.size() && (made.flags[first] & 1); ++i) {
-            text += written(made.text[i], escaped);
-            if (made.flags[i + 1] & 2) all.push_back(text + quote);
-        }
-    }
+    if (made.empty) all.push_back(written({}));
+    for (std::size_t first = 0; first < made.text.size(); ++first)
+        for (std::size_t last = first + 1; last <= made.text.size() && (made.flags[first] & 1); ++last)
+            if (made.flags[last] & 2) all.push_back(written(made.text.substr(first, last - first)));
     return all;
 }
 

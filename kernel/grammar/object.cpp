@@ -22,7 +22,7 @@ std::size_t seen_word(const AnalysedNode& k) { return kClasses + 2 * (k.entries.
 std::size_t unknown_word(const AnalysedNode& k, std::uint32_t label) { return kClasses + 2 * (label - k.fixed); }
 std::size_t used_word(const AnalysedNode& k, std::uint32_t label) { return unknown_word(k, label) + 1; }
 
-// At most the largest cost: kInfinite means that there is none.
+// Limits a sum to the largest cost. kInfinite is no cost: it means that no text completes the object.
 std::uint32_t clamped(std::uint64_t total) { return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1)); }
 
 }  // namespace

@@ -92,7 +92,7 @@ public:
 
 private:
     static constexpr std::size_t kShare = 96;       // of the budget, for the caches of automata; above it, those of idle automata are emptied
-    static constexpr std::uint64_t kLately = 1024;  // an automaton that was used in so many last turns is not idle: the automata of a batch alternate
+    static constexpr std::uint64_t kLately = 1024;  // an automaton that was used within the last kLately turns is not idle: the automata of a batch alternate
     using Mask = AutomatonCache::Mask;
 
     void trim();

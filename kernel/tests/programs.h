@@ -60,7 +60,7 @@ public:
     std::uint32_t substrings(const std::u32string& text, const std::vector<std::uint8_t>& flags, bool empty, const Words& variants) {
         Words rest{static_cast<std::uint32_t>(text.size())};
         for (std::size_t i = 0; i < text.size(); ++i) rest.push_back(static_cast<std::uint32_t>(text[i]) << 2 | flags[i]);
-        rest.push_back(flags[text.size()] ? 1 : 0);
+        rest.push_back(flags[text.size()] & 2 ? 1 : 0);
         rest.push_back(static_cast<std::uint32_t>(variants.size() / 2));
         rest.insert(rest.end(), variants.begin(), variants.end());
         return expr(12, empty, rest);

@@ -6,6 +6,7 @@
 #include "guideway/regex/encoding.h"
 #include "guideway/regex/expr.h"
 #include "guideway/regex/string_trie.h"
+#include "same_language.h"
 
 using namespace guideway;
 
@@ -28,25 +29,7 @@ ExprId plainly(ExprPool& pool, const std::u32string& text, Encoding spelling, Ex
     return made;
 }
 
-// Down the same random bytes: the same bytes continue, the same texts are over, the same is left.
-void compare(ExprPool& pool, ExprId words, ExprId plain, std::mt19937& random) {
-    for (int walk = 0; walk < 30; ++walk) {
-        ExprId a = words, b = plain;
-        for (int step = 0; step < 40 && CHECK((a == kNone) == (b == kNone)) && a != kNone; ++step) {
-            const ByteSet live = pool.first(b);
-            CHECK(pool.first(a) == live);
-            CHECK(pool.nullable(a) == pool.nullable(b));
-            CHECK(pool.shortest(a) == pool.shortest(b));
-            for (unsigned x = 0; x < 256; x += 1 + static_cast<unsigned>(random() % 8))
-                CHECK(pool.has_derivative(a, static_cast<std::uint8_t>(x)) == live.contains(static_cast<std::uint8_t>(x)));
-            if (live.empty()) break;
-            int byte = live.from(static_cast<unsigned>(random() % 256));
-            if (byte < 0) byte = live.from(0);
-            a = pool.derivative(a, static_cast<std::uint8_t>(byte));
-            b = pool.derivative(b, static_cast<std::uint8_t>(byte));
-        }
-    }
-}
+constexpr same_language::Walks kWalks{30, 40};
 
 void test_random_sets(Encoding spelling, unsigned seed) {
     std::mt19937 random(seed);
@@ -64,8 +47,8 @@ void test_random_sets(Encoding spelling, unsigned seed) {
     for (const std::u32string& text : texts) all_texts.push_back({text, quote});
     CHECK(pool.strings().make(all_texts, spelling) == grown);  // in whichever order they came
     const ExprId words = pool.encoder().literals(texts, spelling, quote), together = pool.unite(plain);
-    compare(pool, words, together, random);
-    compare(pool, pool.string_state(grown), together, random);
+    same_language::compare(pool, words, together, random, kWalks);
+    same_language::compare(pool, pool.string_state(grown), together, random, kWalks);
 
     // Its texts, in one order whichever way they are met.
     if (grown != StringTrie::kNoEntries) {
@@ -86,7 +69,7 @@ void test_random_sets(Encoding spelling, unsigned seed) {
     // The universe without them. The plain one is an intersection: a complement of what is not seen to be finite.
     const ExprId all = pool.concat(pool.encoder().universe(spelling), quote);
     const ExprId endless = pool.unite({together, pool.concat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});
-    compare(pool, pool.subtract(all, words), pool.intersect({all, pool.complement(endless)}), random);
+    same_language::compare(pool, pool.subtract(all, words), pool.intersect({all, pool.complement(endless)}), random, kWalks);
     // Of few texts nothing may be left.
     CHECK(!pool.is_nonempty(pool.subtract(words, pool.string_state(grown))));
 }

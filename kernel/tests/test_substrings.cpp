@@ -9,6 +9,7 @@
 #include "guideway/regex/expr.h"
 #include "guideway/regex/substrings.h"
 #include "guideway/regex/suffix_array.h"
+#include "same_language.h"
 
 using namespace guideway;
 
@@ -65,25 +66,7 @@ ExprId plainly(ExprPool& pool, const Substrings::Text& text, Encoding spelling, 
     return pool.unite(all);
 }
 
-// Along the same random bytes: the same bytes continue, the same texts are complete, the same is left.
-void compare(ExprPool& pool, ExprId found, ExprId plain, std::mt19937& random) {
-    for (int walk = 0; walk < 12; ++walk) {
-        ExprId a = found, b = plain;
-        for (int step = 0; step < 60 && CHECK((a == kNone) == (b == kNone)) && a != kNone; ++step) {
-            const ByteSet live = pool.first(b);
-            CHECK(pool.first(a) == live);
-            CHECK(pool.nullable(a) == pool.nullable(b));
-            CHECK(pool.shortest(a) == pool.shortest(b));
-            for (unsigned x = 0; x < 256; x += 1 + static_cast<unsigned>(random() % 8))
-                CHECK(pool.has_derivative(a, static_cast<std::uint8_t>(x)) == live.contains(static_cast<std::uint8_t>(x)));
-            if (live.empty()) break;
-            int byte = live.from(static_cast<unsigned>(random() % 256));
-            if (byte < 0) byte = live.from(0);
-            a = pool.derivative(a, static_cast<std::uint8_t>(byte));
-            b = pool.derivative(b, static_cast<std::uint8_t>(byte));
-        }
-    }
-}
+constexpr same_language::Walks kWalks{12, 60};
 
 void test_random_texts(Encoding spelling, unsigned seed) {
     std::mt19937 random(seed);
@@ -95,7 +78,7 @@ void test_random_texts(Encoding spelling, unsigned seed) {
         const std::uint32_t state = pool.substrings().make(Substrings::Text(text), spelling);
         CHECK(pool.substrings().make(std::move(again), spelling) == state);  // one source for equal texts
         const ExprId all = state == Substrings::kNowhere ? (text.empty ? kEmpty : kNone) : pool.substring(state);
-        compare(pool, pool.concat(all, end), plainly(pool, text, spelling, end), random);
+        same_language::compare(pool, pool.concat(all, end), plainly(pool, text, spelling, end), random, kWalks);
     }
 }
 
