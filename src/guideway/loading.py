@@ -89,8 +89,9 @@ def load(
         return _of_object(name, tokenizer, context_size, [key for key, value in others.items() if value is not None])
     kind, _, rest = name.partition(":")
     if kind in _CLIENTS and rest:
-        if wrong := [one for one in (device, dtype, context_size, tokenizer) if one is not None]:
-            raise ValueError(f"{wrong[0]!r} has no effect on a model served by an API; omit it")
+        without_effect = {"device": device, "dtype": dtype, "context_size": context_size, "tokenizer": tokenizer}
+        if wrong := [key for key, value in without_effect.items() if value is not None]:
+            raise ValueError(f"{wrong[0]}= has no effect on a model served by an API; omit it")
         return remote(_client(kind, base_url), rest, **options)
     if base_url is not None or (options and kind != "hf"):
         named = "base_url" if base_url is not None else next(iter(options))

@@ -1,4 +1,4 @@
-"""Skips the tests of this folder where PyTorch finds no CUDA device, and lends a small model."""
+"""Skips the tests of this folder where PyTorch finds no CUDA device, and provides a small model."""
 
 from __future__ import annotations
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numpy as np
 import pytest
 
-from guideway import masks
 from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import draw
-from tests.unit.sampling.test_torch import SAMPLERS
+from tests.unit.sampling.test_torch import SAMPLERS, check_tokens
 
 from . import DEVICE
 
@@ -20,29 +17,12 @@ pytestmark = pytest.mark.engine("torch")
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_tokens_are_those_of_the_cpu(name: str) -> None:
-    import torch
-
-    sampler, chance, drawn = SAMPLERS[name], np.random.default_rng(7), set()
-    for size, spread in ((33, 2.0), (700, 1.0), (5000, 4.0), (131_072, 3.0)):
-        for position in range(12):
-            logits = (chance.normal(size=size) * spread).astype(np.float32)
-            mask = masks.pack(np.flatnonzero(chance.random(size) < 0.5).tolist() or [0], size)
-            more: dict[str, Any] = {
-                "tokens": chance.integers(0, 12, 20).tolist(),
-                "seed": 3,
-                "position": position,
-                "memory": 4.0,
-            }
-            wanted = draw(sampler, logits, mask, **more)
-            found = draw(sampler, torch.from_numpy(logits).to(DEVICE), mask, **more)
-            assert found.token_id == wanted.token_id
-            assert found.memory == pytest.approx(wanted.memory)
-            drawn.add(found.token_id)
-    assert len(drawn) > 5
+    cases = ((33, 2.0, True), (700, 1.0, False), (5000, 4.0, False), (131_072, 3.0, False))
+    check_tokens(SAMPLERS[name], cases, DEVICE)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])
-def test_what_is_no_logit_is_refused(wrong: float) -> None:
+def test_logits_that_are_all_nan_or_infinite_are_refused(wrong: float) -> None:
     import torch
 
     with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=r"is NaN|no token is allowed"):

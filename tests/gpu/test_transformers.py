@@ -42,7 +42,7 @@ def generated(both: Any, prompts: list[str], processor: Any, **options: Any) -> 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("ahead", [False, True])
-def test_every_way_of_decoding_gives_what_fits(both: Any, mode: str, ahead: bool) -> None:
+def test_texts_of_every_decoding_mode_fit_the_constraint(both: Any, mode: str, ahead: bool) -> None:
     import torch
 
     from guideway.integrations.transformers import logits_processor
@@ -60,7 +60,7 @@ def test_every_way_of_decoding_gives_what_fits(both: Any, mode: str, ahead: bool
         assert 0 < timings.overlap <= timings.mask
 
 
-def test_background_masks_change_nothing(both: Any) -> None:
+def test_background_masks_do_not_change_the_text(both: Any) -> None:
     from guideway.integrations.transformers import logits_processor
 
     texts = []

@@ -6,7 +6,7 @@ The rows of all calls run in the same rounds. Rows join and leave the batch at a
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -42,7 +42,7 @@ class Call:
         self.moved = moved
         self.done = done
         self.cancelled = False
-        self.waiting: Iterator[Row | Automaton] = job.starts(JOIN_WORK)
+        self.waiting: Generator[Row | Automaton, None, None] = job.starts(JOIN_WORK)
         self.preparation: Preparation | None = None  # of the next row's matcher; None: it needs none
         self.exhausted = False
         self.active: list[Row] = []
@@ -127,17 +127,18 @@ def _joined(call: Call, deferral: Deferral) -> bool:
         return False
     try:
         if preparation is not None and preparation.error is not None:
-            raise preparation.error
-        one = next(call.waiting, None)
-        if one is not None and not isinstance(one, Row):
+            one = call.waiting.throw(preparation.error)  # the job stores or raises it as the error of the row's prompt
+        else:
+            one = next(call.waiting)
+        if not isinstance(one, Row):
             call.preparation = deferral.prepare(one)
             return False
+    except StopIteration:
+        call.exhausted = True
+        return False
     except Exception as error:
         call.exhausted = call.cancelled = True
         _tell(call, error)
-        return False
-    if one is None:
-        call.exhausted = True
         return False
     call.active.append(one)
     return True

@@ -119,7 +119,7 @@ class ModelReply:
 
 
 class RemoteReply:
-    """A reply of a model that generates by itself."""
+    """A reply of a `GeneratingModel`."""
 
     shown = True
 

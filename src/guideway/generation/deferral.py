@@ -215,7 +215,7 @@ class Deferral:
         self._woken.wait(seconds)
 
     def prepare(self, automaton: Automaton) -> Preparation:
-        """Let a worker make a matcher of an automaton."""
+        """Let a worker make a matcher of an automaton. Raises `RuntimeError` if no thread can be started."""
         made = Preparation(automaton, self._woken.set)
         _WORKERS.put(made)
         return made

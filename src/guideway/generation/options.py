@@ -151,8 +151,8 @@ OPTIONS: dict[str, Option] = {
     ),
     "verbatim_num_beams": Option(
         None,
-        "A greedy call chooses a verbatim string as a whole. If the string that the model writes by itself does not occur in"
-        " the source, a beam search with this number of beams finds another; 1: token by token, as with other sampling and"
+        "A greedy call chooses a verbatim string as a whole. If the string that the model writes without the constraint does"
+        " not occur in the source, a beam search with this number of beams finds another; 1: token by token, as with other sampling and"
         " with `bad_words`. None: 4 for a type or a `JsonSchema` with verbatim strings.",
     ),
     "return_kv_cache": Option(False, "Keep the KV cache in `Generation.state`."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -564,12 +564,12 @@ class Job:
         """
         return (one for one in self.starts(None) if isinstance(one, Row))
 
-    def starts(self, work: int | None) -> Iterator[Row | Automaton]:
+    def starts(self, work: int | None) -> Generator[Row | Automaton, None, None]:
         """Yield the rows to generate, as `rows` does, and the automata whose matchers take too much work.
 
         `work`: the maximum kernel work for the matcher of a row; None: no maximum. If a matcher needs more, because the
         automaton must be compiled again, the automaton is yielded instead of the row. The caller must make a matcher of
-        it in another thread before it takes the next item.
+        it in another thread before it takes the next item. If that fails, it must throw the error into the generator.
         """
         for number, plan in enumerate(self.plans):
             prompted = self._prompted.pop(0)

@@ -1,4 +1,4 @@
-"""`GeneratingModel`: the interface of models that generate by themselves, and the dispatch of the functions to them."""
+"""`GeneratingModel`: the interface of models whose texts another program generates, and the dispatch to their methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["AnyModel", "GeneratingModel", "dispatched", "local"]
 
 
 class GeneratingModel(ABC):
-    """A model that generates by itself, such as one served by an API.
+    """A model whose texts another program generates, such as a model served by an API.
 
     Each method has the arguments and the result of the function of the same name.
     """
@@ -77,7 +77,7 @@ class GeneratingModel(ABC):
 
 
 AnyModel = ModelBase | GeneratingModel
-"""A model that this library runs, or one that generates by itself."""
+"""A model that this library runs, or a model whose texts another program generates."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

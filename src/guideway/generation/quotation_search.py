@@ -322,7 +322,9 @@ class Quotations:
     def advance(
         self, session: Session, left: int, *, complete: bool, compare: bool, min_position: int, logprobs: int | None
     ) -> Quotation | None:
-        """Take one step of the search. The logits of `session` (or, if it is None, of the row's session) are computed.
+        """Do one step of the search.
+
+        Before the call, the model must run for the session of the search; for the row's session if there is none.
 
         Args:
             session: The session of the row.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +63,7 @@ class ResumedJob(Job):
     def sessions(self) -> list[Session]:
         return [self._row.session]
 
-    def starts(self, work: int | None) -> Iterator[Row]:
+    def starts(self, work: int | None) -> Generator[Row, None, None]:
         """Yield the row."""
         yield self._row
 

@@ -17,9 +17,8 @@ BLOCK = 4096
 """The number of logits per Triton program: 16 KB of float32, 512 bytes of mask."""
 
 
-# Triton compiles the annotations of a kernel too, and knows no Python types.
 @triton.jit  # type: ignore[untyped-decorator]  # Triton gives no types
-def _mask(  # type: ignore[no-untyped-def]
+def _mask(  # type: ignore[no-untyped-def]  # Triton compiles annotations too, and knows no Python types
     logits, made, words, free, alive, width, word_count, logits_stride, BLOCK: tl.constexpr
 ):
     row = tl.program_id(0)

@@ -203,3 +203,14 @@ def test_a_matcher_that_needs_much_work_is_made_by_a_worker(monkeypatch: pytest.
     monkeypatch.setattr(Preparation, "run", fail)
     with pytest.raises(gw.errors.LimitExceededError, match="too much work"):
         asyncio.run(gw.agenerate(model, "x", gw.Regex("[ab]{9}"), seed=1))
+
+    def fail_once(self: Preparation) -> None:
+        made.append("")  # the matcher of the second prompt needs no worker
+        raise gw.errors.LimitExceededError("too much work")
+
+    monkeypatch.setattr(Preparation, "run", fail_once)
+    options: Any = {"seed": 1, "return_exceptions": True}
+    failed, second = asyncio.run(gw.agenerate(model, ["x", "y"], gw.Regex("[ab]{9}"), **options))
+    assert isinstance(failed, gw.errors.LimitExceededError)
+    assert str(failed) == "prompt 1 of 2: too much work"
+    assert second == texts[1]

@@ -216,6 +216,7 @@ def test_the_budget_is_kept_and_reported(seed: int, rollback: bool) -> None:
     for most in range(shortest, 80, 3):
         found = complete_extract(model, text, Record, max_tokens=most)
         assert len(found.tokens) <= most
+        assert all(name in text for name in found.value.names)
         at = common_length(found.tokens, whole.tokens)
         seen = None if found.truncation is None else (found.truncation.token_index, found.truncation.token_id)
         assert seen == (None if at == len(whole.tokens) else (at, whole.tokens[at]))
@@ -241,7 +242,7 @@ def test_one_sequence_runs_for_each_row(rollback: bool) -> None:
         counted.append(len(rows))
         return forward(rows, *rest)
 
-    model.engine.forward = counting  # type: ignore[method-assign]
+    model.engine.forward = counting  # type: ignore[method-assign]  # counts the rows
     source = PythonType(Record).quoting("ab bca aa b ca")
     requests = [gw.GenerationRequest("x", source, max_tokens=100), gw.GenerationRequest("y", None, max_tokens=30)]
     job = Job(model, requests, None, None, {})

@@ -1,4 +1,4 @@
-"""The log of vLLM says that our backend is active. Runs on stand-ins where vLLM is not installed."""
+"""The log of vLLM says that our backend is active. Without vLLM, stub classes replace its types."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,16 @@ SAMPLERS = {
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_tensors_give_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chain, "draw_native", lambda *_: None)  # the definition, not the kernel
-    sampler, random, drawn = SAMPLERS[name], np.random.default_rng(5), set()
-    for size, spread, rounded in ((1, 1.0, False), (33, 2.0, True), (700, 1.0, False), (5000, 4.0, False)):
+    check_tokens(SAMPLERS[name], ((1, 1.0, False), (33, 2.0, True), (700, 1.0, False), (5000, 4.0, False)), "cpu")
+
+
+def check_tokens(sampler: Sampler, cases: Sequence[tuple[int, float, bool]], device: str) -> None:
+    """Check that tensors on a device give the tokens of arrays.
+
+    `cases`: the number of logits, their standard deviation, and whether they are rounded, so that some are equal.
+    """
+    random, drawn = np.random.default_rng(5), set()
+    for size, spread, rounded in cases:
         for position in range(12):
             logits = (random.normal(size=size) * spread).astype(np.float32)
             logits = logits.round() if rounded else logits  # equals, for the lowest id to win
@@ -60,9 +69,9 @@ def test_tensors_give_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch
                 expected = draw(sampler, logits, mask, **more)
             except (InvalidLogitsError, NoAllowedTokenError) as error:
                 with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=str(error).partition(":")[0]):
-                    draw(sampler, torch.from_numpy(logits), mask, **more)
+                    draw(sampler, torch.from_numpy(logits).to(device), mask, **more)
                 continue
-            found = draw(sampler, torch.from_numpy(logits), mask, **more)
+            found = draw(sampler, torch.from_numpy(logits).to(device), mask, **more)
             assert found.token_id == expected.token_id
             assert (found.memory is None) == (expected.memory is None)
             assert found.memory == pytest.approx(expected.memory)
@@ -71,7 +80,7 @@ def test_tensors_give_the_same_tokens(name: str, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])
-def test_what_is_no_logit_is_refused(wrong: float) -> None:
+def test_logits_that_are_all_nan_or_infinite_are_refused(wrong: float) -> None:
     with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=r"is NaN|no token is allowed"):
         draw(Sampler(1.0), torch.full((40,), wrong))
 

@@ -77,7 +77,7 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_way_of_decoding_gives_what_fits(loaded: Any, mode: str) -> None:
+def test_texts_of_every_decoding_mode_fit_the_constraint(loaded: Any, mode: str) -> None:
     import torch
 
     from guideway.integrations.transformers import logits_processor
