@@ -328,10 +328,17 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             record: A JSON value that has these locations. It shows which of them are in arrays.
         """
         made = self._copied_without_grammar()
-        without = [_without(place, value, record) for place, value in values]
-        document = self._document if isinstance(self._document, dict) else {}
-        made._document = {**document, "allOf": [*document.get("allOf", []), *without]}
-        for name in ("schema", "_text", "_expander", "_unbound"):
+        uri = f"urn:guideway:excluding:{len(self._supplied)}"
+        # The new keywords are in a document of their own: in older drafts, the original may not know or may ignore
+        # them. And references to its root, and `unevaluatedProperties` in it, keep their meaning.
+        made._supplied = {**self._supplied, uri: self._document}
+        made._document = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$ref": uri,  # not in `allOf`, so that its keys determine the order
+            "allOf": [_without(place, value, record) for place, value in values],
+        }
+        made._unknown_keywords = "ignore"  # they were reported for the original
+        for name in ("schema", "_text", "_expander", "_unbound", "_resources"):
             made.__dict__.pop(name, None)
         if made.quoted is not None:
             made._sources = sources(made._unbound, made.quoted)
