@@ -47,7 +47,7 @@ def test_clear_empties_all_function_caches() -> None:
         "_classes",
         "_single_bytes",
         "shared",
-        "common_of",
+        "shared_nodes_of",
     )
     names = {name.rpartition(".")[2] for name in found} | {name.rpartition("._")[2] for name in found}
     assert len(found) > 15, found

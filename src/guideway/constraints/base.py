@@ -31,10 +31,7 @@ U = TypeVar("U")
 
 
 _REDUCERS: list[Callable[[Any], Any]] = []
-"""At most one function:
-
-`wire.reduced`, which returns the pickled form. wire.py adds it, because it imports this module.
-"""
+"""Empty, or only `wire.reduced`, which returns the pickled form. wire.py adds it, because it imports this module."""
 
 
 class Constraint(Structured, ABC, Generic[T_co]):
@@ -514,9 +511,8 @@ class Captured(Constraint[T_co]):
                 f"capture name may have letters, digits, '_', '-' and '.' and no leading digit, got {name!r}"
             )
         self.part, self.name = part, name
-        self._plain: Constraint[T_co] = (
-            part._plain if isinstance(part, Captured) else part
-        )  # without the `Captured` objects directly around it
+        # the part without the `Captured` objects directly around it
+        self._plain: Constraint[T_co] = part._plain if isinstance(part, Captured) else part
 
     def grammar(self) -> Grammar:
         """Return the grammar of the inner constraint."""

@@ -77,7 +77,7 @@ def _hint(value: object) -> str:
         and not any(isinstance(one, (str, bytes, int, float)) for one in value)
     ):
         return (
-            "for an own constraint of each prompt, pass guideway.GenerationRequest(prompt, constraint) for each; for texts"
+            "to use a different constraint for each prompt, pass guideway.GenerationRequest(prompt, constraint) for each; for texts"
             " that fit one of several constraints, join them with |"
         )
     if isinstance(value, Mapping):

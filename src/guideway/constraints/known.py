@@ -201,7 +201,7 @@ class _Arguments(pickle.Pickler):
 
 
 def _reference(*_: int) -> None:
-    """Stand-in for an object that is identified by its address. Plain data cannot contain this function."""
+    """Represents an object in a key by the given addresses. Plain data cannot contain this function."""
 
 
 # The addresses of the functions that pickles of `_reference` calls, `Optional[int]`, `int | None` and patterns contain.

@@ -236,7 +236,9 @@ class _Machine:
             self._keys.append(key)
             self._nullable.append(nullable)
             if number > 40 * self._limit:
-                raise LimitExceededError(f"the automaton of a regular part needs more than {self._limit:,} states")
+                raise LimitExceededError(
+                    f"the automaton of a regular expression needs more than {self._limit:,} states"
+                )
         return number
 
     def nullable(self, number: int) -> bool:
@@ -455,7 +457,9 @@ def determinized(expression: Regular, limit: int = MAX_STATES) -> Dfa:
             for ranges, to in machine.steps(one):
                 if to not in numbers:
                     if len(numbers) >= limit:
-                        raise LimitExceededError(f"the automaton of a regular part needs more than {limit:,} states")
+                        raise LimitExceededError(
+                            f"the automaton of a regular expression needs more than {limit:,} states"
+                        )
                     numbers[to] = len(queue)
                     queue.append(to)
                 edges[numbers[one]].append((ranges, numbers[to]))

@@ -1,14 +1,12 @@
 """Computes the derivation of a text with the highest priority.
 
 1. A table maps (position, state, count) to the set of positions at which the rule of the state can end. Count is the
-number
-   of repetitions so far, in a `LoopState`. Sets are bit sets: bit n is the position plus n. In the outermost rule, the
-   only bit 0 means that the end of the text can be reached. The table is filled on demand to a fixpoint, later
-   positions first. The time is cubic in the length of the text in the worst case, and linear for deterministic
+   number of repetitions so far, in a `LoopState`. Sets are bit sets: bit n is the position plus n. In the outermost
+   rule, the only bit 0 means that the end of the text can be reached. The table is filled on demand to a fixpoint,
+   later positions first. The time is cubic in the length of the text in the worst case, and linear for deterministic
    constraints.
 2. A walk takes, at each state, the first option from which the rest of the text can still be derived. When it calls a
-rule,
-   it passes the set of ends after which the caller can continue.
+   rule, it passes the set of ends after which the caller can continue.
 
 A rule can call itself at the same position with the same set of ends (left recursion, or a cycle of empty matches). The
 walk would then not end. From such a call on, it follows only ends that were added to the table earlier than the current

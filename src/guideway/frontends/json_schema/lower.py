@@ -627,7 +627,8 @@ class Lowering:
                 if new & wide:
                     place = self._grammar.place(start) or ""
                     raise LimitExceededError(
-                        f"at {shown(place)}: a choice inside these alternatives has more than {MAX_WIDE} alternatives; use fewer branches",
+                        f"at {shown(place)}: more than {MAX_WIDE} alternatives of an object contain another object with more than "
+                        f"{MAX_WIDE} alternatives; use fewer branches in anyOf or oneOf",
                         place,
                     )
                 seen |= new

@@ -193,7 +193,7 @@ def joined(kinds: Collection[str], scalars: list[Leaf | Number]) -> tuple[Leaf |
 _SHARED_NODES: dict[int, SharedNodes] = {}
 
 
-register(f"{__name__}.common_of", _SHARED_NODES.clear, lambda: CacheInfo(len(_SHARED_NODES), _MAX_STYLES))
+register(f"{__name__}.shared_nodes_of", _SHARED_NODES.clear, lambda: CacheInfo(len(_SHARED_NODES), _MAX_STYLES))
 
 
 def shared_nodes_of(style: Style) -> SharedNodes:

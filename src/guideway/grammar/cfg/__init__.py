@@ -1,12 +1,15 @@
 """Lowers context-free rules to an equivalent `Grammar`, without empty productions and left recursion.
 
-terms.py           the right sides of rules: texts, references, concatenation, alternation, repetition, exceptions,
-grammars productions.py     terms -> productions scc.py             strongly connected components, callees first
-fixpoint.py        a least fixpoint over productions: which variables derive a text, which the empty text epsilon.py
-elimination of empty productions left_recursion.py  elimination of left recursion (left-corner transform)
-regular_rules.py   variables with a regular language -> expressions expressions.py     nullability and equality of
-expressions lowering.py        all steps in order; which rules are unreachable or derive no text writing.py
-productions -> nodes
+terms.py           the right sides of rules: texts, references, concatenation, alternation, repetition, and so on
+productions.py     terms -> productions
+scc.py             strongly connected components, callees first
+fixpoint.py        a least fixpoint over productions: which variables derive a text, which the empty text
+epsilon.py         elimination of empty productions
+left_recursion.py  elimination of left recursion (left-corner transform)
+regular_rules.py   variables with a regular language -> expressions
+expressions.py     nullability and equality of expressions
+lowering.py        all steps in order; which rules are unreachable or derive no text
+writing.py         productions -> nodes
 """
 
 from __future__ import annotations

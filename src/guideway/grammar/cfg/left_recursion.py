@@ -88,9 +88,8 @@ class _Component:
 
     def turn(self, wanted: list[int], result: Group) -> None:
         for target in wanted:
-            rest: dict[
-                int, int
-            ] = {}  # by variable of the component, the new variable for the rest from it up to the target
+            # by variable of the component, the new variable for the rest from it up to the target
+            rest: dict[int, int] = {}
             todo: list[int] = []
 
             def onwards(

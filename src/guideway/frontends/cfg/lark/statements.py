@@ -109,9 +109,8 @@ class LarkReader:
     _tokens: list[_LarkToken] = field(default_factory=list)
     _templates: dict[str, tuple[list[str], int]] = field(default_factory=dict)  # parameters, index of the first token
     _instances: list[tuple[str, str, list[Term]]] = field(default_factory=list)  # name of the rule, template, arguments
-    _bound: dict[str, Term] = field(
-        default_factory=dict
-    )  # the arguments of the current template instance, by parameter
+    # the arguments of the current template instance, by parameter
+    _bound: dict[str, Term] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._source = Reader(self.text)

@@ -25,9 +25,8 @@ class ForbiddenContinuations:
 
     def __init__(self, machines: dict[str, Machine]) -> None:
         self._first: dict[str, int] = {}
-        rows: list[
-            list[int]
-        ] = []  # transitions of all automata; DEAD: no match is possible, -2: the match has occurred
+        # transitions of all automata; DEAD: no match is possible, -2: the match has occurred
+        rows: list[list[int]] = []
         for name, machine in machines.items():
             self._first[name] = by = len(rows)
             for row in machine.steps:
