@@ -125,7 +125,10 @@ def test_the_limits_are_those_of_the_code() -> None:
         "alternatives of a schema after normalisation": f"{dnf.MAX_ALTERNATIVES:,}",
         "nesting of `const` and `enum` values": str(parse.MAX_VALUE_DEPTH),
         "document of `to_wire`": f"{wire.MAX_BYTES >> 20} MiB, {wire.MAX_PARTS:,} parts",
-        "answer of a model served by an API": f"{received.MAX_ANSWER >> 20} MiB, {received.MAX_EVENTS:,} events",
+        "answer of a model served by an API": (
+            f"{received.MAX_ANSWER >> 20} MiB, {received.MAX_EVENTS:,} chunks"
+            f" and {received.EVENTS_PER_TOKEN} more for each token of `max_tokens`"
+        ),
         "tokens of a vocabulary": f"{huggingface.MAX_TOKENS:,}",
     }
     assert {name: rows.get(name) for name in expected} == expected

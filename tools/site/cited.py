@@ -119,14 +119,14 @@ CONSTANTS: dict[str, list[tuple[str, str, str]]] = {
         ("1 GiB", "disk.py", "_DEFAULT_BYTES"),
         ("evaluated prefixes of a model | 256 MiB", "sessions/prefix_cache.py", "PREFIX_BYTES"),
         ("64 MiB, 100,000 parts", "constraints/wire.py", "MAX_BYTES"),
-        ("16 MiB, 100,000 events", "remote/received.py", "MAX_ANSWER"),
+        ("16 MiB, 100,000 chunks and 50 more", "remote/received.py", "MAX_ANSWER"),
     ],
     "docs/pool.md": [("1.25 times their size", "pool/sizes.py", "_OVERHEAD")],
     "docs/remote-failures.md": [
         ("An answer has at most 16 MiB", "remote/received.py", "MAX_ANSWER"),
         ("its body has at most 64 MiB", "remote/adapters/http.py", "MAX_BODY"),
         ("a compressed body has at most 64 KiB", "remote/adapters/http.py", "MAX_COMPRESSED"),
-        ("copy more than 8 GiB", "remote/adapters/http.py", "MAX_WORK"),
+        ("copy at most 8 GiB", "remote/adapters/http.py", "MAX_WORK"),
     ],
     "docs/serving.md": [
         ("4 MiB or 256 levels", "server/settings.py", "max_body_bytes"),

@@ -20,9 +20,13 @@ def probe(
         str, typer.Option("--model", help='"openai:NAME", "anthropic:NAME", "google:NAME", "mistral:NAME".')
     ],
     base_url: Annotated[str | None, typer.Option("--base-url", help="The URL of the endpoint.")] = None,
-    dialect: Annotated[str | None, typer.Option("--dialect", help="What it is expected to be, such as vllm.")] = None,
+    dialect: Annotated[
+        str | None, typer.Option("--dialect", help="The expected dialect of the endpoint, such as vllm.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON instead of a table.")] = False,
-    save: Annotated[Path | None, typer.Option(help="Write the result to this file, for plans.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the result to this file; `guideway.remote.Probe.load` reads it.")
+    ] = None,
 ) -> None:
     """Measure with ten to twenty-five tiny requests what an endpoint enforces. The key comes from the environment.
 

@@ -10,8 +10,8 @@ from guideway.remote.routes import route_plan
 
 __all__ = ["make_plan", "without_route"]
 
-_RANK = {"exact": 3, "checked": 2, "narrowed": 1, "unproven": 0}
-_NEEDED = {"exact": 3, "checked": 2, "narrowed": 1, "any": 0}
+_RANK = {"exact": 3, "checked": 2, "narrowed": 1}
+_NEEDED = {**_RANK, "any": 0}
 
 
 def make_plan(

@@ -21,7 +21,10 @@ MAX_ANSWER = 16 * 1024 * 1024
 """Maximum number of bytes of an answer that is read."""
 
 MAX_EVENTS = 100_000
-"""Maximum number of chunks of an answer. For each token of `max_tokens`, 50 more are allowed."""
+"""Maximum number of chunks of a streamed answer, without those that `max_tokens` adds."""
+
+EVENTS_PER_TOKEN = 50
+"""The number of chunks that each token of `max_tokens` adds to this maximum."""
 
 MAX_QUOTED = 4000
 """Maximum number of characters of an answer in messages and attempts."""
@@ -62,7 +65,7 @@ class ReceivedAnswer:
     ) -> None:
         self.check = check
         self._visible, self._reads_on, self._from_tool = visible, reads_on, from_tool
-        self._most_events = MAX_EVENTS + 50 * max_tokens
+        self._most_events = MAX_EVENTS + EVENTS_PER_TOKEN * max_tokens
         self._events = 0
         self._echo = Echo(prefill.encode())
         self._data = bytearray(prefill.encode())
@@ -112,7 +115,7 @@ class ReceivedAnswer:
         """Take the events of one chunk. Returns whether the caller should close the stream now."""
         self._events += 1
         if self._events > self._most_events:
-            return self._too_large(f"the answer has more than {self._events - 1:,} parts")
+            return self._too_large(f"the answer has more than {self._events - 1:,} chunks")
         for event in events:
             if event.kind == "text":
                 if self._taken(event):

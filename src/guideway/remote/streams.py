@@ -122,7 +122,7 @@ def _is_whole(answer: Any) -> bool:
 
 @contextmanager
 def _until(ends: float | None) -> Iterator[None]:
-    """Set `ends_at` for the requests in a block: their answers must have arrived at this time; None: no limit."""
+    """Set `ends_at` for the requests in a block: their answers must have arrived by this time; None: no limit."""
     token = ends_at.set(ends)
     try:
         yield
