@@ -329,7 +329,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         """
         made = self._copied_without_grammar()
         uri = f"urn:guideway:excluding:{len(self._supplied)}"
-        # The new keywords are in a document of their own: in older drafts, the original may not know or may ignore
+        # The new keywords are in a separate document: in older drafts, the original may not know or may ignore
         # them. And references to its root, and `unevaluatedProperties` in it, keep their meaning.
         made._supplied = {**self._supplied, uri: self._document}
         made._document = {
