@@ -9,6 +9,7 @@ VLLM_PIP := .venv-vllm/bin/python -m pip --disable-pip-version-check install -q
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export CMAKE_BUILD_PARALLEL_LEVEL ?= 2
 STACKS := tests/unit/constraints tests/unit/grammar tests/unit/jsontext tests/unit/compiler/test_automaton_cache.py tests/unit/frontends/test_hostile_input.py
+CPP := $(wildcard kernel/*/*.h kernel/*/*.cpp kernel/*/*/*.h kernel/*/*/*.cpp bindings/*.h bindings/*.cpp bindings/encode/*)
 KERNEL := $(filter-out kernel/tests/% kernel/fuzz/% kernel/bench/%,$(wildcard kernel/*/*.h kernel/*/*.cpp)) $(wildcard bindings/*.cpp bindings/*.h bindings/encode/*)
 
 .PHONY: help demo test test-slow proofs hostile one-store storm batch-kills serve-load test-cluster test-browser test-clients site site-look verdicts hard keywords test-stacks test-loops test-templates test-engines test-vllm test-wheels test-gpu bench-gpu samples budgets walks mixes python-types remote pool lint format types check bench bench-full bench-vllm soak docs venv build stub warnings kernel-test kernel-asan kernel-tsan kernel-portable fuzz clean
@@ -87,11 +88,12 @@ mixes: .venv/.test                 ## compare 2,000 random mixes of requests wit
 	$(BIN)/python -m tests.campaigns.mixes --model $(or $(MODEL),tiny)
 python-types: .venv/.test          ## draw texts of 3,000 random Python types: Pydantic accepts all of them
 	$(BIN)/python -m tests.campaigns.python_types
-lint: .venv/.lint                  ## check rules and layout with ruff
+lint: .venv/.lint                  ## check rules and layout with ruff and clang-format
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $(CPP)
 format: .venv/.lint                ## fix rules and layout with ruff and clang-format
 	$(BIN)/ruff check --fix . && $(BIN)/ruff format .
-	$(BIN)/clang-format -i $(wildcard kernel/*/*.h kernel/*/*.cpp kernel/tests/*/*) $(wildcard bindings/*.h bindings/*.cpp bindings/encode/*)
+	$(BIN)/clang-format -i $(CPP)
 types: .venv/.lint                 ## check types with mypy (strict)
 	$(BIN)/mypy
 check: lint types test kernel-test ## everything a change must pass before it is merged

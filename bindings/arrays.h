@@ -80,7 +80,8 @@ struct type_caster<guideway::MaskArray<N>> {
             return true;
         }
         Foreign foreign;
-        if (!foreign.from_python(given, flags & ~std::uint32_t{cast_flags::convert}, cleanup)) return false;  // a converted copy would be filled, and lost
+        if (!foreign.from_python(given, flags & ~std::uint32_t{cast_flags::convert}, cleanup))
+            return false;  // a converted copy would be filled, and lost
         value = guideway::MaskArray<N>(std::move(foreign.value));
         return true;
     }

@@ -10,17 +10,19 @@ namespace {
 class EntryMaker {
 public:
     EntryMaker(const nb::tuple& classes, nb::object quote, nb::object spelling, nb::object new_key, nb::frozenset keywords)
-        : kinds_(classes, literals + 1), quote_(std::move(quote)), spelling_(std::move(spelling)), new_key_(std::move(new_key)), keywords_(std::move(keywords)) {}
+        : kinds_(classes, literals + 1), quote_(std::move(quote)), spelling_(std::move(spelling)), new_key_(std::move(new_key)),
+          keywords_(std::move(keywords)) {}
 
     // Returns None if a required property has no value, or if `number` returned None.
-    nb::object entries(const nb::dict& properties, const nb::set& required, const nb::dict& types, const nb::dict& keys, const nb::frozenset& plain,
-                       const nb::callable& number, nb::handle place) const {
+    nb::object entries(const nb::dict& properties, const nb::set& required, const nb::dict& types, const nb::dict& keys,
+                       const nb::frozenset& plain, const nb::callable& number, nb::handle place) const {
         nb::list made;
         PyObject *name = nullptr, *schema = nullptr;
         for (Py_ssize_t at = 0; PyDict_Next(properties.ptr(), &at, &name, &schema);) {
             const nb::object held = nb::borrow(name);
             nb::object value = number_of_type(schema, types, plain);
-            if (!value.is_valid()) value = number(nb::handle(schema), nb::steal(checked(PyTuple_Pack(3, place.ptr(), properties_.ptr(), name))));
+            if (!value.is_valid())
+                value = number(nb::handle(schema), nb::steal(checked(PyTuple_Pack(3, place.ptr(), properties_.ptr(), name))));
             if (value.is_none()) return value;
             const bool is_required = contains(required, name);
             if (as_number(value) < 0) {
@@ -107,33 +109,39 @@ private:
     nb::frozenset keywords_;
     nb::str properties_{"properties"};
     nb::int_ none_missing_{0};
-    Field key_{kinds_[property], "key"}, value_{kinds_[property], "value"}, required_{kinds_[property], "required"}, missing_{kinds_[property], "missing"};
-    Field parts_{kinds_[concat], "parts"}, part_{kinds_[escaped], "part"}, spelled_{kinds_[escaped], "spelling"}, texts_{kinds_[literals], "texts"};
+    Field key_{kinds_[property], "key"}, value_{kinds_[property], "value"}, required_{kinds_[property], "required"},
+        missing_{kinds_[property], "missing"};
+    Field parts_{kinds_[concat], "parts"}, part_{kinds_[escaped], "part"}, spelled_{kinds_[escaped], "spelling"},
+        texts_{kinds_[literals], "texts"};
 };
 
 }  // namespace
 
 void bind_entries(nb::module_& m) {
     nb::class_<EntryMaker>(m, "EntryMaker", "Makes the entries of objects; see `guideway.frontends.json_schema.fast_path`.")
-        .def(nb::init<nb::tuple, nb::object, nb::object, nb::object, nb::frozenset>(), nb::arg("classes"), nb::arg("quote"), nb::arg("spelling"),
-             nb::arg("new_key").none(), nb::arg("keywords"),
-             nb::sig("def __init__(self, classes: tuple[type, type, type, type], quote: object, spelling: str, new_key: collections.abc.Callable[[str], object] | None, "
-                     "keywords: frozenset[str]) -> None"),
-             "`classes`: Property, Concat, JsonEscaped, Literals. `new_key`: makes the expression of a key; None: the escaped text between two quotes. "
-             "`keywords`: the names that have an effect.")
-        .def("entries", &EntryMaker::entries, nb::arg("properties"), nb::arg("required"), nb::arg("types"), nb::arg("keys"), nb::arg("plain"), nb::arg("number"),
-             nb::arg("place").none(),
-             nb::sig("def entries(self, properties: dict[str, object], required: set[str], types: dict[str | None, int], keys: dict[str, typing.Any], "
-                     "plain: frozenset[str], number: collections.abc.Callable[[object, tuple[object, str, str]], int | None], place: object) -> list[typing.Any] | None"),
-             "The entries of the properties that have a value. None: `number` returned None, or a required property has no value.\n\n"
-             "Args:\n"
-             "    properties: Schemas by key.\n"
-             "    required: The required keys.\n"
-             "    types: Node numbers of schemas whose only keyword is `type`, by type; None: of schemas without keywords.\n"
-             "    keys: The expressions of keys. New ones are added.\n"
-             "    plain: Names that need no check for misspelt keywords.\n"
-             "    number: Returns the node number of any other schema at its place; -1 if it has no value, None if it is unknown.\n"
-             "    place: The place of the object.");
+        .def(
+            nb::init<nb::tuple, nb::object, nb::object, nb::object, nb::frozenset>(), nb::arg("classes"), nb::arg("quote"),
+            nb::arg("spelling"), nb::arg("new_key").none(), nb::arg("keywords"),
+            nb::sig(
+                "def __init__(self, classes: tuple[type, type, type, type], quote: object, spelling: str, new_key: collections.abc.Callable[[str], object] | None, "
+                "keywords: frozenset[str]) -> None"),
+            "`classes`: Property, Concat, JsonEscaped, Literals. `new_key`: makes the expression of a key; None: the escaped text between two quotes. "
+            "`keywords`: the names that have an effect.")
+        .def(
+            "entries", &EntryMaker::entries, nb::arg("properties"), nb::arg("required"), nb::arg("types"), nb::arg("keys"),
+            nb::arg("plain"), nb::arg("number"), nb::arg("place").none(),
+            nb::sig(
+                "def entries(self, properties: dict[str, object], required: set[str], types: dict[str | None, int], keys: dict[str, typing.Any], "
+                "plain: frozenset[str], number: collections.abc.Callable[[object, tuple[object, str, str]], int | None], place: object) -> list[typing.Any] | None"),
+            "The entries of the properties that have a value. None: `number` returned None, or a required property has no value.\n\n"
+            "Args:\n"
+            "    properties: Schemas by key.\n"
+            "    required: The required keys.\n"
+            "    types: Node numbers of schemas whose only keyword is `type`, by type; None: of schemas without keywords.\n"
+            "    keys: The expressions of keys. New ones are added.\n"
+            "    plain: Names that need no check for misspelt keywords.\n"
+            "    number: Returns the node number of any other schema at its place; -1 if it has no value, None if it is unknown.\n"
+            "    place: The place of the object.");
 }
 
 }  // namespace guideway

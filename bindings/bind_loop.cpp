@@ -70,99 +70,125 @@ LogitRows logit_rows(const Table<float>& logits) { return {logits.data, logits.r
 void bind_loop(nb::module_& m) {
     nb::class_<LoopClock>(m, "LoopClock", "An engine's calls of a processor: one at a time, and the seconds that went where.")
         .def(nb::init<>())
-        .def("enter", &LoopClock::enter, "Seconds since the last call was left (0: this is the first); None: another call has not been left yet.")
+        .def("enter", &LoopClock::enter,
+             "Seconds since the last call was left (0: this is the first); None: another call has not been left yet.")
         .def("leave", &LoopClock::leave, "After each `enter` that gave a number.")
-        .def("take", [](LoopClock& self) {
-                 return std::tuple(std::exchange(self.calls, 0), std::exchange(self.model, 0), std::exchange(self.mask, 0), std::exchange(self.copy, 0));
-             },
-             "Calls of `LoopRows.run_on` since this was asked last; seconds before them, of finding masks, of putting them on logits.");
+        .def(
+            "take",
+            [](LoopClock& self) {
+                return std::tuple(std::exchange(self.calls, 0), std::exchange(self.model, 0), std::exchange(self.mask, 0),
+                                  std::exchange(self.copy, 0));
+            },
+            "Calls of `LoopRows.run_on` since this was asked last; seconds before them, of finding masks, of putting them on logits.");
     nb::class_<PythonRows>(m, "LoopRows", "The rows of an engine's loop from step to step, each of which adds a token to all of them.")
-        .def("__init__",
-             [](PythonRows* self, const nb::sequence& rows) {
-                 std::vector<nb::object> held;
-                 auto made = loop_rows(rows, held);
-                 new (self) PythonRows{std::move(held), {}, std::move(made)};
-             },
-             nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
-             "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
-             "of it may have (0: any number).")
-        .def("grow", [](PythonRows& self, const Integers& tokens) {
-                 const auto ids = integers<std::int64_t>(tokens);
-                 self.with([&](LoopRows& rows) { rows.grow(ids); });
-             }, nb::arg("tokens"),
-             "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
-        .def("know", [](PythonRows& self, nb::handle ids) {
-                 const auto given = table<const std::int64_t>(ids);
-                 if (!given) throw nb::type_error("tokens are int64 [rows, tokens], the tokens of a row side by side");
-                 self.with([&](LoopRows& rows) { rows.know(id_rows(*given)); });
-             },
-             nb::arg("ids"), nb::sig("def know(self, ids: numpy.typing.NDArray[numpy.int64]) -> None"),
-             "What the engine has in the rows as they are now, prompts and all: `grow_to` and `run_on` tell by it how they have grown.")
-        .def("grow_to", [](PythonRows& self, nb::handle ids) {
-                 const auto given = table<const std::int64_t>(ids);
-                 return given && self.with([&](LoopRows& rows) { return rows.grow_to(id_rows(*given)); });
-             },
-             nb::arg("ids"), nb::sig("def grow_to(self, ids: typing.Any) -> bool"),
-             "`grow` with the last column of `ids`, int64 [rows, tokens] on the CPU, where the others are what is known of the rows. False: "
-             "they are not, and nothing has changed.")
-        .def_prop_ro("known", [](const PythonRows& self) {
-                 const std::size_t count = self.rows->rows().size();
-                 auto* const made = new std::vector<std::int64_t>(self.with([](const LoopRows& rows) { return rows.known(); }));
-                 const nb::capsule owner(made, [](void* all) noexcept { delete static_cast<std::vector<std::int64_t>*>(all); });
-                 return nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(made->data(), {count, count ? made->size() / count : 0}, owner);
-             },
-             nb::rv_policy::move, nb::sig("def known(self) -> numpy.typing.NDArray[numpy.int64]"), "A copy of what is known of the rows, [rows, tokens]; [rows, 0]: nothing is.")
-        .def_prop_ro("width", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.width(); }); },
-             "How many tokens of each row are known.")
-        .def("run", [](PythonRows& self, const MaskRows& masks) {
-                 self.with([&](LoopRows& rows) { rows.run(words(masks), masks.shape(1)); });
-             },
-             nb::arg("masks").noconvert(),
-             "Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of "
-             "all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.")
-        .def("run_on", [](PythonRows& self, nb::handle ids, nb::handle source, nb::handle target, LoopClock& clock) {
-                 using Nothing = std::optional<std::vector<std::size_t>>;
-                 const auto given = table<const std::int64_t>(ids);
-                 const auto from = given ? table<float>(source) : std::nullopt, to = target.is(source) ? from : table<float>(target);
-                 const Turn turn{from && to ? &clock : nullptr};
-                 if (!turn.since) return Nothing();
-                 return self.with([&](LoopRows& rows) {
-                     if (!rows.grow_to(id_rows(*given))) return Nothing();
-                     clock.model += *turn.since;
-                     return Nothing(rows.run_on(logit_rows(*from), logit_rows(*to), clock));
-                 });
-             },
-             nb::arg("ids"), nb::arg("source"), nb::arg("target").none(), nb::arg("clock"),
-             nb::sig("def run_on(self, ids: typing.Any, source: typing.Any, target: typing.Any, clock: LoopClock) -> list[int] | None"),
-             "`grow_to`, `run`, and `mask_logits` with what it finds, in one call, which enters and leaves the clock. Arrays of NumPy, or "
-             "tensors of PyTorch on a CPU: `ids` int64, `source` and `target` float32. None: they are others, have not grown so, or another "
-             "call has not left the clock; nothing has changed.")
-        .def("begin", [](PythonRows& self, const MaskRows& masks) {
-                 const std::lock_guard alone(self.use);
-                 self.rows->wait();  // a caller that writes to the earlier masks
-                 self.masks = masks;
-                 self.rows->begin(words(masks), masks.shape(1));
-             },
-             nb::arg("masks").noconvert(), "`run` on a thread of its own; masks and matchers are left alone until `wait`.")
-        .def("wait", [](PythonRows& self) { self.with([](LoopRows& rows) { rows.wait(); }); },
-             "Until what was begun has ended; raises what `run` would have.")
-        .def_prop_ro("seconds", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.seconds(); }); }, "What it took on the other thread.")
-        .def_prop_ro("held", [](const PythonRows& self) {
-                 return self.with([](const LoopRows& rows) {
-                     std::vector<bool> made;
-                     for (const LoopRow& row : rows.rows()) made.push_back(row.is_held());
-                     return made;
-                 });
-             },
-             nb::sig("def held(self) -> list[bool]"), "Which rows are held: their matcher took all of their tokens, or has ended.")
-        .def_prop_ro("lengths", [](const PythonRows& self) {
-                 return self.with([](const LoopRows& rows) {
-                     std::vector<std::pair<std::size_t, std::size_t>> made;
-                     for (const LoopRow& row : rows.rows()) made.emplace_back(row.length, row.taken);
-                     return made;
-                 });
-             },
-             "By row: how many tokens stand in it, and how many of them were taken.");
+        .def(
+            "__init__",
+            [](PythonRows* self, const nb::sequence& rows) {
+                std::vector<nb::object> held;
+                auto made = loop_rows(rows, held);
+                new (self) PythonRows{std::move(held), {}, std::move(made)};
+            },
+            nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
+            "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
+            "of it may have (0: any number).")
+        .def(
+            "grow",
+            [](PythonRows& self, const Integers& tokens) {
+                const auto ids = integers<std::int64_t>(tokens);
+                self.with([&](LoopRows& rows) { rows.grow(ids); });
+            },
+            nb::arg("tokens"), "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
+        .def(
+            "know",
+            [](PythonRows& self, nb::handle ids) {
+                const auto given = table<const std::int64_t>(ids);
+                if (!given) throw nb::type_error("tokens are int64 [rows, tokens], the tokens of a row side by side");
+                self.with([&](LoopRows& rows) { rows.know(id_rows(*given)); });
+            },
+            nb::arg("ids"), nb::sig("def know(self, ids: numpy.typing.NDArray[numpy.int64]) -> None"),
+            "What the engine has in the rows as they are now, prompts and all: `grow_to` and `run_on` tell by it how they have grown.")
+        .def(
+            "grow_to",
+            [](PythonRows& self, nb::handle ids) {
+                const auto given = table<const std::int64_t>(ids);
+                return given && self.with([&](LoopRows& rows) { return rows.grow_to(id_rows(*given)); });
+            },
+            nb::arg("ids"), nb::sig("def grow_to(self, ids: typing.Any) -> bool"),
+            "`grow` with the last column of `ids`, int64 [rows, tokens] on the CPU, where the others are what is known of the rows. False: "
+            "they are not, and nothing has changed.")
+        .def_prop_ro(
+            "known",
+            [](const PythonRows& self) {
+                const std::size_t count = self.rows->rows().size();
+                auto* const made = new std::vector<std::int64_t>(self.with([](const LoopRows& rows) { return rows.known(); }));
+                const nb::capsule owner(made, [](void* all) noexcept { delete static_cast<std::vector<std::int64_t>*>(all); });
+                return nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(made->data(), {count, count ? made->size() / count : 0}, owner);
+            },
+            nb::rv_policy::move, nb::sig("def known(self) -> numpy.typing.NDArray[numpy.int64]"),
+            "A copy of what is known of the rows, [rows, tokens]; [rows, 0]: nothing is.")
+        .def_prop_ro(
+            "width", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.width(); }); },
+            "How many tokens of each row are known.")
+        .def(
+            "run",
+            [](PythonRows& self, const MaskRows& masks) { self.with([&](LoopRows& rows) { rows.run(words(masks), masks.shape(1)); }); },
+            nb::arg("masks").noconvert(),
+            "Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of "
+            "all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.")
+        .def(
+            "run_on",
+            [](PythonRows& self, nb::handle ids, nb::handle source, nb::handle target, LoopClock& clock) {
+                using Nothing = std::optional<std::vector<std::size_t>>;
+                const auto given = table<const std::int64_t>(ids);
+                const auto from = given ? table<float>(source) : std::nullopt, to = target.is(source) ? from : table<float>(target);
+                const Turn turn{from && to ? &clock : nullptr};
+                if (!turn.since) return Nothing();
+                return self.with([&](LoopRows& rows) {
+                    if (!rows.grow_to(id_rows(*given))) return Nothing();
+                    clock.model += *turn.since;
+                    return Nothing(rows.run_on(logit_rows(*from), logit_rows(*to), clock));
+                });
+            },
+            nb::arg("ids"), nb::arg("source"), nb::arg("target").none(), nb::arg("clock"),
+            nb::sig("def run_on(self, ids: typing.Any, source: typing.Any, target: typing.Any, clock: LoopClock) -> list[int] | None"),
+            "`grow_to`, `run`, and `mask_logits` with what it finds, in one call, which enters and leaves the clock. Arrays of NumPy, or "
+            "tensors of PyTorch on a CPU: `ids` int64, `source` and `target` float32. None: they are others, have not grown so, or another "
+            "call has not left the clock; nothing has changed.")
+        .def(
+            "begin",
+            [](PythonRows& self, const MaskRows& masks) {
+                const std::lock_guard alone(self.use);
+                self.rows->wait();  // a caller that writes to the earlier masks
+                self.masks = masks;
+                self.rows->begin(words(masks), masks.shape(1));
+            },
+            nb::arg("masks").noconvert(), "`run` on a thread of its own; masks and matchers are left alone until `wait`.")
+        .def(
+            "wait", [](PythonRows& self) { self.with([](LoopRows& rows) { rows.wait(); }); },
+            "Until what was begun has ended; raises what `run` would have.")
+        .def_prop_ro(
+            "seconds", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.seconds(); }); },
+            "What it took on the other thread.")
+        .def_prop_ro(
+            "held",
+            [](const PythonRows& self) {
+                return self.with([](const LoopRows& rows) {
+                    std::vector<bool> made;
+                    for (const LoopRow& row : rows.rows()) made.push_back(row.is_held());
+                    return made;
+                });
+            },
+            nb::sig("def held(self) -> list[bool]"), "Which rows are held: their matcher took all of their tokens, or has ended.")
+        .def_prop_ro(
+            "lengths",
+            [](const PythonRows& self) {
+                return self.with([](const LoopRows& rows) {
+                    std::vector<std::pair<std::size_t, std::size_t>> made;
+                    for (const LoopRow& row : rows.rows()) made.emplace_back(row.length, row.taken);
+                    return made;
+                });
+            },
+            "By row: how many tokens stand in it, and how many of them were taken.");
 }
 
 }  // namespace guideway

@@ -42,56 +42,60 @@ LogitRows logit_rows(const Logits& logits) {
 }  // namespace
 
 void bind_masks(nb::module_& m) {
-    m.def("fill_masks",
-          [](const nb::sequence& matchers, const MaskRows& rows, unsigned threads) {
-              std::vector<nb::object> held;
-              const auto all = pointers<const Matcher>(matchers, held);
-              check_rows(rows, all.size());
-              const InUse use(all);
-              const nb::gil_scoped_release release;
-              fill_masks(all, words(rows), rows.shape(1), threads);
-          },
-          nb::arg("matchers"), nb::arg("rows").noconvert(),  // a converted copy would be filled, and thrown away
-          nb::arg("threads") = 1u,
-          nb::sig("def fill_masks(matchers: collections.abc.Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], "
-                  "threads: int = 1) -> None"),
-          "fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is "
-          "released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.");
-    m.def("advance_and_fill",
-          [](const nb::sequence& matchers, const Integers& given, const MaskRows& rows, unsigned threads) {
-              const auto tokens = integers<std::int64_t>(given);
-              std::vector<nb::object> held;
-              const auto all = pointers<Matcher>(matchers, held);
-              check_rows(rows, all.size());
-              const InUse use(all);
-              const nb::gil_scoped_release release;
-              advance_and_fill(all, tokens, words(rows), rows.shape(1), threads);
-          },
-          nb::arg("matchers"), nb::arg("token_ids"), nb::arg("rows").noconvert(), nb::arg("threads") = 1u,
-          nb::sig("def advance_and_fill(matchers: collections.abc.Sequence[Matcher | None], token_ids: collections.abc.Sequence[int], "
-                  "rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None"),
-          "Matcher i takes token i, and row i becomes its mask; all or none: RejectedTokenError or InvalidTokenError names the row, and nobody has "
-          "moved. The token of a None is not looked at.");
-    m.def("only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
-          "The one token that a row allows; None where it allows none, or several.");
-    m.def("mask_logits",
-          [](const Logits& source, const Logits& target, const MaskRows& rows, const nb::sequence& held) {
-              const LogitRows from = logit_rows(source), to = logit_rows(target);
-              const auto flags = std::make_unique<bool[]>(from.count);
-              std::size_t given = 0;
-              for (nb::handle h : held)
-                  if (given++ < from.count) flags[given - 1] = nb::cast<bool>(h);
-              if (to.count != from.count || to.width != from.width || rows.shape(0) != from.count || given != from.count)
-                  throw Error(ErrorKind::argument, "logits, target, masks and flags are of different sizes");
-              const nb::gil_scoped_release release;
-              return mask_logits(from, to, words(rows), rows.shape(1), {flags.get(), from.count});
-          },
-          nb::arg("source").noconvert(), nb::arg("target").noconvert(), nb::arg("rows").noconvert(), nb::arg("held"),
-          nb::sig("def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], "
-                  "rows: numpy.typing.NDArray[numpy.uint32], held: collections.abc.Sequence[bool]) -> list[int]"),
-          "`target` ([n, width] float32; `source` itself, or apart from it) becomes `source`, in rows that are `held` with -inf for what "
-          "their mask ([n, words] uint32) does not allow, and beyond it. Gives the held rows where no legal token has a logit above "
-          "-inf. Rows need not lie side by side, the logits of one do. The GIL is released.");
+    m.def(
+        "fill_masks",
+        [](const nb::sequence& matchers, const MaskRows& rows, unsigned threads) {
+            std::vector<nb::object> held;
+            const auto all = pointers<const Matcher>(matchers, held);
+            check_rows(rows, all.size());
+            const InUse use(all);
+            const nb::gil_scoped_release release;
+            fill_masks(all, words(rows), rows.shape(1), threads);
+        },
+        nb::arg("matchers"), nb::arg("rows").noconvert(),  // a converted copy would be filled, and thrown away
+        nb::arg("threads") = 1u,
+        nb::sig("def fill_masks(matchers: collections.abc.Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], "
+                "threads: int = 1) -> None"),
+        "fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is "
+        "released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.");
+    m.def(
+        "advance_and_fill",
+        [](const nb::sequence& matchers, const Integers& given, const MaskRows& rows, unsigned threads) {
+            const auto tokens = integers<std::int64_t>(given);
+            std::vector<nb::object> held;
+            const auto all = pointers<Matcher>(matchers, held);
+            check_rows(rows, all.size());
+            const InUse use(all);
+            const nb::gil_scoped_release release;
+            advance_and_fill(all, tokens, words(rows), rows.shape(1), threads);
+        },
+        nb::arg("matchers"), nb::arg("token_ids"), nb::arg("rows").noconvert(), nb::arg("threads") = 1u,
+        nb::sig("def advance_and_fill(matchers: collections.abc.Sequence[Matcher | None], token_ids: collections.abc.Sequence[int], "
+                "rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None"),
+        "Matcher i takes token i, and row i becomes its mask; all or none: RejectedTokenError or InvalidTokenError names the row, and nobody has "
+        "moved. The token of a None is not looked at.");
+    m.def(
+        "only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
+        "The one token that a row allows; None where it allows none, or several.");
+    m.def(
+        "mask_logits",
+        [](const Logits& source, const Logits& target, const MaskRows& rows, const nb::sequence& held) {
+            const LogitRows from = logit_rows(source), to = logit_rows(target);
+            const auto flags = std::make_unique<bool[]>(from.count);
+            std::size_t given = 0;
+            for (nb::handle h : held)
+                if (given++ < from.count) flags[given - 1] = nb::cast<bool>(h);
+            if (to.count != from.count || to.width != from.width || rows.shape(0) != from.count || given != from.count)
+                throw Error(ErrorKind::argument, "logits, target, masks and flags are of different sizes");
+            const nb::gil_scoped_release release;
+            return mask_logits(from, to, words(rows), rows.shape(1), {flags.get(), from.count});
+        },
+        nb::arg("source").noconvert(), nb::arg("target").noconvert(), nb::arg("rows").noconvert(), nb::arg("held"),
+        nb::sig("def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], "
+                "rows: numpy.typing.NDArray[numpy.uint32], held: collections.abc.Sequence[bool]) -> list[int]"),
+        "`target` ([n, width] float32; `source` itself, or apart from it) becomes `source`, in rows that are `held` with -inf for what "
+        "their mask ([n, words] uint32) does not allow, and beyond it. Gives the held rows where no legal token has a logit above "
+        "-inf. Rows need not lie side by side, the logits of one do. The GIL is released.");
 }
 
 }  // namespace guideway

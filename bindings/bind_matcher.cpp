@@ -82,8 +82,9 @@ nb::dict stats(const Compiled& c) {
     } catch (const Error&) {  // no mask can be computed here; the rejection is reported without legal tokens
     }
     const nb::object type = nb::module_::import_("guideway.errors").attr("RejectedTokenError");
-    const nb::object made = type(error.what(), nb::arg("token_id") = token, nb::arg("token_bytes") = shown(static_cast<std::uint32_t>(token)),
-                                 nb::arg("position") = matcher.position(), nb::arg("legal_tokens") = nb::tuple(legal));
+    const nb::object made =
+        type(error.what(), nb::arg("token_id") = token, nb::arg("token_bytes") = shown(static_cast<std::uint32_t>(token)),
+             nb::arg("position") = matcher.position(), nb::arg("legal_tokens") = nb::tuple(legal));
     PyErr_SetObject(type.ptr(), made.ptr());
     throw nb::python_error();
 }
@@ -105,15 +106,23 @@ void bind_matcher(nb::module_& m) {
                     "Compile a program (`guideway.grammar.program`), little-endian words.")
         .def_static("is_empty", &is_empty, nb::arg("vocabulary"), nb::arg("program"),
                     "Whether no text fits a program. This costs less than `compile`.")
-        .def("matcher", [](const Compiled& self) {
-                 const nb::gil_scoped_release release;
-                 return Matcher(self.automaton());
-             }, "A matcher at the start of the text.")
-        .def("warm_up", [](const Compiled& self, std::uint64_t work) {
-                 const nb::gil_scoped_release release;
-                 self.automaton()->warm_up(work);
-             }, nb::arg("work"), "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
-        .def("__repr__", [](const Compiled& self) {
+        .def(
+            "matcher",
+            [](const Compiled& self) {
+                const nb::gil_scoped_release release;
+                return Matcher(self.automaton());
+            },
+            "A matcher at the start of the text.")
+        .def(
+            "warm_up",
+            [](const Compiled& self, std::uint64_t work) {
+                const nb::gil_scoped_release release;
+                self.automaton()->warm_up(work);
+            },
+            nb::arg("work"),
+            "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
+        .def("__repr__",
+             [](const Compiled& self) {
                  const nb::gil_scoped_release release;  // it may compile
                  const auto automaton = self.automaton();
                  return "Automaton(" + std::to_string(automaton->stats().nodes) + " nodes, vocabulary of " +
@@ -127,88 +136,113 @@ void bind_matcher(nb::module_& m) {
         .value("SOME", Matcher::Fit::some, "Some legal tokens do not fit the budget.");
 
     nb::class_<Matcher>(m, "Matcher", "Walks an automaton along one sequence of tokens; see `guideway.matcher`.")
-        .def("fill_mask", [](const Matcher& self, const MaskRow& row) { released_when_long(self, [&] { self.fill_mask(words(row)); }); },
-             nb::arg("row").noconvert(), "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
-        .def("fill_mask_within", [](const Matcher& self, const MaskRow& row, std::uint32_t left) {
-                 return released_when_long(self, [&] { return self.fill_mask_within(words(row), left); });
-             },
-             nb::arg("row").noconvert(), nb::arg("tokens_left"),
-             "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
-             "False: there is none.")
-        .def("fill_masks_within", [](const Matcher& self, const MaskRow& row, const MaskRow& whole, std::uint32_t left) {
-                 return released_when_long(self, [&] { return self.fill_masks_within(words(row), words(whole), left); });
-             },
-             nb::arg("row").noconvert(), nb::arg("whole").noconvert(), nb::arg("tokens_left"),
-             "As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.")
-        .def("fill_draft_masks",
-             [](const Matcher& self, const Integers& given, const Integers& given_parents, const MaskRows& rows) {
-                 const auto tokens = integers<std::int64_t>(given), parents = integers<std::int64_t>(given_parents);
-                 const std::vector<const Matcher*> one{&self};
-                 const InUse use(one);
-                 const nb::gil_scoped_release release;
-                 self.fill_draft_masks(tokens, parents, {rows.data(), rows.size()});
-             },
-             nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
-             "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
-             "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
-        .def("advance",
-             [](Matcher& self, std::int64_t token) {
-                 try {
-                     released_when_long(self, [&] { self.advance(token); });
-                 } catch (const Error& error) {
-                     raise_rejection(self, token, error);
-                 }
-             },
-             nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
-        .def("advance_and_fill", [](Matcher& self, std::int64_t token, const MaskRow& row) {
-                 try {
-                     released_when_long(self, [&] { self.advance_and_fill(token, words(row)); });
-                 } catch (const Error& error) {
-                     raise_rejection(self, token, error);
-                 }
-             },
-             nb::arg("token_id"), nb::arg("row").noconvert(), "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
-        .def("mask_digest",
-             [](const Matcher& self) {
-                 const Matcher::MaskId id = released_when_long(self, [&] { return self.mask_id(); });
-                 return (nb::int_(id[0]) << nb::int_(64)) | nb::int_(id[1]);
-             },
-             nb::sig("def mask_digest(self) -> int"),
-             "128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same "
-             "byte order, so that what was made of a mask (a copy on a device) can be used again.")
-        .def("rollback", [](Matcher& self, std::size_t count) { released_when_long(self, [&] { self.rollback(count); }); }, nb::arg("count"),
-             "Give the last `count` tokens back. ValueError if there are fewer.")
-        .def("fork", [](const Matcher& self) { return released_when_long(self, [&] { return Matcher(self); }); }, "An independent copy.")
-        .def("validate", [](const Matcher& self, const Integers& given) {
-                 const auto tokens = integers<std::int64_t>(given);
-                 return released_when_long(self, [&] { return self.validate(tokens); });
-             }, nb::arg("tokens"), "How many of the tokens, from the first on, could be taken. Nothing changes.")
-        .def("forced_bytes", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.forced_bytes(); })); },
-             "What the text goes on with in any case, up to 4,096 bytes.")
-        .def("forced_tokens", [](const Matcher& self) { return released_when_long(self, [&] { return self.forced_tokens(); }); },
-             "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
+        .def(
+            "fill_mask", [](const Matcher& self, const MaskRow& row) { released_when_long(self, [&] { self.fill_mask(words(row)); }); },
+            nb::arg("row").noconvert(),
+            "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
+        .def(
+            "fill_mask_within",
+            [](const Matcher& self, const MaskRow& row, std::uint32_t left) {
+                return released_when_long(self, [&] { return self.fill_mask_within(words(row), left); });
+            },
+            nb::arg("row").noconvert(), nb::arg("tokens_left"),
+            "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
+            "False: there is none.")
+        .def(
+            "fill_masks_within",
+            [](const Matcher& self, const MaskRow& row, const MaskRow& whole, std::uint32_t left) {
+                return released_when_long(self, [&] { return self.fill_masks_within(words(row), words(whole), left); });
+            },
+            nb::arg("row").noconvert(), nb::arg("whole").noconvert(), nb::arg("tokens_left"),
+            "As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.")
+        .def(
+            "fill_draft_masks",
+            [](const Matcher& self, const Integers& given, const Integers& given_parents, const MaskRows& rows) {
+                const auto tokens = integers<std::int64_t>(given), parents = integers<std::int64_t>(given_parents);
+                const std::vector<const Matcher*> one{&self};
+                const InUse use(one);
+                const nb::gil_scoped_release release;
+                self.fill_draft_masks(tokens, parents, {rows.data(), rows.size()});
+            },
+            nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
+            "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
+            "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
+        .def(
+            "advance",
+            [](Matcher& self, std::int64_t token) {
+                try {
+                    released_when_long(self, [&] { self.advance(token); });
+                } catch (const Error& error) {
+                    raise_rejection(self, token, error);
+                }
+            },
+            nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
+        .def(
+            "advance_and_fill",
+            [](Matcher& self, std::int64_t token, const MaskRow& row) {
+                try {
+                    released_when_long(self, [&] { self.advance_and_fill(token, words(row)); });
+                } catch (const Error& error) {
+                    raise_rejection(self, token, error);
+                }
+            },
+            nb::arg("token_id"), nb::arg("row").noconvert(),
+            "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
+        .def(
+            "mask_digest",
+            [](const Matcher& self) {
+                const Matcher::MaskId id = released_when_long(self, [&] { return self.mask_id(); });
+                return (nb::int_(id[0]) << nb::int_(64)) | nb::int_(id[1]);
+            },
+            nb::sig("def mask_digest(self) -> int"),
+            "128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same "
+            "byte order, so that what was made of a mask (a copy on a device) can be used again.")
+        .def(
+            "rollback", [](Matcher& self, std::size_t count) { released_when_long(self, [&] { self.rollback(count); }); }, nb::arg("count"),
+            "Give the last `count` tokens back. ValueError if there are fewer.")
+        .def(
+            "fork", [](const Matcher& self) { return released_when_long(self, [&] { return Matcher(self); }); }, "An independent copy.")
+        .def(
+            "validate",
+            [](const Matcher& self, const Integers& given) {
+                const auto tokens = integers<std::int64_t>(given);
+                return released_when_long(self, [&] { return self.validate(tokens); });
+            },
+            nb::arg("tokens"), "How many of the tokens, from the first on, could be taken. Nothing changes.")
+        .def(
+            "forced_bytes", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.forced_bytes(); })); },
+            "What the text goes on with in any case, up to 4,096 bytes.")
+        .def(
+            "forced_tokens", [](const Matcher& self) { return released_when_long(self, [&] { return self.forced_tokens(); }); },
+            "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
         .def("min_tokens_to_complete", &min_tokens_to_complete,
              "The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary "
              "has no tokens that spell it.")
-        .def("completion", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.completion(); })); },
-             "A shortest text that completes what was taken so far.")
-        .def("__repr__", [](const Matcher& self) {
+        .def(
+            "completion", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.completion(); })); },
+            "A shortest text that completes what was taken so far.")
+        .def("__repr__",
+             [](const Matcher& self) {
                  std::string shown = "Matcher(position=" + std::to_string(self.position());
                  if (self.is_finished()) return shown + ", is_finished=True)";
                  try {
-                     shown += released_when_long(self, [&] { return self.is_accepting(); }) ? ", is_accepting=True" : ", is_accepting=False";
+                     shown +=
+                         released_when_long(self, [&] { return self.is_accepting(); }) ? ", is_accepting=True" : ", is_accepting=False";
                  } catch (const Error&) {  // a limit: the rest is still worth showing
                  }
                  return shown + ")";
              })
-        .def_prop_ro("quotation", [](const Matcher& self) -> std::optional<const char*> {
-                         const Quotation found = released_when_long(self, [&] { return self.quotation(); });
-                         if (found == Quotation::none) return std::nullopt;
-                         return found == Quotation::begins ? "begins" : "inside";
-                     },
-                     "Where the text is in a verbatim string: \"begins\" before its first character, \"inside\" after that, or None.")
-        .def_prop_ro("is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },
-                     "Whether the text may end here.")
+        .def_prop_ro(
+            "quotation",
+            [](const Matcher& self) -> std::optional<const char*> {
+                const Quotation found = released_when_long(self, [&] { return self.quotation(); });
+                if (found == Quotation::none) return std::nullopt;
+                return found == Quotation::begins ? "begins" : "inside";
+            },
+            "Where the text is in a verbatim string: \"begins\" before its first character, \"inside\" after that, or None.")
+        .def_prop_ro(
+            "is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },
+            "Whether the text may end here.")
         .def_prop_ro("is_finished", &Matcher::is_finished, "Whether an end token was taken.")
         .def_prop_ro("position", &Matcher::position, "How many tokens were taken.")
         .def_prop_ro("words", [](const Matcher& self) { return self.automaton().vocabulary().words(); }, "32-bit words of a mask row.");

@@ -47,7 +47,8 @@ private:
             }
             const nb::object made = copied(value, open.depth);
             if (!made.is_valid()) return false;
-            if (made.ptr() != value && PyDict_SetItem(open.box, key, made.ptr()) < 0) throw nb::python_error();  // no new key: it may be read on
+            if (made.ptr() != value && PyDict_SetItem(open.box, key, made.ptr()) < 0)
+                throw nb::python_error();  // no new key: it may be read on
         }
         return true;
     }
@@ -79,7 +80,8 @@ private:
         if (PyLong_CheckExact(value)) {
             int beyond = 0;
             PyLong_AsLongLongAndOverflow(value, &beyond);
-            return !beyond || nb::cast<std::size_t>(nb::handle(value).attr("bit_length")()) <= limits_.bits ? nb::borrow(value) : nb::object();
+            return !beyond || nb::cast<std::size_t>(nb::handle(value).attr("bit_length")()) <= limits_.bits ? nb::borrow(value)
+                                                                                                            : nb::object();
         }
         nb::object made = other_(nb::handle(value));
         return made.is_none() ? nb::object() : made;
@@ -156,7 +158,8 @@ std::size_t count_values(nb::handle value, std::size_t most) {
             for (Py_ssize_t at = 0; PyDict_Next(box, &at, &key, &inner);) add(inner);
         else {
             const bool is_tuple = PyTuple_Check(box);
-            for (Py_ssize_t i = 0, n = is_tuple ? PyTuple_GET_SIZE(box) : PyList_GET_SIZE(box); i < n; ++i) add(is_tuple ? PyTuple_GET_ITEM(box, i) : PyList_GET_ITEM(box, i));
+            for (Py_ssize_t i = 0, n = is_tuple ? PyTuple_GET_SIZE(box) : PyList_GET_SIZE(box); i < n; ++i)
+                add(is_tuple ? PyTuple_GET_ITEM(box, i) : PyList_GET_ITEM(box, i));
         }
     };
     if (!is_box(value.ptr())) return 1;
@@ -182,23 +185,23 @@ std::size_t count_values(nb::handle value, std::size_t most) {
 }  // namespace
 
 void bind_plain(nb::module_& m) {
-    m.def(
-        "nests_deeper", &nests_deeper, nb::arg("value").none(), nb::arg("depth"),
-        nb::sig("def nests_deeper(value: object, depth: int) -> bool"),
-        "Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.\n\n"
-        "Encoders in C recurse, and a thread with a small stack would overflow.");
-    m.def(
-        "count_values", &count_values, nb::arg("value").none(), nb::arg("most"),
-        nb::sig("def count_values(value: object, most: int) -> int"),
-        "The number of values in dicts, lists and tuples, with shared parts counted at each of their places. "
-        "`most` + 1: there are more, or a value contains itself.");
+    m.def("nests_deeper", &nests_deeper, nb::arg("value").none(), nb::arg("depth"),
+          nb::sig("def nests_deeper(value: object, depth: int) -> bool"),
+          "Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.\n\n"
+          "Encoders in C recurse, and a thread with a small stack would overflow.");
+    m.def("count_values", &count_values, nb::arg("value").none(), nb::arg("most"),
+          nb::sig("def count_values(value: object, most: int) -> int"),
+          "The number of values in dicts, lists and tuples, with shared parts counted at each of their places. "
+          "`most` + 1: there are more, or a value contains itself.");
     m.def(
         "copy_plain",
-        [](nb::handle value, const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, std::size_t values, std::size_t depth,
-           std::size_t bits) { return Copier(other, names, early, {values, depth, bits}).copy(value); },
-        nb::arg("value").none(), nb::arg("other"), nb::arg("names"), nb::arg("early"), nb::arg("max_values"), nb::arg("max_depth"), nb::arg("max_bits"),
-        nb::sig("def copy_plain(value: object, other: collections.abc.Callable[[object], object | None], names: frozenset[str], early: frozenset[str], "
-                "max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None"),
+        [](nb::handle value, const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, std::size_t values,
+           std::size_t depth, std::size_t bits) { return Copier(other, names, early, {values, depth, bits}).copy(value); },
+        nb::arg("value").none(), nb::arg("other"), nb::arg("names"), nb::arg("early"), nb::arg("max_values"), nb::arg("max_depth"),
+        nb::arg("max_bits"),
+        nb::sig(
+            "def copy_plain(value: object, other: collections.abc.Callable[[object], object | None], names: frozenset[str], early: frozenset[str], "
+            "max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None"),
         "A copy of plain data: dicts with ASCII text as keys, lists, text, integers, True, False and None, of exactly these types; and whether "
         "a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself "
         "one of `early`. `other` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.");

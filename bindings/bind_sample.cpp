@@ -35,20 +35,33 @@ std::optional<Drawn> drawn(const Sampling& how, const Logits& logits, const std:
 }  // namespace
 
 void bind_sample(nb::module_& m) {
-    nb::class_<Sampling>(m, "Sampling",
-                         "How a token is drawn: the stages of `guideway.sampling.Sampler` in their usual order, over float32 logits on the CPU.")
+    nb::class_<Sampling>(
+        m, "Sampling",
+        "How a token is drawn: the stages of `guideway.sampling.Sampler` in their usual order, over float32 logits on the CPU.")
         .def(
             "__init__",
-            [](Sampling* self, double temperature, std::uint32_t top_k, double top_p, double min_p, double tail_free, double typical_p, double top_a,
-               double top_n_sigma, double xtc_threshold, double repetition_penalty, double presence_penalty, double frequency_penalty,
-               std::vector<std::uint32_t> bias_ids, std::vector<double> biases) {
+            [](Sampling* self, double temperature, std::uint32_t top_k, double top_p, double min_p, double tail_free, double typical_p,
+               double top_a, double top_n_sigma, double xtc_threshold, double repetition_penalty, double presence_penalty,
+               double frequency_penalty, std::vector<std::uint32_t> bias_ids, std::vector<double> biases) {
                 if (bias_ids.size() != biases.size()) throw Error(ErrorKind::argument, "each biased token needs one bias");
-                new (self) Sampling{temperature, repetition_penalty, presence_penalty, frequency_penalty,   top_n_sigma,  tail_free, typical_p,
-                                    top_a,       top_p,              min_p,            xtc_threshold, top_k, std::move(bias_ids), std::move(biases)};
+                new (self) Sampling{temperature,
+                                    repetition_penalty,
+                                    presence_penalty,
+                                    frequency_penalty,
+                                    top_n_sigma,
+                                    tail_free,
+                                    typical_p,
+                                    top_a,
+                                    top_p,
+                                    min_p,
+                                    xtc_threshold,
+                                    top_k,
+                                    std::move(bias_ids),
+                                    std::move(biases)};
             },
-            nb::kw_only(), nb::arg("temperature"), nb::arg("top_k"), nb::arg("top_p"), nb::arg("min_p"), nb::arg("tail_free"), nb::arg("typical_p"),
-            nb::arg("top_a"), nb::arg("top_n_sigma"), nb::arg("xtc_threshold"), nb::arg("repetition_penalty"), nb::arg("presence_penalty"),
-            nb::arg("frequency_penalty"), nb::arg("bias_ids"), nb::arg("biases"))
+            nb::kw_only(), nb::arg("temperature"), nb::arg("top_k"), nb::arg("top_p"), nb::arg("min_p"), nb::arg("tail_free"),
+            nb::arg("typical_p"), nb::arg("top_a"), nb::arg("top_n_sigma"), nb::arg("xtc_threshold"), nb::arg("repetition_penalty"),
+            nb::arg("presence_penalty"), nb::arg("frequency_penalty"), nb::arg("bias_ids"), nb::arg("biases"))
         .def(
             "draw",
             [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,
@@ -58,9 +71,10 @@ void bind_sample(nb::module_& m) {
             },
             nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("number") = 0.0, nb::arg("exclude_top") = false,
             nb::arg("seen").none().noconvert() = nb::none(), nb::arg("counts").none().noconvert() = nb::none(),
-            nb::sig("def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float = 0.0, "
-                    "exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, "
-                    "counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None"),
+            nb::sig(
+                "def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float = 0.0, "
+                "exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, "
+                "counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None"),
             "The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens "
             "that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.")
         .def(

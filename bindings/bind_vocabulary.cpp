@@ -96,15 +96,17 @@ Vocabulary* read(const nb::bytes& block, const Integers& eos, const Integers& sp
     const Ids eos_ids = integers<std::uint32_t>(eos), special_ids = integers<std::uint32_t>(special);
     const nb::gil_scoped_release release;
     return new Vocabulary(TokenBlock(view(block)), eos_ids, special_ids,
-                          std::span(reinterpret_cast<const std::uint64_t*>(file.data()), file.size() / 8), owner, limits_of(max_states, max_work));
+                          std::span(reinterpret_cast<const std::uint64_t*>(file.data()), file.size() / 8), owner,
+                          limits_of(max_states, max_work));
 }
 
 }  // namespace
 
 void bind_vocabulary(nb::module_& m) {
-    nb::class_<Vocabulary>(m, "KernelVocabulary",
-                           "The tokens of a model as bytes. `memo_bytes`: the size of cached masks above which the least recently used ones are "
-                           "removed; `store_bytes`: the size of expressions above which a new store is begun.")
+    nb::class_<Vocabulary>(
+        m, "KernelVocabulary",
+        "The tokens of a model as bytes. `memo_bytes`: the size of cached masks above which the least recently used ones are "
+        "removed; `store_bytes`: the size of expressions above which a new store is begun.")
         .def(
             "__init__",
             [](Vocabulary* self, const nb::sequence& tokens, const Integers& eos, const Integers& special, std::size_t memo_bytes,
@@ -118,8 +120,9 @@ void bind_vocabulary(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 new (self) Vocabulary(TokenBlock(block), eos_ids, special_ids, limits);
             },
-            nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes,
-            nb::arg("store_bytes") = VocabularyLimits{}.store_bytes, nb::arg("max_states") = VocabularyLimits{}.max_states,
+            nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(),
+            nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes, nb::arg("store_bytes") = VocabularyLimits{}.store_bytes,
+            nb::arg("max_states") = VocabularyLimits{}.max_states,
             nb::sig("def __init__(self, token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912, "
                     "max_states: int = 4000000) -> None"))
@@ -136,8 +139,8 @@ void bind_vocabulary(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 return new Vocabulary(TokenBlock(block), eos_ids, special_ids, limits);
             },
-            nb::rv_policy::take_ownership, nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("tuning"), nb::kw_only(),
-            nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes, nb::arg("store_bytes") = VocabularyLimits{}.store_bytes,
+            nb::rv_policy::take_ownership, nb::arg("token_bytes"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("tuning"),
+            nb::kw_only(), nb::arg("memo_bytes") = VocabularyLimits{}.memo_bytes, nb::arg("store_bytes") = VocabularyLimits{}.store_bytes,
             nb::sig("def tuned(token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], tuning: dict[str, int], *, memo_bytes: int = 268435456, "
                     "store_bytes: int = 536870912) -> KernelVocabulary"),
@@ -152,8 +155,8 @@ void bind_vocabulary(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 return new Vocabulary(TokenBlock(view(block)), eos_ids, special_ids, limits_of(max_states, max_work));
             },
-            nb::rv_policy::take_ownership, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(), nb::arg("max_states") = VocabularyLimits{}.max_states,
-            nb::arg("max_work") = VocabularyLimits{}.max_work,
+            nb::rv_policy::take_ownership, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::kw_only(),
+            nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
             nb::sig("def of_block(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], *, "
                     "max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
             "The same of what `flatten` made of the tokens.")
@@ -167,54 +170,62 @@ void bind_vocabulary(nb::module_& m) {
                 return nb::bytes(file.data(), file.size() * 8);
             },
             "What of it takes long to build, for `load` on a machine of the same byte order.")
-        .def_static("load", &read, nb::rv_policy::take_ownership, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"), nb::kw_only(),
-                    nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
-                    nb::sig("def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
-                            "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
-                    "`of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other "
-                    "tokens, or no such file.")
-        .def("open_ends", [](const Vocabulary& self, const nb::bytes& text) { return self.open_ends(view(text)); }, nb::arg("text"),
-             "Where the ends of the text begin with which some token begins, and goes on.")
-        .def("_locking",
-             [](const Vocabulary& self) {
-                 const auto found = [&] {
-                     const nb::gil_scoped_release release;
-                     return self.store()->lock.statistics();
-                 }();
-                 nb::dict made;
-                 made["most_waited"] = found.most_waited;
-                 made["most_delayed"] = found.most_delayed;
-                 made["preempted"] = found.preempted;
-                 made["windows"] = found.windows;
-                 made["most_with_gil"] = LongCall::most_work();
-                 return made;
-             },
-             nb::sig("def _locking(self) -> dict[str, int]"),
-             "For tests. Units of work that a thread did at most while another waited for the lock of this vocabulary's store, and while a step of a "
-             "sequence did; how often one was cut off, and readers were let in; units that any call did at most before it released the GIL.")
+        .def_static(
+            "load", &read, nb::rv_policy::take_ownership, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"),
+            nb::kw_only(), nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
+            nb::sig(
+                "def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
+                "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
+            "`of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other "
+            "tokens, or no such file.")
+        .def(
+            "open_ends", [](const Vocabulary& self, const nb::bytes& text) { return self.open_ends(view(text)); }, nb::arg("text"),
+            "Where the ends of the text begin with which some token begins, and goes on.")
+        .def(
+            "_locking",
+            [](const Vocabulary& self) {
+                const auto found = [&] {
+                    const nb::gil_scoped_release release;
+                    return self.store()->lock.statistics();
+                }();
+                nb::dict made;
+                made["most_waited"] = found.most_waited;
+                made["most_delayed"] = found.most_delayed;
+                made["preempted"] = found.preempted;
+                made["windows"] = found.windows;
+                made["most_with_gil"] = LongCall::most_work();
+                return made;
+            },
+            nb::sig("def _locking(self) -> dict[str, int]"),
+            "For tests. Units of work that a thread did at most while another waited for the lock of this vocabulary's store, and while a step of a "
+            "sequence did; how often one was cut off, and readers were let in; units that any call did at most before it released the GIL.")
         .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
         .def_prop_ro("words", &Vocabulary::words, "32-bit words of a mask row.");
 
-    m.def("flatten",
-          [](const nb::tuple& tokens) {
-              const std::string made = block_of(tokens);
-              return nb::bytes(made.data(), made.size());
-          },
-          nb::arg("tokens"), nb::sig("def flatten(tokens: tuple[bytes, ...]) -> bytes"), "The tokens as one block, which no other tokens have.");
-    m.def("unflatten", tokens_of, nb::arg("block"), nb::sig("def unflatten(block: bytes) -> tuple[bytes, ...]"), "What `flatten` was given.");
-    m.def("checksum",
-          [](const nb::object& data, std::uint64_t seed) {
-              Py_buffer held;
-              if (PyObject_GetBuffer(data.ptr(), &held, PyBUF_SIMPLE) != 0) throw nb::python_error();
-              const std::uint64_t sum = [&] {
-                  const nb::gil_scoped_release release;  // the buffer is held
-                  return checksum({static_cast<const std::uint8_t*>(held.buf), static_cast<std::size_t>(held.len)}, seed);
-              }();
-              PyBuffer_Release(&held);
-              return sum;
-          },
-          nb::arg("data"), nb::arg("seed"), nb::sig("def checksum(data: bytes | bytearray | memoryview, seed: int) -> int"),
-          "64 bits against damage, at the speed of memory.");
+    m.def(
+        "flatten",
+        [](const nb::tuple& tokens) {
+            const std::string made = block_of(tokens);
+            return nb::bytes(made.data(), made.size());
+        },
+        nb::arg("tokens"), nb::sig("def flatten(tokens: tuple[bytes, ...]) -> bytes"),
+        "The tokens as one block, which no other tokens have.");
+    m.def("unflatten", tokens_of, nb::arg("block"), nb::sig("def unflatten(block: bytes) -> tuple[bytes, ...]"),
+          "What `flatten` was given.");
+    m.def(
+        "checksum",
+        [](const nb::object& data, std::uint64_t seed) {
+            Py_buffer held;
+            if (PyObject_GetBuffer(data.ptr(), &held, PyBUF_SIMPLE) != 0) throw nb::python_error();
+            const std::uint64_t sum = [&] {
+                const nb::gil_scoped_release release;  // the buffer is held
+                return checksum({static_cast<const std::uint8_t*>(held.buf), static_cast<std::size_t>(held.len)}, seed);
+            }();
+            PyBuffer_Release(&held);
+            return sum;
+        },
+        nb::arg("data"), nb::arg("seed"), nb::sig("def checksum(data: bytes | bytearray | memoryview, seed: int) -> int"),
+        "64 bits against damage, at the speed of memory.");
 }
 
 }  // namespace guideway

@@ -25,7 +25,8 @@ inline void wait_for_use(const Matcher& matcher) {
 class ReleasedWhenLong final : LongCall {
 public:
     explicit ReleasedWhenLong(const Matcher* matcher = nullptr) : matcher_(matcher) {
-        if (matcher_ && matcher_->uses.count) [[unlikely]] wait_for_use(*matcher_);
+        if (matcher_ && matcher_->uses.count) [[unlikely]]
+            wait_for_use(*matcher_);
     }
     ~ReleasedWhenLong() {
         if (!has_begun()) return;

@@ -65,7 +65,8 @@ std::optional<Table<T>> numpy_table(PyArrayObject* array) {
     const npy_intp *const shape = PyArray_DIMS(array), *const strides = PyArray_STRIDES(array);
     constexpr auto size = static_cast<npy_intp>(sizeof(T));
     if (!fits || (shape[1] > 1 && strides[1] != size) || strides[0] % size) return std::nullopt;
-    return apart(Table<T>{static_cast<T*>(PyArray_DATA(array)), static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1]), strides[0] / size});
+    return apart(Table<T>{static_cast<T*>(PyArray_DATA(array)), static_cast<std::size_t>(shape[0]), static_cast<std::size_t>(shape[1]),
+                          strides[0] / size});
 }
 
 // None where it is no such table, or not writable where T is: nothing is converted or copied.

@@ -13,12 +13,11 @@ constexpr std::size_t kMaxShared = 2048;
 }  // namespace
 
 ExpressionWriter::ExpressionWriter(const nb::tuple& classes) : kinds_(classes, substrings + 1) {
-    for (const std::size_t kind : {cat, either, both, negate, repeat, spelled}) parts_.emplace_back(kinds_[kind], kind < negate ? "parts" : "part");
+    for (const std::size_t kind : {cat, either, both, negate, repeat, spelled})
+        parts_.emplace_back(kinds_[kind], kind < negate ? "parts" : "part");
 }
 
-std::uint32_t ExpressionWriter::spelling_of(PyObject* expression) const {
-    return is_text(spelling_.of(expression), "json") ? 1 : 2;
-}
+std::uint32_t ExpressionWriter::spelling_of(PyObject* expression) const { return is_text(spelling_.of(expression), "json") ? 1 : 2; }
 
 void ExpressionWriter::put_texts(PyObject* texts, WordList& words) const {
     const Py_ssize_t n = count(texts);
@@ -77,7 +76,8 @@ std::uint32_t ExpressionWriter::number(PyObject* expression, Written& out) const
         for (PyObject* part : parts)
             if (const std::uint32_t known = out.numbers.find(part); known != kNoWord) found.push_back(known);
         if (found.size() < parts.size()) {
-            std::copy_if(parts.rbegin(), parts.rend(), std::back_inserter(stack), [&](PyObject* part) { return out.numbers.find(part) == kNoWord; });
+            std::copy_if(parts.rbegin(), parts.rend(), std::back_inserter(stack),
+                         [&](PyObject* part) { return out.numbers.find(part) == kNoWord; });
             continue;
         }
         stack.pop_back();
@@ -136,15 +136,18 @@ void ExpressionWriter::put(PyObject* expression, Kind kind, const std::vector<st
 void ExpressionWriter::put_substrings(PyObject* expression, WordList& words) const {
     words.back() = 12;
     PyObject *const text = source_.of(expression), *const begins = begins_.of(expression), *const ends = finishes_.of(expression);
-    if (!PyUnicode_Check(text) || !PyBytes_Check(begins) || !PyBytes_Check(ends)) throw nb::type_error("substrings are of a str, with flags as bytes");
+    if (!PyUnicode_Check(text) || !PyBytes_Check(begins) || !PyBytes_Check(ends))
+        throw nb::type_error("substrings are of a str, with flags as bytes");
     const Py_ssize_t length = PyUnicode_GET_LENGTH(text);
     if (!is_text(placeholder_.of(expression), ""))
         throw Error(ErrorKind::invalid, "a verbatim string needs a source text: use extract, or .quoting(text) of the constraint");
-    if (PyBytes_GET_SIZE(begins) != length || PyBytes_GET_SIZE(ends) != length + 1) throw nb::value_error("substrings need one flag for each character");
+    if (PyBytes_GET_SIZE(begins) != length || PyBytes_GET_SIZE(ends) != length + 1)
+        throw nb::value_error("substrings need one flag for each character");
     words.push_back(is(empty_.of(expression)));
     words.push_back(size(length));
     const char *const first = PyBytes_AS_STRING(begins), *const last = PyBytes_AS_STRING(ends);
-    for (Py_ssize_t i = 0; i < length; ++i) words.push_back(PyUnicode_READ_CHAR(text, i) << 2 | (first[i] ? kBegins : 0) | (last[i] ? kEnds : 0));
+    for (Py_ssize_t i = 0; i < length; ++i)
+        words.push_back(PyUnicode_READ_CHAR(text, i) << 2 | (first[i] ? kBegins : 0) | (last[i] ? kEnds : 0));
     words.push_back(last[length] ? 1 : 0);
     PyObject* const variants = variants_.of(expression);
     words.push_back(size(count(variants)));

@@ -2,32 +2,53 @@
 #include <bit>
 
 #include "bindings.h"
+#include "encode/writing.h"
 #include "guideway/base/error.h"
 #include "guideway/grammar/program.h"
-#include "encode/writing.h"
 
 namespace guideway {
 
 ProgramWriter::ProgramWriter(const nb::tuple& nodes, const nb::tuple& expressions)
-    : kinds_(nodes, cell + 1),
-      expressions_(expressions),
-      of_{
-          .text = {kinds_[leaf], "text"}, .series = {kinds_[sequence], "parts"}, .choices = {kinds_[alternative], "parts"},
-          .braces = {kinds_[object], "punctuation"}, .ordered = {kinds_[object], "ordered"}, .minimum = {kinds_[object], "minimum"},
-          .maximum = {kinds_[object], "maximum"}, .demands = {kinds_[object], "demands"}, .least_marks = {kinds_[object], "least"},
-          .most_marks = {kinds_[object], "most"}, .properties = {kinds_[object], "properties"},
-          .open = {kinds_[object], "open"},
-          .brackets = {kinds_[array], "punctuation"}, .fewest = {kinds_[array], "minimum"}, .most = {kinds_[array], "maximum"},
-          .unique = {kinds_[array], "unique"}, .counts = {kinds_[array], "counts"}, .prefix = {kinds_[array], "prefix"}, .rest = {kinds_[array], "rest"},
-          .spelling = {kinds_[number], "spelling"}, .cells = {kinds_[number], "cells"},
-          .space = {kinds_[punctuation], "space"}, .begin = {kinds_[punctuation], "open"}, .comma = {kinds_[punctuation], "comma"},
-          .colon = {kinds_[punctuation], "colon"}, .end = {kinds_[punctuation], "close"},
-          .key = {kinds_[property], "key"}, .value = {kinds_[property], "value"}, .required = {kinds_[property], "required"},
-          .missing = {kinds_[property], "missing"},
-          .marks = {kinds_[marked], "marks"}, .node = {kinds_[marked], "node"},
-          .low = {kinds_[cell], "low"}, .high = {kinds_[cell], "high"}, .open_low = {kinds_[cell], "open_low"}, .open_high = {kinds_[cell], "open_high"},
-          .multiple = {kinds_[cell], "multiple_of"}, .not_multiple = {kinds_[cell], "not_multiple_of"},
-      } {}
+    : kinds_(nodes, cell + 1), expressions_(expressions), of_{
+                                                              .text = {kinds_[leaf], "text"},
+                                                              .series = {kinds_[sequence], "parts"},
+                                                              .choices = {kinds_[alternative], "parts"},
+                                                              .braces = {kinds_[object], "punctuation"},
+                                                              .ordered = {kinds_[object], "ordered"},
+                                                              .minimum = {kinds_[object], "minimum"},
+                                                              .maximum = {kinds_[object], "maximum"},
+                                                              .demands = {kinds_[object], "demands"},
+                                                              .least_marks = {kinds_[object], "least"},
+                                                              .most_marks = {kinds_[object], "most"},
+                                                              .properties = {kinds_[object], "properties"},
+                                                              .open = {kinds_[object], "open"},
+                                                              .brackets = {kinds_[array], "punctuation"},
+                                                              .fewest = {kinds_[array], "minimum"},
+                                                              .most = {kinds_[array], "maximum"},
+                                                              .unique = {kinds_[array], "unique"},
+                                                              .counts = {kinds_[array], "counts"},
+                                                              .prefix = {kinds_[array], "prefix"},
+                                                              .rest = {kinds_[array], "rest"},
+                                                              .spelling = {kinds_[number], "spelling"},
+                                                              .cells = {kinds_[number], "cells"},
+                                                              .space = {kinds_[punctuation], "space"},
+                                                              .begin = {kinds_[punctuation], "open"},
+                                                              .comma = {kinds_[punctuation], "comma"},
+                                                              .colon = {kinds_[punctuation], "colon"},
+                                                              .end = {kinds_[punctuation], "close"},
+                                                              .key = {kinds_[property], "key"},
+                                                              .value = {kinds_[property], "value"},
+                                                              .required = {kinds_[property], "required"},
+                                                              .missing = {kinds_[property], "missing"},
+                                                              .marks = {kinds_[marked], "marks"},
+                                                              .node = {kinds_[marked], "node"},
+                                                              .low = {kinds_[cell], "low"},
+                                                              .high = {kinds_[cell], "high"},
+                                                              .open_low = {kinds_[cell], "open_low"},
+                                                              .open_high = {kinds_[cell], "open_high"},
+                                                              .multiple = {kinds_[cell], "multiple_of"},
+                                                              .not_multiple = {kinds_[cell], "not_multiple_of"},
+                                                          } {}
 
 void ProgramWriter::put_punctuation(PyObject* marks, WordList& words) const {
     kinds_.check(marks, punctuation);
@@ -84,8 +105,9 @@ void ProgramWriter::put_object(PyObject* node, WordList& words, Written& out) co
     const auto count = static_cast<std::uint32_t>(std::popcount(demands));
     PyObject *const least = of_.least_marks.of(node), *const most = of_.most_marks.of(node);
     const bool wide = demands >> 32;
-    words.insert(words.end(), {static_cast<std::uint32_t>(demands), (least == Py_None ? count : std::min(word(least), 64u)) | (wide ? kWideMarks : 0),
-                               most == Py_None ? count : std::min(word(most), 64u)});
+    words.insert(words.end(),
+                 {static_cast<std::uint32_t>(demands), (least == Py_None ? count : std::min(word(least), 64u)) | (wide ? kWideMarks : 0),
+                  most == Py_None ? count : std::min(word(most), 64u)});
     if (wide) words.push_back(static_cast<std::uint32_t>(demands >> 32));
     put_entries(of_.properties.of(node), words, wide, out);
     put_entries(of_.open.of(node), words, wide, out);
@@ -116,7 +138,8 @@ void ProgramWriter::put_number(PyObject* node, WordList& words) const {
     for (Py_ssize_t i = 0; i < count(cells); ++i) {
         PyObject* const one = kinds_.check(at(cells, i), cell);
         PyObject *const low = of_.low.of(one), *const high = of_.high.of(one);
-        words.push_back(std::uint32_t{low != Py_None} | std::uint32_t{high != Py_None} << 1 | is(of_.open_low.of(one)) << 2 | is(of_.open_high.of(one)) << 3);
+        words.push_back(std::uint32_t{low != Py_None} | std::uint32_t{high != Py_None} << 1 | is(of_.open_low.of(one)) << 2 |
+                        is(of_.open_high.of(one)) << 3);
         for (PyObject* end : {low, high})
             if (end != Py_None) put_decimal(words, end);
         for (const Field* field : {&of_.multiple, &of_.not_multiple}) {

@@ -25,7 +25,9 @@ Kinds::Kinds(const nb::tuple& classes, std::size_t count) {
     for (const nb::handle one : classes) types_.push_back(nb::borrow(one));
 }
 
-void Kinds::unknown(PyObject* object) { throw nb::type_error((std::string("a grammar does not hold this here: ") + Py_TYPE(object)->tp_name).c_str()); }
+void Kinds::unknown(PyObject* object) {
+    throw nb::type_error((std::string("a grammar does not hold this here: ") + Py_TYPE(object)->tp_name).c_str());
+}
 
 void Numbered::add(const PyObject* object, std::uint32_t number) {
     if (2 * ++size_ > slots_.size()) {
@@ -103,7 +105,8 @@ void put_decimal(WordList& words, PyObject* decimal) {
     std::int64_t power = 0;
     bool known = true, behind = false;
     if (mark < text.size()) {
-        const char *const from = text.data() + mark + (text.substr(mark + 1).starts_with('+') ? 2 : 1), *const end = text.data() + text.size();
+        const char *const from = text.data() + mark + (text.substr(mark + 1).starts_with('+') ? 2 : 1), *const end =
+                                                                                                            text.data() + text.size();
         known = std::from_chars(from, end, power).ptr == end;
     }
     words.insert(words.end(), {std::uint32_t{text[0] == '-'}, 0, 0});

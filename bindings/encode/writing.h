@@ -36,7 +36,9 @@ public:
         return found;
     }
     // Sets the field of a new object. It must be unset: an earlier value would not be released.
-    void set(const nb::object& object, nb::object value) const { *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object.ptr()) + offset_) = value.release().ptr(); }
+    void set(const nb::object& object, nb::object value) const {
+        *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object.ptr()) + offset_) = value.release().ptr();
+    }
 
 private:
     [[noreturn]] static void unset();
@@ -138,7 +140,8 @@ private:
     PyObject* inside(PyObject* expression, Kind kind) const { return parts_[kind - cat].of(expression); }
 
     Kinds kinds_;
-    Field ranges_{kinds_[chars], "ranges"}, texts_{kinds_[literals], "texts"}, states_{kinds_[graph], "states"}, name_{kinds_[special], "name"};
+    Field ranges_{kinds_[chars], "ranges"}, texts_{kinds_[literals], "texts"}, states_{kinds_[graph], "states"},
+        name_{kinds_[special], "name"};
     Field source_{kinds_[substrings], "text"}, begins_{kinds_[substrings], "begins"}, finishes_{kinds_[substrings], "ends"};
     Field variants_{kinds_[substrings], "variants"}, empty_{kinds_[substrings], "empty"}, placeholder_{kinds_[substrings], "name"};
     Field minimum_{kinds_[repeat], "minimum"}, maximum_{kinds_[repeat], "maximum"}, spelling_{kinds_[spelled], "spelling"};

@@ -11,8 +11,7 @@ enum class ErrorKind { invalid, unsupported, unsatisfiable, limit, rejected, tok
 
 // `node` is the number of the grammar node that is to blame, or -1.
 struct Error : std::runtime_error {
-    Error(ErrorKind k, const std::string& message, std::int64_t n = -1)
-        : std::runtime_error(message), kind(k), node(n) {}
+    Error(ErrorKind k, const std::string& message, std::int64_t n = -1) : std::runtime_error(message), kind(k), node(n) {}
     ErrorKind kind;
     std::int64_t node;
 };

@@ -40,7 +40,8 @@ public:
     template <class T>
     std::span<const T> view() {
         static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 8);
-        if (words_.empty() || words_[0] > (words_.size() - 1) * 8 / sizeof(T)) throw Error(ErrorKind::argument, "a file that ends too early");
+        if (words_.empty() || words_[0] > (words_.size() - 1) * 8 / sizeof(T))
+            throw Error(ErrorKind::argument, "a file that ends too early");
         const std::size_t count = words_[0], used = (count * sizeof(T) + 7) / 8;
         const std::span<const T> found{reinterpret_cast<const T*>(words_.data() + 1), count};
         words_ = words_.subspan(1 + used);

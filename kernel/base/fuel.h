@@ -64,7 +64,8 @@ public:
     }
     // Throws Error(limit) where that much is not left.
     void spend(std::uint64_t units) {
-        if (units > left_) [[unlikely]] begin_piece(units);
+        if (units > left_) [[unlikely]]
+            begin_piece(units);
         left_ -= units;
     }
 
@@ -72,7 +73,8 @@ private:
     // Begins a piece of at least `units` units.
     void begin_piece(std::uint64_t units) {
         const std::uint64_t all = left();
-        if (units > all) throw Error(ErrorKind::limit, "one call needs more than max_work = " + std::to_string(allowance_) + " units of work");
+        if (units > all)
+            throw Error(ErrorKind::limit, "one call needs more than max_work = " + std::to_string(allowance_) + " units of work");
         if (watcher_) watcher_->piece_done(piece_ - left_);
         piece_ = left_ = std::max(units, std::min(kPiece, all));
         rest_ = all - left_;

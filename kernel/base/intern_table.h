@@ -39,7 +39,7 @@ private:
     };
     static constexpr unsigned kBits = 12;  // of the number of slots in a part
     static constexpr std::size_t kPart = std::size_t{1} << kBits;
-    static constexpr std::size_t kStep = 4;  // slots moved with each entry: all are, before the next growth
+    static constexpr std::size_t kStep = 4;   // slots moved with each entry: all are, before the next growth
     static constexpr std::size_t kPace = 64;  // entries for each part of the next table that is made ahead
 
     struct Table {

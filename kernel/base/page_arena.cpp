@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{2} << 20, kLine = 64;
 constexpr std::size_t kSmallest = 1024, kLargest = kChunk / 8;  // of what comes out of chunks
-constexpr std::size_t kUnit = 256, kUnits = kChunk / kUnit;      // that chunks are dealt out in
+constexpr std::size_t kUnit = 256, kUnits = kChunk / kUnit;     // that chunks are dealt out in
 
 // Which piece was written beyond its end, or after it was given back, a sanitizer sees only in separate allocations.
 #if defined(__has_feature)
@@ -75,7 +75,7 @@ struct Chunk {
 };
 constexpr std::size_t kFirst = (sizeof(Chunk) + kUnit - 1) / kUnit;
 
-struct Free {  // lies in a stretch that is free
+struct Free {            // lies in a stretch that is free
     Free *next, **back;  // of its class; back: what points to it
     std::size_t units;
 };
@@ -86,7 +86,8 @@ class Chunks {
 public:
     Chunks() {
 #ifdef __linux__
-        pthread_atfork([] { all().lock_.lock(); }, [] { all().lock_.unlock(); }, [] { all().lock_.unlock(); });  // a child would find it locked for good
+        pthread_atfork([] { all().lock_.lock(); }, [] { all().lock_.unlock(); },
+                       [] { all().lock_.unlock(); });  // a child would find it locked for good
 #endif
     }
 

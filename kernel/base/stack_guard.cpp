@@ -17,7 +17,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uintptr_t kReserve = 32 << 10;  // for the calls below a check, and for unwinding the exception
-constexpr std::uintptr_t kLow = 16 << 10;  // more than the reserve: for calls that need no recursion
+constexpr std::uintptr_t kLow = 16 << 10;      // more than the reserve: for calls that need no recursion
 
 // The lowest address that may be used by a caller of `check_stack`; 0 if it is unknown.
 std::uintptr_t find_limit() {
@@ -30,8 +30,7 @@ std::uintptr_t find_limit() {
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
     void* low = nullptr;
     std::size_t size = 0, guard = 0;
-    const bool found =
-        pthread_attr_getstack(&attributes, &low, &size) == 0 && pthread_attr_getguardsize(&attributes, &guard) == 0;
+    const bool found = pthread_attr_getstack(&attributes, &low, &size) == 0 && pthread_attr_getguardsize(&attributes, &guard) == 0;
     pthread_attr_destroy(&attributes);
     return found ? reinterpret_cast<std::uintptr_t>(low) + guard + kReserve : 0;
 #elif defined(__APPLE__)

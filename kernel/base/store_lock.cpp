@@ -12,7 +12,8 @@ std::atomic<std::uint64_t> most_of_calls = 0;
 
 void raise_to(std::atomic<std::uint64_t>& most, std::uint64_t units) {
     std::uint64_t now = most.load(std::memory_order_relaxed);
-    while (now < units && !most.compare_exchange_weak(now, units, std::memory_order_relaxed)) {}
+    while (now < units && !most.compare_exchange_weak(now, units, std::memory_order_relaxed)) {
+    }
 }
 
 void pause() {

@@ -120,13 +120,14 @@ public:
     void piece_done(std::uint64_t units) override;
 
     struct Statistics {
-        std::uint64_t most_waited = 0;  // units that one turn did while another thread waited for the lock, at most
+        std::uint64_t most_waited = 0;   // units that one turn did while another thread waited for the lock, at most
         std::uint64_t most_delayed = 0;  // the same, while a reader or a step waited
-        std::uint64_t preempted = 0;    // turns that were cut off
-        std::uint64_t windows = 0;      // times that readers were let in
+        std::uint64_t preempted = 0;     // turns that were cut off
+        std::uint64_t windows = 0;       // times that readers were let in
     };
     Statistics statistics() const {
-        return {most_waited_.load(std::memory_order_relaxed), most_delayed_.load(std::memory_order_relaxed), preempted_.load(std::memory_order_relaxed), windows_.load(std::memory_order_relaxed)};
+        return {most_waited_.load(std::memory_order_relaxed), most_delayed_.load(std::memory_order_relaxed),
+                preempted_.load(std::memory_order_relaxed), windows_.load(std::memory_order_relaxed)};
     }
 
 private:

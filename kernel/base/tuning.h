@@ -17,8 +17,8 @@ struct Tuning {
     bool inside_characters = true;  // below nodes that end inside a multi-byte character
     bool child_filters = true;      // walks of leaves and machines skip children of wide nodes that cannot continue
     // Parts of the vocabulary that are walked instead of all tokens (mask/leaf_results.cpp).
-    bool plain_tokens = true;       // tokens without JSON structure are taken from tables
-    bool alphabet_slices = true;    // strings in few characters are walked over their own tokens
+    bool plain_tokens = true;     // tokens without JSON structure are taken from tables
+    bool alphabet_slices = true;  // strings in few characters are walked over their own tokens
     // Results that are derived from the result of another state.
     bool saturated_counters = true;  // counts beyond the longest token are one state
     bool supersets = true;           // of the state without bounds
@@ -27,9 +27,9 @@ struct Tuning {
     bool bases = true;               // of the expression that texts are excluded from, where a suffix trie spells none of them
     bool delta_sets = true;          // runs are stored as a base run and its changes; `differences` stores them so in any case
     // Objects and arrays (mask/mask_builder.cpp).
-    bool summaries = true;      // the result of a suffix trie in the rest of a component is cached
-    bool key_index = true;      // tokens are sorted by the names that they lead to
-    bool punctuation = true;    // punctuation is walked as leaves that all grammars share
+    bool summaries = true;        // the result of a suffix trie in the rest of a component is cached
+    bool key_index = true;        // tokens are sorted by the names that they lead to
+    bool punctuation = true;      // punctuation is walked as leaves that all grammars share
     bool composite_walks = true;  // the items of an array with unique items are walked as components of a separate machine
     // Expressions (regex/derivative.cpp, regex/emptiness.cpp) and programs (grammar/program.cpp).
     bool recent_derivatives = true;  // a cache of derivatives of states without rows
@@ -37,16 +37,16 @@ struct Tuning {
     bool program_prefixes = true;    // the first expressions of a program are cached
 
     // Thresholds.
-    std::uint32_t row_lookups = 24;        // derivatives of a state that are computed singly before it gets a row; at most 127
-    std::uint32_t worth_looking = 4;       // nodes of a subtree for which it is tested whether all of it is accepted
-    std::uint32_t worth_scouting = 12;     // nodes of a subtree for which the loops of the state are computed
-    std::uint32_t worth_closing = 2000;    // nodes of a subtree for which a stable set is searched
-    std::uint32_t worth_following = 600;   // nodes walked from a state before all its loops and its class sequence are computed
-    std::uint32_t few_bytes = 16;          // an alphabet below this size is not tested before its slice is made
-    std::uint32_t slice_nodes = 3000;      // nodes of the trie of an alphabet slice, at most
+    std::uint32_t row_lookups = 24;         // derivatives of a state that are computed singly before it gets a row; at most 127
+    std::uint32_t worth_looking = 4;        // nodes of a subtree for which it is tested whether all of it is accepted
+    std::uint32_t worth_scouting = 12;      // nodes of a subtree for which the loops of the state are computed
+    std::uint32_t worth_closing = 2000;     // nodes of a subtree for which a stable set is searched
+    std::uint32_t worth_following = 600;    // nodes walked from a state before all its loops and its class sequence are computed
+    std::uint32_t few_bytes = 16;           // an alphabet below this size is not tested before its slice is made
+    std::uint32_t slice_nodes = 3000;       // nodes of the trie of an alphabet slice, at most
     std::uint32_t difference_bound = 3000;  // nodes or tokens of a difference, at most
-    std::uint32_t first_tries = 300;       // tokens of a superset that are checked before a difference is tried
-    std::uint32_t tries = 4000;            // tokens of a superset that are checked, at most
+    std::uint32_t first_tries = 300;        // tokens of a superset that are checked before a difference is tried
+    std::uint32_t tries = 4000;             // tokens of a superset that are checked, at most
 
     bool accepts_subtrees() const { return self_loops || class_sequences || stable_sets; }
     // All mechanisms off.
@@ -57,7 +57,7 @@ struct Tuning {
 
 struct TuningSwitch {
     std::string_view name;
-    bool Tuning::*member;
+    bool Tuning::* member;
 };
 inline constexpr TuningSwitch kTuningSwitches[] = {
     {"self_loops", &Tuning::self_loops},
@@ -85,20 +85,15 @@ inline constexpr TuningSwitch kTuningSwitches[] = {
 
 struct TuningThreshold {
     std::string_view name;
-    std::uint32_t Tuning::*member;
+    std::uint32_t Tuning::* member;
     std::uint32_t eager;  // the value with which small vocabularies reach the mechanism
 };
 inline constexpr TuningThreshold kTuningThresholds[] = {
-    {"row_lookups", &Tuning::row_lookups, 2},
-    {"worth_looking", &Tuning::worth_looking, 1},
-    {"worth_scouting", &Tuning::worth_scouting, 1},
-    {"worth_closing", &Tuning::worth_closing, 8},
-    {"worth_following", &Tuning::worth_following, 0},
-    {"few_bytes", &Tuning::few_bytes, 64},
-    {"slice_nodes", &Tuning::slice_nodes, 9000},
-    {"difference_bound", &Tuning::difference_bound, 9000},
-    {"first_tries", &Tuning::first_tries, 9000},
-    {"tries", &Tuning::tries, 9000},
+    {"row_lookups", &Tuning::row_lookups, 2},         {"worth_looking", &Tuning::worth_looking, 1},
+    {"worth_scouting", &Tuning::worth_scouting, 1},   {"worth_closing", &Tuning::worth_closing, 8},
+    {"worth_following", &Tuning::worth_following, 0}, {"few_bytes", &Tuning::few_bytes, 64},
+    {"slice_nodes", &Tuning::slice_nodes, 9000},      {"difference_bound", &Tuning::difference_bound, 9000},
+    {"first_tries", &Tuning::first_tries, 9000},      {"tries", &Tuning::tries, 9000},
 };
 
 constexpr Tuning Tuning::off() {

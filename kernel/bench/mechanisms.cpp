@@ -78,7 +78,8 @@ struct Times {
 }  // namespace
 
 // Callgrind counts what this calls (--toggle-collect).
-extern "C" __attribute__((noinline)) void measured(const std::shared_ptr<const Vocabulary>& vocabulary, const std::vector<Case>& cases, void* out) {
+extern "C" __attribute__((noinline)) void measured(const std::shared_ptr<const Vocabulary>& vocabulary, const std::vector<Case>& cases,
+                                                   void* out) {
     Times& times = *static_cast<Times*>(out);
     Words row(vocabulary->words());
     for (const Case& one : cases) {
@@ -124,10 +125,14 @@ void add_digest(const std::shared_ptr<const Vocabulary>& vocabulary, const std::
 void show(const char* name, std::vector<std::uint64_t> times) {
     if (times.empty()) return;
     std::sort(times.begin(), times.end());
-    const auto at = [&](double part) { return static_cast<double>(times[std::min(times.size() - 1, static_cast<std::size_t>(part * static_cast<double>(times.size())))]) / 1000; };
+    const auto at = [&](double part) {
+        return static_cast<double>(times[std::min(times.size() - 1, static_cast<std::size_t>(part * static_cast<double>(times.size())))]) /
+               1000;
+    };
     double sum = 0;
     for (const std::uint64_t time : times) sum += static_cast<double>(time) / 1000;
-    std::printf("%s %zu %.2f %.2f %.2f %.2f %.2f\n", name, times.size(), sum / static_cast<double>(times.size()), at(0.5), at(0.99), at(0.999), at(1));
+    std::printf("%s %zu %.2f %.2f %.2f %.2f %.2f\n", name, times.size(), sum / static_cast<double>(times.size()), at(0.5), at(0.99),
+                at(0.999), at(1));
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ public:
         for (const char c : text) characters.push_back(static_cast<std::uint8_t>(c));
         return add(writer_.literal(text), {reference::Op::literal, {}, {}, characters});
     }
-    std::uint32_t chars(const std::vector<std::uint32_t>& bounds) { return add(writer_.chars(bounds), {reference::Op::chars, {}, bounds, {}}); }
+    std::uint32_t chars(const std::vector<std::uint32_t>& bounds) {
+        return add(writer_.chars(bounds), {reference::Op::chars, {}, bounds, {}});
+    }
     std::uint32_t concat(const programs::Words& parts) { return add(writer_.concat(parts), {reference::Op::concat, parts, {}, {}}); }
     std::uint32_t either(const programs::Words& parts) { return add(writer_.either(parts), {reference::Op::either, parts, {}, {}}); }
     std::uint32_t both(const programs::Words& parts) { return add(writer_.both(parts), {reference::Op::both, parts, {}, {}}); }

@@ -38,7 +38,8 @@ inline std::shared_ptr<const guideway::Vocabulary> vocabulary() {
     limits.store_bytes = 8 << 20;
     limits.max_states = 20'000;
     limits.max_work = 2'000'000;
-    return std::make_shared<guideway::Vocabulary>(tokens, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+    return std::make_shared<guideway::Vocabulary>(tokens, std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
+                                                  limits);
 }
 
 inline std::vector<std::uint32_t> mask(const guideway::Matcher& matcher) {
@@ -90,7 +91,8 @@ inline void drive(guideway::Matcher& matcher, const std::uint8_t* data, std::siz
             switch (data[i] % 8) {
                 case 0: matcher.fill_mask(row); break;
                 case 1:
-                    if (matcher.fill_mask_within(row, operand)) promise(row != std::vector<std::uint32_t>(row.size()), "a mask that fits has bits");
+                    if (matcher.fill_mask_within(row, operand))
+                        promise(row != std::vector<std::uint32_t>(row.size()), "a mask that fits has bits");
                     break;
                 case 2: matcher.rollback(operand % 4); break;
                 case 3: matcher = guideway::Matcher(matcher); break;

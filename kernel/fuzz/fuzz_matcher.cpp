@@ -7,8 +7,7 @@ namespace {
 std::vector<std::shared_ptr<const guideway::Automaton>> automata() {
     static const auto vocabulary = fuzz::vocabulary();
     std::vector<std::shared_ptr<const guideway::Automaton>> made;
-    for (const auto& words : programs::all())
-        made.push_back(guideway::Automaton::compile(vocabulary, words));
+    for (const auto& words : programs::all()) made.push_back(guideway::Automaton::compile(vocabulary, words));
     return made;
 }
 
@@ -30,7 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 // A call of `advance` for each byte of a text.
 std::vector<std::string> fuzz_seeds() {
     std::vector<std::string> seeds;
-    for (const std::string text : {"{\"name\":\"x\",\"kids\":[]}", "{ \"kids\" : [ {\"name\":\"\"} ], \"name\":\"y\"}", "abcc", "bbc", "{\"a\":\"b\",\"ab\":\"cc\"}", "[1.0,\"a\", 2e0]", "[1e-1,0.5]", "abb[cbab]ba", "ccababcabb", "[][[]]", "aab", "b]b", "\"abc\\n\xf0\x9f\x98\x80 abcc\"", "ab \xc3\xa9"})
+    for (const std::string text : {"{\"name\":\"x\",\"kids\":[]}", "{ \"kids\" : [ {\"name\":\"\"} ], \"name\":\"y\"}", "abcc", "bbc",
+                                   "{\"a\":\"b\",\"ab\":\"cc\"}", "[1.0,\"a\", 2e0]", "[1e-1,0.5]", "abb[cbab]ba", "ccababcabb", "[][[]]",
+                                   "aab", "b]b", "\"abc\\n\xf0\x9f\x98\x80 abcc\"", "ab \xc3\xa9"})
         for (char program = 0; program < 19; ++program) {
             std::string calls(1, program);
             for (char c : text) calls += {'\x07', static_cast<char>(c + 1), '\x06', '\x10'};

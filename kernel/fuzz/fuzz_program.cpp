@@ -20,7 +20,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 std::vector<std::string> fuzz_seeds() {
     std::vector<std::string> seeds;
     const std::string calls = "\x0c\x06\x10\x07\x7b\x06\x10\x07\x22\x01\x20\x06\x20";
-    for (const auto& words : programs::all())
-        seeds.push_back(calls + fuzz::bytes_of(words));
+    for (const auto& words : programs::all()) seeds.push_back(calls + fuzz::bytes_of(words));
     return seeds;
 }

@@ -52,7 +52,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::size_t at = 0;
     const Quoted quoted = read(data, size, at);
     programs::Writer w;
-    const std::uint32_t all = w.substrings(quoted.text, quoted.flags, quoted.empty, quoted.variants ? Words{'A', 'a', 'B', 'b', 0xc9, 0xe9} : Words{});
+    const std::uint32_t all =
+        w.substrings(quoted.text, quoted.flags, quoted.empty, quoted.variants ? Words{'A', 'a', 'B', 'b', 0xc9, 0xe9} : Words{});
     w.node({0, quoted.in_quotes ? w.concat({w.literal("\""), w.spelled(all, quoted.kind), w.literal("\"")}) : all});
     const bool is_plain = !quoted.variants && !(quoted.in_quotes && quoted.kind == 2);
     const auto texts = all_texts(quoted);
@@ -64,7 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             // A token of the vocabulary, or the next byte of one of the texts.
             std::uint32_t token = 1 + data[at] % (vocabulary->size() - 1);
             if (data[at] % 4 != 0 && !texts.empty())
-                if (const std::string& one = texts[data[at] % texts.size()]; one.size() > done.size()) token = 1 + static_cast<std::uint8_t>(one[done.size()]);
+                if (const std::string& one = texts[data[at] % texts.size()]; one.size() > done.size())
+                    token = 1 + static_cast<std::uint8_t>(one[done.size()]);
             if (!fuzz::takes(matcher, token)) continue;
             if (vocabulary->is_eos(token)) break;
             done += std::string(vocabulary->token(token));
@@ -86,6 +88,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
 std::vector<std::string> fuzz_seeds() {
     using namespace std::string_literals;
-    return {"\x60""abcabc def"s, "\xf1""\x10\x20\x30\x15\x16\x17\x1a\x1c\x1f" "abcabcabc"s, "\xf3""ab ab\"\\\n walks"s, "\xf9" "aabbaabb\\u0"s,
-            "\xf4""abcabcABab"s, "\xfd""abab\x1c\x2f more"s};
+    return {
+        "\x60"
+        "abcabc def"s,
+        "\xf1"
+        "\x10\x20\x30\x15\x16\x17\x1a\x1c\x1f"
+        "abcabcabc"s,
+        "\xf3"
+        "ab ab\"\\\n walks"s,
+        "\xf9"
+        "aabbaabb\\u0"s,
+        "\xf4"
+        "abcabcABab"s,
+        "\xfd"
+        "abab\x1c\x2f more"s};
 }

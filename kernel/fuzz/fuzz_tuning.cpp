@@ -102,7 +102,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         }
         std::vector<std::uint32_t> legal;
         for (std::uint32_t word = 0; word < first.size(); ++word)
-            for (std::uint32_t bits = first[word]; bits; bits &= bits - 1) legal.push_back(word * 32 + static_cast<std::uint32_t>(std::countr_zero(bits)));
+            for (std::uint32_t bits = first[word]; bits; bits &= bits - 1)
+                legal.push_back(word * 32 + static_cast<std::uint32_t>(std::countr_zero(bits)));
         if (legal.empty()) return 0;
         const std::uint32_t wanted = at < size ? data[at] : 0u;
         const std::uint32_t token = legal[(wanted * 2654435761u >> 8) % legal.size()];
@@ -116,8 +117,10 @@ std::vector<std::string> fuzz_seeds() {
     using namespace std::string_literals;
     std::vector<std::string> seeds;
     for (char choice = 0; choice < 23; ++choice) seeds.push_back({choice, choice, 1, 2, 3, 4, 5});
-    for (const std::string& expr : {"\x02\x1d\x33\x08\xff\x01"s, "\x03\x0c\x10\x06\x22\x0a\x0b\x0a\xff\x01"s, "\x44\x0c\x20\x08\xfe\xff\x01"s, "\x22\x0e\xfe\xff\x01"s,
-                                    "\x03\xae\x10\x06\xff\x01"s, "\x03\x0b\x05\x0a\xff\x01"s})
-        for (char choice = 0; choice < 21; choice = static_cast<char>(choice + 5)) seeds.push_back(std::string{choice, '\x7f'} + expr + "\x01\x30\x55\x90");
+    for (const std::string& expr :
+         {"\x02\x1d\x33\x08\xff\x01"s, "\x03\x0c\x10\x06\x22\x0a\x0b\x0a\xff\x01"s, "\x44\x0c\x20\x08\xfe\xff\x01"s,
+          "\x22\x0e\xfe\xff\x01"s, "\x03\xae\x10\x06\xff\x01"s, "\x03\x0b\x05\x0a\xff\x01"s})
+        for (char choice = 0; choice < 21; choice = static_cast<char>(choice + 5))
+            seeds.push_back(std::string{choice, '\x7f'} + expr + "\x01\x30\x55\x90");
     return seeds;
 }

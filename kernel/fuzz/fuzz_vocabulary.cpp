@@ -48,16 +48,20 @@ void walk(const std::shared_ptr<const Vocabulary>& vocabulary, bool whole) {
 void read_file(const std::uint8_t* data, std::size_t size) {
     auto file = std::make_shared<File>(size / 8);
     if (!file->empty()) std::memcpy(file->data(), data, file->size() * 8);
-    walk(std::make_shared<Vocabulary>(TokenBlock(block()), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, *file, file, limits()), false);
+    walk(std::make_shared<Vocabulary>(TokenBlock(block()), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, *file, file,
+                                      limits()),
+         false);
 }
 
 // Any tokens: what is built of them and what is read again are the same.
 void read_block(const std::string& bytes) {
     const TokenBlock tokens(bytes);
     if (tokens.view().size() == 0 || tokens.view().size() > 500) return;
-    const auto made = std::make_shared<Vocabulary>(TokenBlock(bytes), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits());
+    const auto made =
+        std::make_shared<Vocabulary>(TokenBlock(bytes), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits());
     const auto file = std::make_shared<const File>(made->file());
-    const auto again = std::make_shared<Vocabulary>(TokenBlock(bytes), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, *file, file, limits());
+    const auto again =
+        std::make_shared<Vocabulary>(TokenBlock(bytes), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, *file, file, limits());
     fuzz::promise(again->file() == *file, "a vocabulary that was read is the one that was written");
     walk(made, true);
     walk(again, true);
@@ -82,8 +86,9 @@ std::vector<std::string> fuzz_seeds() {
     std::string whole(1, static_cast<char>(kFile));
     whole.append(reinterpret_cast<const char*>(file.data()), file.size() * 8);
     std::vector<std::string> seeds{whole};
-    for (const std::vector<std::string>& tokens :
-         {programs::tokens(), {"", "a", "b", "c", "\"", "{\"name\":", "\xff", "\xe6\x97", ""}, {"", "{", "{", std::string(300, 'a'), "ab", "abc", "\""}})
+    for (const std::vector<std::string>& tokens : {programs::tokens(),
+                                                   {"", "a", "b", "c", "\"", "{\"name\":", "\xff", "\xe6\x97", ""},
+                                                   {"", "{", "{", std::string(300, 'a'), "ab", "abc", "\""}})
         seeds.push_back(static_cast<char>(kBlock) + block_of(tokens));
     return seeds;
 }

@@ -20,8 +20,8 @@ constexpr std::uint32_t kMaxEntries = 1u << 20;  // a state holds a phase (4 bit
 
 constexpr std::size_t kMaxCopied = 200'000;  // nodes in the machines of items that must all be different
 constexpr std::uint64_t kNodeWork = 20;
-constexpr std::size_t kMaxInside = 16;       // how deep arrays of such items may be in one another
-constexpr std::size_t kMaxDeep = 100;        // the same in a text, where they may hold each other without end
+constexpr std::size_t kMaxInside = 16;  // how deep arrays of such items may be in one another
+constexpr std::size_t kMaxDeep = 100;   // the same in a text, where they may hold each other without end
 
 // A program in which arrays of different items may hold each other without end: what their machines are made of, one
 // for each level of a text.
@@ -216,7 +216,8 @@ private:
             unique[i] = nodes_[i].unique;
             if (!unique[i] || nodes_[i].minimum < 2) nodes_[i].unique = false;
             else if (holds_boxes(nodes_[i]))
-                throw Error(ErrorKind::unsupported, "at least two different items, where arrays of such items may hold each other without end", array);
+                throw Error(ErrorKind::unsupported,
+                            "at least two different items, where arrays of such items may hold each other without end", array);
             else if (nodes_[i].item_leaves.empty()) {
                 auto leaves = item_leaves(nodes_[i].rest, static_cast<std::uint32_t>(i));
                 nodes_[i].item_leaves.push_back(std::move(leaves));
@@ -267,7 +268,9 @@ private:
             first.insert(static_cast<std::uint8_t>(boxes_.whole->nodes[i].punctuation->open[0]));
         }
         if (shortest == kInfinite) return kNone;
-        auto build = [whole = boxes_.whole, roots, &pool = pool_, depth = boxes_.depth + 1] { return analyse_part(whole, roots, pool, depth); };
+        auto build = [whole = boxes_.whole, roots, &pool = pool_, depth = boxes_.depth + 1] {
+            return analyse_part(whole, roots, pool, depth);
+        };
         return CompositeLanguage::of(pool_).later(std::move(build), shortest, first, boxes_.whole->digits);
     }
 
@@ -278,7 +281,8 @@ private:
         std::sort(key.begin(), key.end());
         if (const auto known = boxes_.known.find(key); known != boxes_.known.end()) return known->second;
         if (boxes_.whole) return boxes_.known[key] = late_box(key);
-        if (boxes_.open.size() == kMaxInside || std::find(boxes_.open.begin(), boxes_.open.end(), key) != boxes_.open.end()) throw Endless();
+        if (boxes_.open.size() == kMaxInside || std::find(boxes_.open.begin(), boxes_.open.end(), key) != boxes_.open.end())
+            throw Endless();
         std::unordered_map<std::uint32_t, std::uint32_t> moved;
         for (std::uint32_t i = 0; i < old.size(); ++i) moved.emplace(old[i], i);
         const auto roots = static_cast<std::uint32_t>(old.size());
@@ -287,7 +291,8 @@ private:
                 if (moved.emplace(child, static_cast<std::uint32_t>(old.size())).second) old.push_back(child);
             });
         boxes_.copied += old.size();
-        if (boxes_.copied > kMaxCopied) throw over_limit(kMaxCopied, "grammar nodes in items that must be unique", "use a smaller schema for the items", array);
+        if (boxes_.copied > kMaxCopied)
+            throw over_limit(kMaxCopied, "grammar nodes in items that must be unique", "use a smaller schema for the items", array);
         Program program;
         std::vector<std::uint32_t> numbers;
         for (std::uint32_t i : old) {
@@ -322,8 +327,10 @@ private:
             nodes_[number].unique = false;
             return;
         }
-        if (!c.counts.empty()) throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
-        if (!c.prefix.empty() && c.minimum > 1) throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
+        if (!c.counts.empty())
+            throw Error(ErrorKind::unsupported, "items that must all be different and some of which are counted", number);
+        if (!c.prefix.empty() && c.minimum > 1)
+            throw Error(ErrorKind::unsupported, "a minimum of items that differ by position and must all be different", number);
         List<Readings> values = c.prefix;
         values.push_back(c.rest);
         for (const Readings& value : values) {
@@ -351,7 +358,8 @@ private:
     ItemCosts item_plan(const AnalysedNode& c) const {
         return ItemCosts(c, length(c.punctuation->comma), number_of(c), pool_.fuel(), [&](std::uint32_t i) {
             std::vector<ItemCosts::Option> options;
-            for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest) options.push_back({static_cast<std::uint32_t>(r.marks), nodes_[r.node].cost});
+            for (const Reading& r : i < c.prefix.size() ? c.prefix[i] : c.rest)
+                options.push_back({static_cast<std::uint32_t>(r.marks), nodes_[r.node].cost});
             return options;
         });
     }
@@ -390,9 +398,7 @@ private:
         return sum(sum(pool_.shortest(e.key), length(c.punctuation->colon)), value_cost(e.value));
     }
 
-    std::uint32_t item_cost(const AnalysedNode& c, std::uint32_t i) const {
-        return value_cost(i < c.prefix.size() ? c.prefix[i] : c.rest);
-    }
+    std::uint32_t item_cost(const AnalysedNode& c, std::uint32_t i) const { return value_cost(i < c.prefix.size() ? c.prefix[i] : c.rest); }
 
     std::uint32_t cost(AnalysedNode& c) {
         std::uint32_t total = 0;

@@ -25,7 +25,9 @@ std::uint32_t one_more(const AnalysedNode& k, std::uint32_t count) {
 
 }  // namespace
 
-std::uint32_t Machine::items_so_far(const AnalysedNode& k, std::uint32_t regs) { return k.direct ? regs : records_.at(regs, k.record_words)[kItems]; }
+std::uint32_t Machine::items_so_far(const AnalysedNode& k, std::uint32_t regs) {
+    return k.direct ? regs : records_.at(regs, k.record_words)[kItems];
+}
 
 // The register after an item that bears `marks`; kNoCounters: it may not come.
 std::uint32_t Machine::after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks) {
@@ -66,7 +68,9 @@ bool Machine::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
     if (k.direct) return true;
     if (!k.unique) {
         const Readings& value = item_after(k, count);
-        return std::any_of(value.begin(), value.end(), [&](const Reading& r) { return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kNoCounters; });
+        return std::any_of(value.begin(), value.end(), [&](const Reading& r) {
+            return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kNoCounters;
+        });
     }
     const std::uint32_t *const record = records_.at(regs, k.record_words), hidden = record[kHidden], used = record[kUsed];
     std::vector<ExprId> classes;
@@ -130,7 +134,8 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
             if (spaced) item_or(Phase::gap);
             return;
         case Phase::second:
-            for (std::uint32_t leaf : leaves_at(k, c.regs)) outcome.context_dependent |= pool_.derivative(unused(k, c.regs, leaf), byte) != kNone;
+            for (std::uint32_t leaf : leaves_at(k, c.regs))
+                outcome.context_dependent |= pool_.derivative(unused(k, c.regs, leaf), byte) != kNone;
             return;
         case Phase::after:
             if (spaced) out.push_back(c);

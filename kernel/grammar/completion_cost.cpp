@@ -15,13 +15,15 @@ namespace {
 
 constexpr std::size_t kMaxWork = 20'000'000;  // choices weighed to meet demands
 constexpr std::uint64_t kPointWork = 100;
-constexpr std::size_t kMaxPoints = 300'000;    // states of an array with counters
-constexpr std::size_t kMaxKeys = 128;         // open keys or different items spelled out to know what a minimum costs
+constexpr std::size_t kMaxPoints = 300'000;  // states of an array with counters
+constexpr std::size_t kMaxKeys = 128;        // open keys or different items spelled out to know what a minimum costs
 constexpr std::size_t kMaxDemands = 20;
 
 Error too_many_demands(std::int64_t node) {
-    return over_limit(kMaxDemands, "conditions that some entry of an object must meet, or more than " + std::to_string(kMaxWork) + " combinations of them",
-                      "use fewer conditions on the entries", node);
+    return over_limit(
+        kMaxDemands,
+        "conditions that some entry of an object must meet, or more than " + std::to_string(kMaxWork) + " combinations of them",
+        "use fewer conditions on the entries", node);
 }
 
 std::uint32_t least_cost(const CostItem& item) {
@@ -53,7 +55,8 @@ std::uint32_t cheapest(const std::vector<CostItem>& items, std::uint32_t need) {
 // least cost by the number of marks and of items matters.
 class Groups {
 public:
-    Groups(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Fuel& work)
+    Groups(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node,
+           Fuel& work)
         : punctuation_(marks), node_(node), fuel_(work), need_(need), room_(room >= items.size() ? kInfinite : room) {
         counts_ = (room_ == kInfinite ? std::size_t{need_} : room_) + 1;
         divide(items);
@@ -220,7 +223,8 @@ bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
 bool KeyLengths::has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
     for (const ExprId e : classes)
         if (const std::uint32_t values = pool_.values_at_least(e); values == kInfinite || values > count + texts_.count(used)) return true;
-    if (count == 0) return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.is_nonempty(texts_.without(e, used)); });
+    if (count == 0)
+        return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.is_nonempty(texts_.without(e, used)); });
     return of(classes, used, count + 1).size() > count;
 }
 
@@ -229,7 +233,8 @@ std::uint32_t KeyLengths::texts(const std::vector<ExprId>& classes, std::uint32_
 }
 
 const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
-    if (count > kMaxKeys) throw over_limit(kMaxKeys, "different entries that an object or array needs", "use a smaller minProperties or minItems");
+    if (count > kMaxKeys)
+        throw over_limit(kMaxKeys, "different entries that an object or array needs", "use a smaller minProperties or minItems");
     std::vector<ExprId> all;
     for (ExprId e : classes) all.push_back(texts_.without(e, used));
     if (kept_ > kMostKept) {
@@ -255,7 +260,8 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
         }
         std::string text;
         pool_.fuel().spend(least);
-        for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.derivative(at, static_cast<std::uint8_t>(b))) text.push_back(static_cast<char>(b));
+        for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.derivative(at, static_cast<std::uint8_t>(b)))
+            text.push_back(static_cast<char>(b));
         now.lengths.push_back(least);
         now.used = texts_.plus(now.used, text);
     }
@@ -267,7 +273,8 @@ std::uint32_t most_needed(std::uint32_t required, std::uint32_t need, std::uint3
     return std::min(room, std::max(need, sum(required, static_cast<std::uint32_t>(std::popcount(demands)))));
 }
 
-std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks_needed, std::uint32_t node, Fuel& work) {
+std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks_needed,
+                   std::uint32_t node, Fuel& work) {
     std::uint32_t required = 0;
     bool missing = false;
     for (const CostItem& item : items) {
@@ -285,8 +292,7 @@ std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::
     for (std::uint64_t left = demands; left; left &= left - 1) demand.push_back(left & (0 - left));
     const std::size_t sets = std::size_t{1} << std::min<std::size_t>(demand.size(), 20);
     const std::uint32_t most = most_needed(required, need, room, demands);
-    if (demand.size() > kMaxDemands || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork)
-        throw too_many_demands(node);
+    if (demand.size() > kMaxDemands || (items.size() + 1) * sets * (std::size_t{most} + 1) > kMaxWork) throw too_many_demands(node);
     work.spend((items.size() + 1) * sets * (most + 1));
     std::vector<std::uint32_t> best((most + 1) * sets, kInfinite);  // [n][met]: of n of the items looked at so far
     best[0] = 0;
@@ -338,7 +344,9 @@ void ItemCosts::solve(const Node& array, std::uint32_t comma, std::uint32_t node
     auto number = [&](const Point& p) {
         auto [place, fresh] = numbers.emplace(p, static_cast<std::uint32_t>(points.size()));
         if (fresh) {
-            if (points.size() >= kMaxPoints) throw over_limit(kMaxPoints, "combinations of counts in one array", "use smaller limits of contains, minItems and maxItems", node);
+            if (points.size() >= kMaxPoints)
+                throw over_limit(kMaxPoints, "combinations of counts in one array", "use smaller limits of contains, minItems and maxItems",
+                                 node);
             points.push_back(p);
             back.emplace_back();
         }
@@ -349,7 +357,8 @@ void ItemCosts::solve(const Node& array, std::uint32_t comma, std::uint32_t node
         work.spend(kPointWork);
         for (const Option& option : options_[std::min<std::size_t>(points[i][0], options_.size() - 1)]) {
             Point after = points[i];
-            if (option.cost != kInfinite && advance(array, after, option.marks)) back[number(after)].push_back({i, sum(option.cost, comma)});
+            if (option.cost != kInfinite && advance(array, after, option.marks))
+                back[number(after)].push_back({i, sum(option.cost, comma)});
         }
     }
     std::vector<std::uint32_t> costs(points.size(), kInfinite);

@@ -25,7 +25,9 @@ public:
     bool has_more(ExprId keys, std::uint32_t used, std::size_t count);
     // The set of these texts and of `used`, perhaps with more; kInfinite: they are too many to be looked for.
     std::uint32_t texts(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count);
-    const std::vector<std::uint32_t>& of(ExprId keys, std::uint32_t used, std::size_t count) { return of(std::vector<ExprId>{keys}, used, count); }
+    const std::vector<std::uint32_t>& of(ExprId keys, std::uint32_t used, std::size_t count) {
+        return of(std::vector<ExprId>{keys}, used, count);
+    }
 
 private:
     struct Known {
@@ -44,7 +46,7 @@ private:
 
 struct CostItem {  // an entry that may come, once
     bool required;
-    std::uint64_t missing = 0;  // the marks that count if it does not come
+    std::uint64_t missing = 0;                                  // the marks that count if it does not come
     std::vector<std::pair<std::uint64_t, std::uint32_t>> ways;  // the marks that it then bears, and what it costs
 };
 
@@ -63,7 +65,8 @@ struct MarksNeeded {  // of the marks `demands`, `least` to `most` different one
 
 // The least cost of a choice of items: `need` to `room` of them, all required ones, with the marks that are needed;
 // kInfinite: there is none. Throws Error(limit) for `node` where too much would have to be weighed.
-std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node, Fuel& work);
+std::uint32_t plan(const std::vector<CostItem>& items, std::uint32_t need, std::uint32_t room, const MarksNeeded& marks, std::uint32_t node,
+                   Fuel& work);
 
 // What is left to do in an array with counters: by [items so far, how many of them bear each mark], as far as they
 // matter, the least cost of the items still needed, each with a comma.

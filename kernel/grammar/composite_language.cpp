@@ -200,7 +200,8 @@ CompositeLanguage& CompositeLanguage::of(ExprPool& pool) {
 ExprId CompositeLanguage::start(std::vector<AnalysedNode>&& components, std::uint32_t root) {
     std::uint32_t digits = 0;
     for (const AnalysedNode& c : components)
-        if (c.kind == NodeKind::leaf && pool_.is_number(c.expr)) digits = std::max(digits, pool_.number_language().digits(pool_.number_state(c.expr)));
+        if (c.kind == NodeKind::leaf && pool_.is_number(c.expr))
+            digits = std::max(digits, pool_.number_language().digits(pool_.number_state(c.expr)));
     if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     return begin(std::move(components), root, false, digits + kExponent);
 }
@@ -210,7 +211,8 @@ ExprId CompositeLanguage::later(Build build, std::uint32_t shortest, const ByteS
     const auto number = static_cast<std::uint32_t>(machines_.size());
     const auto id = static_cast<std::uint32_t>(states_.size());
     bytes_ += sizeof(Walker) + sizeof(Late);
-    machines_.push_back({nullptr, nullptr, false, digits + kExponent, 1, 0, std::make_unique<Late>(Late{std::move(build), shortest, first, {}}), id});
+    machines_.push_back(
+        {nullptr, nullptr, false, digits + kExponent, 1, 0, std::make_unique<Late>(Late{std::move(build), shortest, first, {}}), id});
     states_.push_back({number & 0x7fffffff, false, static_cast<std::uint32_t>(configs_.size())});
     return pool_.composite(id);
 }
@@ -256,13 +258,15 @@ ExprId CompositeLanguage::intern(std::uint32_t number, const Configs& configs) {
     if (configs.empty()) return kNone;
     if (std::all_of(configs.begin(), configs.end(), [](const Config& c) { return c.node == kDone; })) return kEmpty;
     const std::uint64_t hash = mix(ConfigsHash{}(configs), number);
-    const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) { return states_[id].machine == number && std::ranges::equal(held(id), configs); });
+    const std::uint32_t known =
+        ids_.find(hash, [&](std::uint32_t id) { return states_[id].machine == number && std::ranges::equal(held(id), configs); });
     if (known != InternTable::kMissing) return pool_.composite(known);
     Machine& machine = machine_of(number);
     bool accepting = false;
     for (const Config& c : configs) accepting |= machine.accepting(c);  // which may make states of other machines
     pool_.fuel().spend(kStateWork * configs.size());
-    if (configs_.size() + configs.size() >= kInfinite) throw over_limit(kInfinite, "parser configurations of unique items", "use a smaller schema for the items");
+    if (configs_.size() + configs.size() >= kInfinite)
+        throw over_limit(kInfinite, "parser configurations of unique items", "use a smaller schema for the items");
     const auto id = static_cast<std::uint32_t>(states_.size());
     states_.push_back({number & 0x7fffffff, accepting, static_cast<std::uint32_t>(configs_.size())});
     configs_.insert(configs_.end(), configs.begin(), configs.end());
@@ -270,7 +274,9 @@ ExprId CompositeLanguage::intern(std::uint32_t number, const Configs& configs) {
     return pool_.composite(id);
 }
 
-std::size_t CompositeLanguage::bytes() const { return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes(); }
+std::size_t CompositeLanguage::bytes() const {
+    return bytes_ + states_.size() * sizeof(State) + configs_.size() * sizeof(Config) + ids_.bytes();
+}
 
 Configs CompositeLanguage::configs(std::uint32_t state) {
     machine_of(states_[state].machine);

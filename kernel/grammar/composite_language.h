@@ -71,10 +71,10 @@ private:
     struct Walker {
         std::unique_ptr<MachineTables> tables;
         std::unique_ptr<Machine> machine;
-        bool single;          // one value
+        bool single;  // one value
         std::uint32_t reach;
-        std::uint32_t values;  // how many there are at least
-        std::size_t learned;  // by the machine, when it was queried last
+        std::uint32_t values;             // how many there are at least
+        std::size_t learned;              // by the machine, when it was queried last
         std::unique_ptr<Late> late;       // of one that is made late
         std::uint32_t start = kInfinite;  // its first state
     };

@@ -30,7 +30,9 @@ public:
     std::size_t size() const { return begin_.size(); }
 
 private:
-    std::span<const std::uint32_t> words(std::uint32_t id) const { return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]); }
+    std::span<const std::uint32_t> words(std::uint32_t id) const {
+        return std::span(words_).subspan(begin_[id], begin_[id + 1] - begin_[id]);
+    }
 
     DroppableIndex& index_;
     std::vector<std::uint32_t> words_, zeros_;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::uint64_t kTurnWork = 10;
 constexpr std::size_t kMostOfHeads = 4;  // a grammar may have this part of the limit open without a shared stack
-constexpr unsigned kMaxFactored = 64;  // levels, and calls in all, of one fork; what is left unfactored is as right
+constexpr unsigned kMaxFactored = 64;    // levels, and calls in all, of one fork; what is left unfactored is as right
 
 // Children before parents; whether a node refers to itself.
 class Order {
@@ -211,7 +211,8 @@ private:
 void Machine::prepare_forks() {
     Order order(components_);
     std::vector<std::uint32_t> after;
-    uses_gss_ = order.find(false, after) || Overlaps(components_).within_themselves() || Widths(components_).of(root_) > limits_.max_heads / kMostOfHeads;
+    uses_gss_ = order.find(false, after) || Overlaps(components_).within_themselves() ||
+                Widths(components_).of(root_) > limits_.max_heads / kMostOfHeads;
     if (!uses_gss_) return;
     after.clear();
     order.find(true, after);
@@ -238,7 +239,8 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
-    if (all.size() > limits_.max_parents) throw over_limit(limits_.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
+    if (all.size() > limits_.max_parents)
+        throw over_limit(limits_.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
     const std::uint32_t record = records_.intern(all);
     if (const auto known = gss_node_ids_.find(record); known != gss_node_ids_.end()) return known->second;
     if (depth == 0) factored_ = 0;
@@ -249,7 +251,9 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
             Config at = frames_[all[i]];
             const std::size_t first = i;
             below.clear();
-            for (; i < all.size() && frames_[all[i]].node == at.node && frames_[all[i]].state == at.state && frames_[all[i]].regs == at.regs; ++i)
+            for (;
+                 i < all.size() && frames_[all[i]].node == at.node && frames_[all[i]].state == at.state && frames_[all[i]].regs == at.regs;
+                 ++i)
                 below.push_back(frames_[all[i]].parent);
             if (i == first + 1) made.push_back(all[first]);
             else {
@@ -352,7 +356,9 @@ void Machine::gss_close(int byte, Configs& out) {
                 case NodeKind::array: out.push_back({node, phase_state(Phase::open), 0, frame}); break;
             }
             if (!sequences_.empty()) wait_sequences(byte);
-            if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", node);
+            if (out.size() > limits_.max_heads)
+                throw over_limit(limits_.max_heads, "parser configurations are open at once",
+                                 "use fewer alternatives that begin with the same text", node);
         }
     } catch (...) {  // nothing of it may be left for the next
         sequences_.clear();
@@ -439,7 +445,9 @@ Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) 
         gss_close(-1, out);
     }
     join(out);
-    if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text");
+    if (out.size() > limits_.max_heads)
+        throw over_limit(limits_.max_heads, "parser configurations are open at once",
+                         "use fewer alternatives that begin with the same text");
     return outcome;
 }
 

@@ -18,7 +18,8 @@ const AnalysedNode* SharedLeaves::keep(AnalysedNode&& leaf) {
     const std::uint64_t hash = mix(std::uint64_t{leaf.id} << 32 | leaf.expr, leaf.cost);
     const std::uint32_t known = ids_.find(hash, [&](std::uint32_t id) {
         const AnalysedNode& c = kept_[id];
-        return c.id == leaf.id && c.expr == leaf.expr && c.cost == leaf.cost && c.nullable == leaf.nullable && c.first == leaf.first && c.follow == leaf.follow;
+        return c.id == leaf.id && c.expr == leaf.expr && c.cost == leaf.cost && c.nullable == leaf.nullable && c.first == leaf.first &&
+               c.follow == leaf.follow;
     });
     if (known != InternTable::kMissing) return &kept_[known];
     ids_.add(hash, static_cast<std::uint32_t>(kept_.size()));
@@ -28,13 +29,16 @@ const AnalysedNode* SharedLeaves::keep(AnalysedNode&& leaf) {
 AnalysedNodes::AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leaves) : at_(all.size()) {
     const auto shared = [&](const AnalysedNode& c) { return leaves && c.kind == NodeKind::leaf; };
     own_.reserve(all.size() - static_cast<std::size_t>(std::count_if(all.begin(), all.end(), shared)));
-    for (std::size_t i = 0; i < all.size(); ++i) at_[i] = shared(all[i]) ? leaves->keep(std::move(all[i])) : &own_.emplace_back(std::move(all[i]));
+    for (std::size_t i = 0; i < all.size(); ++i)
+        at_[i] = shared(all[i]) ? leaves->keep(std::move(all[i])) : &own_.emplace_back(std::move(all[i]));
 }
 
 Machine::Machine(AnalysedNodes components, std::uint32_t root, ExprPool& pool, MachineTables& tables, MachineLimits limits)
-    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), keys_(components_.size(), kUnknownExpr), tables_(tables), records_(tables.records), read_texts_(tables.read_texts), texts_(pool), key_lengths_(pool, texts_) {
+    : components_(std::move(components)), root_(root), pool_(pool), limits_(limits), keys_(components_.size(), kUnknownExpr),
+      tables_(tables), records_(tables.records), read_texts_(tables.read_texts), texts_(pool), key_lengths_(pool, texts_) {
     frames_.push_back({kDone, 0, 0, 0});
-    for (std::uint32_t i = 0; i < size(); ++i) recalls_ |= (components_[i].bounded && !components_[i].open_leaf.empty()) || components_[i].unique;
+    for (std::uint32_t i = 0; i < size(); ++i)
+        recalls_ |= (components_[i].bounded && !components_[i].open_leaf.empty()) || components_[i].unique;
     prepare_forks();
 }
 
@@ -49,7 +53,8 @@ std::uint32_t Machine::push(const Config& frame) {
     const auto hash_of = [&](std::uint32_t id) { return ConfigHash{}(frames_[id]); };
     const std::uint32_t known = tables_.frames.find(hash, frames_.size(), hash_of, [&](std::uint32_t id) { return frames_[id] == frame; });
     if (known != InternTable::kMissing) return known;
-    if (frames_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different parser stacks", "use a less nested constraint", frame.node);
+    if (frames_.size() >= limits_.max_frames)
+        throw over_limit(limits_.max_frames, "different parser stacks", "use a less nested constraint", frame.node);
     const auto id = static_cast<std::uint32_t>(frames_.size());
     frames_.push_back(frame);
     tables_.frames.add(hash);
@@ -86,7 +91,9 @@ void Machine::enter(Config start, Configs& out) {
             case NodeKind::object:
             case NodeKind::array: out.push_back({at.node, phase_state(Phase::open), 0, at.parent}); break;
         }
-        if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", at.node);
+        if (out.size() > limits_.max_heads)
+            throw over_limit(limits_.max_heads, "parser configurations are open at once",
+                             "use fewer alternatives that begin with the same text", at.node);
     }
 }
 
@@ -104,7 +111,8 @@ void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read
     const Config at = frames_[frame];
     if (at.node != kDone && phase_of(at.state) == Phase::named) {
         const AnalysedNode& k = components_[at.node];
-        if (k.kind == NodeKind::array) return out.push_back({at.node, phase_state(Phase::after), after_unique(k, at.regs, read_text), at.parent});
+        if (k.kind == NodeKind::array)
+            return out.push_back({at.node, phase_state(Phase::after), after_unique(k, at.regs, read_text), at.parent});
         const std::uint32_t label = rest_of(at.state) >> 8;
         out.push_back({at.node, phase_state(Phase::colon, label << 8), after_key(k, at.regs, label, read_text), at.parent});
     } else out.push_back(at);
@@ -112,7 +120,8 @@ void Machine::resume_entry(std::uint32_t frame, Configs& out, std::uint32_t read
 
 void Machine::leaf_becomes(const Config& c, ExprId state, std::string_view read, Configs& out) {
     const std::uint32_t read_text = read_texts_.push(c.regs, read);
-    if (read_texts_.size() > limits_.max_frames) throw over_limit(limits_.max_frames, "different texts of keys or items", "use shorter keys or unique items", c.node);
+    if (read_texts_.size() > limits_.max_frames)
+        throw over_limit(limits_.max_frames, "different texts of keys or items", "use shorter keys or unique items", c.node);
     if (state == kEmpty) resume(c.parent, out, read_text);
     else out.push_back({c.node, state, read_text, c.parent});
 }
@@ -158,10 +167,11 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             if (next != kNone) leaf_becomes(config, next, {reinterpret_cast<const char*>(&byte), 1}, out);
             return;
         }
-    }
-    else if (config.node != kDone && components_[config.node].kind == NodeKind::object && phase_of(config.state) != Phase::named) {
+    } else if (config.node != kDone && components_[config.node].kind == NodeKind::object && phase_of(config.state) != Phase::named) {
         step_object(config, byte, out, todo_, outcome);
-        if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", config.node);
+        if (out.size() > limits_.max_heads)
+            throw over_limit(limits_.max_heads, "parser configurations are open at once",
+                             "use fewer alternatives that begin with the same text", config.node);
         return;
     }
     Configs todo;
@@ -190,7 +200,8 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
             default: break;  // alternatives are entered at once and are never a state
         }
         if (todo.size() > limits_.max_heads || out.size() > limits_.max_heads)
-            throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", c.node);
+            throw over_limit(limits_.max_heads, "parser configurations are open at once",
+                             "use fewer alternatives that begin with the same text", c.node);
     }
     todo.swap(todo_);
 }
@@ -202,7 +213,8 @@ bool Machine::is_spaced(const Config& c) const {
     for (const std::string* text : {&k.punctuation->open, &k.punctuation->comma, &k.punctuation->colon, &k.punctuation->close})
         if (is_space(byte_at(*text, 0))) return false;
     const Phase phase = phase_of(c.state);
-    return phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(rest_of(c.state) & 0xff));
+    return phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
+           (phase == Phase::colon && !(rest_of(c.state) & 0xff));
 }
 
 void Machine::after_space(const Config& c, Configs& out) {
@@ -212,7 +224,9 @@ void Machine::after_space(const Config& c, Configs& out) {
     } else if (phase_of(c.state) == Phase::value) enter_value(c, rest_of(c.state), out);
     else enter_keys(c, out);
     pool_.fuel().spend(kStepWork * (1 + out.size()));
-    if (out.size() > limits_.max_heads) throw over_limit(limits_.max_heads, "parser configurations are open at once", "use fewer alternatives that begin with the same text", c.node);
+    if (out.size() > limits_.max_heads)
+        throw over_limit(limits_.max_heads, "parser configurations are open at once",
+                         "use fewer alternatives that begin with the same text", c.node);
 }
 
 bool Machine::may_close(const Config& c) {

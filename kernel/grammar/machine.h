@@ -111,13 +111,13 @@ private:
 inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
 inline constexpr std::uint32_t kNoCounters = 0xffffffff;  // the counters of an item that may not come
 inline constexpr std::uint32_t kAllTexts = 0xffffffff;    // instead of a set of texts: each text matters
-inline constexpr std::uint32_t kBottom = 0;  // the frame below all frames
+inline constexpr std::uint32_t kBottom = 0;               // the frame below all frames
 
 // What an object has before it, from an entry on.
 struct EntrySuffixCost {
-    std::uint32_t cost = kInfinite;               // of the entry: key, colon and value; kInfinite: it cannot be completed
+    std::uint32_t cost = kInfinite;                  // of the entry: key, colon and value; kInfinite: it cannot be completed
     std::uint32_t next_required = 0, next_live = 0;  // the first such property from here on
-    std::uint32_t required_cost = 0;              // of all required ones from here on, each with a comma
+    std::uint32_t required_cost = 0;                 // of all required ones from here on, each with a comma
 };
 
 // A grammar node with what the analysis found out about it.
@@ -125,17 +125,17 @@ struct AnalysedNode : Node {
     std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
     bool nullable = false;
     ByteSet first, follow;
-    ByteSet alphabet;                     // object, array: what its configurations can continue with, but for names
-    std::uint32_t id = 0;                 // names it in the memo of runs, across grammars
-    bool direct = false;                  // object, array: the register is no record but position, bits or a count
-    bool bounded = false;                 // object: number of entries or demands; array: counters
-    bool misses = false;                  // object: marks count for properties that do not occur
-    std::uint32_t record_words = 0;       // of a record
-    List<std::uint32_t> open_leaf;        // object: the leaf of each class of open keys
+    ByteSet alphabet;                              // object, array: what its configurations can continue with, but for names
+    std::uint32_t id = 0;                          // names it in the memo of runs, across grammars
+    bool direct = false;                           // object, array: the register is no record but position, bits or a count
+    bool bounded = false;                          // object: number of entries or demands; array: counters
+    bool misses = false;                           // object: marks count for properties that do not occur
+    std::uint32_t record_words = 0;                // of a record
+    List<std::uint32_t> open_leaf;                 // object: the leaf of each class of open keys
     List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
-    std::shared_ptr<const ItemCosts> item_plan;     // array with counters
-    List<EntrySuffixCost> ahead;                    // object: by entry, and one more
-    List<std::uint32_t> tail_cost;        // sequence: parts from i on; array: items of the prefix before i
+    std::shared_ptr<const ItemCosts> item_plan;    // array with counters
+    List<EntrySuffixCost> ahead;                   // object: by entry, and one more
+    List<std::uint32_t> tail_cost;                 // sequence: parts from i on; array: items of the prefix before i
 
     bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
 };
@@ -187,7 +187,7 @@ struct MachineLimits {
 
 // What else a step found out about a configuration that is on the bottom frame.
 struct Outcome {
-    bool popped = false;  // the component has ended: the frame below would have to take the byte
+    bool popped = false;             // the component has ended: the frame below would have to take the byte
     bool context_dependent = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
 };
 
@@ -350,9 +350,9 @@ private:
     std::uint32_t key_and_rest(std::uint32_t node, std::uint32_t regs);
     std::uint32_t entries_cost(std::uint32_t node, std::uint32_t regs);
     std::uint32_t plan_entries(std::uint32_t node, std::uint32_t regs);
-    struct Offer {  // the entries that may still come, of an object without demands; each cost with a comma
-        std::uint32_t need = 0, room = 0;     // how many must come, and may come
-        std::uint32_t required = 0;           // how many of them by name
+    struct Offer {                         // the entries that may still come, of an object without demands; each cost with a comma
+        std::uint32_t need = 0, room = 0;  // how many must come, and may come
+        std::uint32_t required = 0;        // how many of them by name
         std::uint64_t required_cost = 0;
         std::vector<std::pair<std::uint32_t, std::uint32_t>> others;  // cost, label; open ones more than once
     };
@@ -404,31 +404,31 @@ private:
     struct {
         std::uint32_t node = kDone, regs = 0;
         std::vector<std::uint32_t> costs;  // by label: of what is needed after that entry
-    } rests_;  // of the object that was looked at last
+    } rests_;                              // of the object that was looked at last
     struct {
         std::uint32_t node = kDone, regs = 0;
         Cover all;
         std::vector<std::uint64_t> sure;  // by label
-    } cover_;  // of the unordered object that was looked at last
+    } cover_;                             // of the unordered object that was looked at last
     struct {
         std::uint32_t node = kDone, regs = 0;
         ExprId state = kNone;
         LabelDistance label{};
-    } best_label_;  // the same
+    } best_label_;                                              // the same
     std::unordered_map<std::uint32_t, std::uint32_t> watched_;  // by frame: the set of texts that matter, or kAllTexts
     KeyLengths key_lengths_;
     Configs todo_, entering_, inside_;
     Config keys_place_{kDone, 0, 0, 0};  // where keys were entered last, and as what
     Configs keys_entered_;
-    bool uses_gss_ = false;                               // the grammar calls itself in ways that meet: paths are followed together
+    bool uses_gss_ = false;  // the grammar calls itself in ways that meet: paths are followed together
     std::vector<std::uint32_t> topological_rank_, ranked_, worklist_;  // turns: a heap of ranks whose nodes wait
-    std::vector<std::vector<std::uint32_t>> waiting_;   // by rank: frames to enter the node above
-    std::unordered_map<std::uint32_t, std::uint32_t> gss_node_ids_;  // by the record of what was to be forked
+    std::vector<std::vector<std::uint32_t>> waiting_;                  // by rank: frames to enter the node above
+    std::unordered_map<std::uint32_t, std::uint32_t> gss_node_ids_;    // by the record of what was to be forked
     unsigned factored_ = 0;
-    bool defers_ = false;                                           // values and items are entered when the step is done
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;  // these: nodes, and the frames above which
-    Configs sequences_;                                // frames of sequences to continue with
-    struct GssScratch {  // kept between steps, so that none has to ask for memory
+    bool defers_ = false;                                                    // values and items are entered when the step is done
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> deferred_;          // these: nodes, and the frames above which
+    Configs sequences_;                                                      // frames of sequences to continue with
+    struct GssScratch {                                                      // kept between steps, so that none has to ask for memory
         std::vector<std::pair<std::uint32_t, std::uint32_t>> before, after;  // frames to continue above, and what was read
         Configs waiting, entered;
         std::vector<std::uint32_t> frames;

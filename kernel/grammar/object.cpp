@@ -49,7 +49,8 @@ std::uint32_t Machine::after_entry(const AnalysedNode& k, std::uint32_t regs, co
     record[kMetHigh] |= static_cast<std::uint32_t>(marks >> 32);
     if (k.ordered) record[seen_word(k)] = std::min(label + 1, k.fixed);
     else if (label < k.fixed) record[seen_word(k) + label / 32] |= 1u << (label % 32);
-    if (records_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different sets of properties", "use fewer optional properties, or key_order=\"schema\"");
+    if (records_.size() >= limits_.max_frames)
+        throw over_limit(limits_.max_frames, "different sets of properties", "use fewer optional properties, or key_order=\"schema\"");
     return records_.intern(record);
 }
 
@@ -100,9 +101,8 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
         bool one = entry < k.fixed;  // one reading bears all marks of the entry; an open class may have no more keys
         for (const Reading& r : k.entries[entry].value)
             if (components_[r.node].cost != kInfinite) all |= r.marks;
-        one = one && std::any_of(k.entries[entry].value.begin(), k.entries[entry].value.end(), [&](const Reading& r) {
-            return r.marks == all && components_[r.node].cost != kInfinite;
-        });
+        one = one && std::any_of(k.entries[entry].value.begin(), k.entries[entry].value.end(),
+                                 [&](const Reading& r) { return r.marks == all && components_[r.node].cost != kInfinite; });
         to.possible |= all;
         if (!one) return std::uint64_t{0};
         to.twice |= to.sure & all;
@@ -115,7 +115,8 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
     };
     if (k.ordered) {
         Cover made;
-        for (std::uint32_t i = k.ahead[label == kNoLabel ? position(k, regs) : std::min(label + 1, k.fixed)].next_live; i < k.fixed; i = k.ahead[i + 1].next_live) {
+        for (std::uint32_t i = k.ahead[label == kNoLabel ? position(k, regs) : std::min(label + 1, k.fixed)].next_live; i < k.fixed;
+             i = k.ahead[i + 1].next_live) {
             pool_.fuel().spend(1);
             add(i, made);
         }
@@ -234,8 +235,11 @@ void Machine::enter_keys_anew(const Config& c, Configs& out) {
     for (std::uint32_t i = components_[c.node].fixed; i < components_[c.node].entries.size(); ++i) {
         if (!may_open(c.node, c.regs, i)) continue;
         const AnalysedNode& k = components_[c.node];
-        if (records_.at(c.regs, k.record_words)[unknown_word(k, i)]) out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
-        else out.push_back({k.open_leaf[i - k.fixed], open_keys(k, c.regs, i), ReadTexts::kStart, push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
+        if (records_.at(c.regs, k.record_words)[unknown_word(k, i)])
+            out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
+        else
+            out.push_back({k.open_leaf[i - k.fixed], open_keys(k, c.regs, i), ReadTexts::kStart,
+                           push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
     }
 }
 
@@ -328,9 +332,7 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
             if (spaced) keys_or(Phase::gap);
             return;
         case Phase::key: return step_key(c, rest, byte, out);
-        case Phase::second:
-            outcome.context_dependent |= pool_.derivative(open_keys(k, c.regs, rest), byte) != kNone;
-            return;
+        case Phase::second: outcome.context_dependent |= pool_.derivative(open_keys(k, c.regs, rest), byte) != kNone; return;
         case Phase::colon: return step_colon(c, byte, out);
         case Phase::value:
             if (spaced) begin_value(c, rest, out);
@@ -528,7 +530,8 @@ std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) 
         std::uint32_t required = 0;
         for (std::uint32_t i = k.ahead[k.ordered ? record[seen_word(k)] : 0].next_required; i < k.fixed; i = k.ahead[i + 1].next_required)
             required += k.ordered || !seen(k, named.regs, i);
-        const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]), most = most_needed(required, need, k.maximum, k.demands);
+        const std::uint32_t need = k.minimum - std::min(k.minimum, record[kCount]),
+                            most = most_needed(required, need, k.maximum, k.demands);
         count += most - std::min(most, required);
     }
     return key_lengths_.texts({k.entries[label].key}, record[used_word(k, label)], count);
@@ -578,7 +581,8 @@ LabelDistance Machine::find_best_label(std::uint32_t node, std::uint32_t regs, E
         if (k.bounded) after = value_and_rest(node, regs, label);
         else {  // of many properties: what is needed anyway, less this one
             after = sum(all, value_cost(k.entries[label].value));
-            if (k.ordered) after = sum(sum(k.ahead[label + 1].required_cost, value_cost(k.entries[label].value)), length(k.punctuation->close));
+            if (k.ordered)
+                after = sum(sum(k.ahead[label + 1].required_cost, value_cost(k.entries[label].value)), length(k.punctuation->close));
             else if (k.entries[label].required) after -= std::min(after, sum(k.ahead[label].cost, comma));
         }
         const std::uint32_t total = sum(reach.distance + colon, after);
@@ -630,7 +634,8 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
         const std::uint32_t label = best_label(c.node, c.regs, state).label;
         auto distance = [&](ExprId e) {
             const auto& reach = pool_.labels(e);
-            auto at = std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
+            auto at =
+                std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
             return at != reach.end() && at->label == label ? at->distance : kInfinite;
         };
         if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration next to this one

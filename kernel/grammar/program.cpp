@@ -28,9 +28,9 @@ std::string utf8_of(const std::u32string& text) {
 
 constexpr std::size_t kMaxKept = 32;  // different punctuations of a program that are looked for before they are read
 
-constexpr std::size_t kHeader = 5;            // words before the expressions
+constexpr std::size_t kHeader = 5;  // words before the expressions
 constexpr std::size_t kMaxBeginnings = 4;
-constexpr std::uint32_t kMaxBeginning = 64;   // expressions
+constexpr std::uint32_t kMaxBeginning = 64;  // expressions
 constexpr std::size_t kMaxBeginningWords = 4096;
 
 using RawExpr = ProgramPrefixCache::Expression;
@@ -319,9 +319,7 @@ private:
         switch (node.kind) {
             case NodeKind::leaf: node.expr = want(); break;
             case NodeKind::sequence:
-            case NodeKind::alternative:
-                read_parts(node, n_nodes);
-                break;
+            case NodeKind::alternative: read_parts(node, n_nodes); break;
             case NodeKind::object: read_object(node, n_nodes); break;
             case NodeKind::array: read_array(node, n_nodes); break;
             case NodeKind::number:
@@ -349,13 +347,11 @@ private:
             else if (raw.op == 8) {
                 for (const GraphState& state : read_graph())
                     for (const GraphEdge& edge : state.edges) exprs_[edge.step].wanted |= raw.wanted;
-            }
-            else if (raw.op == 7) {
+            } else if (raw.op == 7) {
                 const std::uint32_t inner = word(), spelling = word();
                 if (raw.wanted != 1) fail("a spelling inside a spelling");
                 exprs_[inner].wanted |= static_cast<std::uint8_t>(1u << spelling);
-            }
-            else if (raw.op == 11 && raw.wanted != 1) fail("a spelling inside a spelling");
+            } else if (raw.op == 11 && raw.wanted != 1) fail("a spelling inside a spelling");
         }
         for (RawExpr& raw : exprs_) {
             const unsigned missing = raw.wanted & ~raw.made;
@@ -437,7 +433,8 @@ private:
             inner = word();
             inside = word();
         }
-        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (pool_.is_quote(tail) ? 1 : 2) || tail == kEmpty) return pool_.concat(lowered(index, spelling), tail);
+        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (pool_.is_quote(tail) ? 1 : 2) || tail == kEmpty)
+            return pool_.concat(lowered(index, spelling), tail);
         at_ = exprs_[inner].at;
         return encoder_.literals(read_texts(), static_cast<Encoding>(inside), tail);
     }
@@ -529,12 +526,14 @@ private:
     std::uint32_t common_ = 0;  // this many expressions as in that one
     std::vector<RawExpr> exprs_;
     ExprId quote_ = kNone;
-    std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>> punctuation_;  // that was read, and its words
+    std::vector<std::pair<std::span<const std::uint32_t>, std::shared_ptr<const Punctuation>>>
+        punctuation_;  // that was read, and its words
 };
 
 }  // namespace
 
-std::pair<ProgramPrefixCache::Beginning*, std::uint32_t> ProgramPrefixCache::find(std::span<const std::uint32_t> words, std::uint32_t count) {
+std::pair<ProgramPrefixCache::Beginning*, std::uint32_t> ProgramPrefixCache::find(std::span<const std::uint32_t> words,
+                                                                                  std::uint32_t count) {
     std::pair<Beginning*, std::uint32_t> best{nullptr, 0};
     for (Beginning& one : kept_) {
         const auto apart = std::mismatch(one.words.begin(), one.words.end(), words.begin(), words.end()).first - one.words.begin();

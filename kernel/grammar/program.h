@@ -66,21 +66,21 @@ struct Count {  // how many items bear a mark
 
 struct Node {
     NodeKind kind = NodeKind::leaf;
-    bool ordered = true;                // object
-    bool unique = false;                // array
-    NumberText number = NumberText::any;  // number
-    ExprId expr = kNone;                // leaf
-    std::uint32_t fixed = 0;            // object: this many of the entries are properties
-    std::uint64_t demands = 0;          // object: the marks that count,
-    std::uint32_t least = 0, most = 0;  // and how many different ones there must be
+    bool ordered = true;                             // object
+    bool unique = false;                             // array
+    NumberText number = NumberText::any;             // number
+    ExprId expr = kNone;                             // leaf
+    std::uint32_t fixed = 0;                         // object: this many of the entries are properties
+    std::uint64_t demands = 0;                       // object: the marks that count,
+    std::uint32_t least = 0, most = 0;               // and how many different ones there must be
     std::uint32_t minimum = 0, maximum = kInfinite;  // object, array
-    List<std::uint32_t> parts;          // sequence, alternative
+    List<std::uint32_t> parts;                       // sequence, alternative
     std::shared_ptr<const Punctuation> punctuation;  // object, array: most nodes of a grammar share it
-    List<Entry> entries;                // object: `fixed` properties, then open classes
-    List<Readings> prefix;                 // array
-    Readings rest;                         // array; empty: no items after the prefix
+    List<Entry> entries;                             // object: `fixed` properties, then open classes
+    List<Readings> prefix;                           // array
+    Readings rest;                                   // array; empty: no items after the prefix
     List<Count> counts;
-    List<Cell> cells;                   // number
+    List<Cell> cells;  // number
 };
 
 struct Program {
@@ -92,15 +92,15 @@ struct Program {
 // forms are reused. It belongs to one pool.
 class ProgramPrefixCache {
 public:
-    struct Expression {  // as it is in a program
-        std::uint32_t op = 0, at = 0;            // where its operands begin
-        std::uint8_t wanted = 0, made = 0;       // bits: spellings that a caller needs, that were lowered
+    struct Expression {                     // as it is in a program
+        std::uint32_t op = 0, at = 0;       // where its operands begin
+        std::uint8_t wanted = 0, made = 0;  // bits: spellings that a caller needs, that were lowered
         ExprId lowered[3] = {kNone, kNone, kNone};
     };
     struct Beginning {
-        std::vector<std::uint32_t> words;     // of the expressions; `at` counts from the first
+        std::vector<std::uint32_t> words;  // of the expressions; `at` counts from the first
         std::vector<Expression> expressions;
-        std::vector<std::uint32_t> ends;      // by expression: where its words end
+        std::vector<std::uint32_t> ends;  // by expression: where its words end
     };
     // The one that has most expressions in common with a program whose expressions are these words, and how many; null: none.
     std::pair<Beginning*, std::uint32_t> find(std::span<const std::uint32_t> words, std::uint32_t count);
@@ -114,6 +114,7 @@ private:
 // `vocabulary`: where special tokens are looked up; null: they are text. Throws Error(invalid) for a malformed program,
 // Error(limit) for one that is too large.
 // `beginnings`: of the pool and the vocabulary.
-Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary = nullptr, ProgramPrefixCache* beginnings = nullptr);
+Program read_program(std::span<const std::uint32_t> words, ExprPool& pool, const TokenTable* vocabulary = nullptr,
+                     ProgramPrefixCache* beginnings = nullptr);
 
 }  // namespace guideway

@@ -22,7 +22,8 @@ public:
     Readings(const Readings& other) : Readings() {
         for (const Reading& r : other) push_back(r);
     }
-    Readings(Readings&& other) noexcept : size_(std::exchange(other.size_, 0)), one_(other.one_), many_(std::exchange(other.many_, nullptr)) {}
+    Readings(Readings&& other) noexcept
+        : size_(std::exchange(other.size_, 0)), one_(other.one_), many_(std::exchange(other.many_, nullptr)) {}
     Readings& operator=(Readings other) noexcept {
         std::swap(size_, other.size_);
         std::swap(one_, other.one_);

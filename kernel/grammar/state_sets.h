@@ -91,7 +91,7 @@ public:
     std::size_t learned() const { return learned_; }
 
 private:
-    static constexpr std::size_t kFewest = 16, kMost = 1024;  // configurations in a piece
+    static constexpr std::size_t kFewest = 16, kMost = 1024;                                        // configurations in a piece
     static constexpr std::size_t kTried = 4, kFewestSteps = 32, kMostSteps = std::size_t{1} << 14;  // 256 KB at most
 
     static std::uint64_t hash(std::span<const Config> configs) {
@@ -113,7 +113,8 @@ private:
     }
     void grow() {
         auto& steps = tables_.steps;
-        const ArenaVector<StateSetIndex::Step> before = std::exchange(steps, ArenaVector<StateSetIndex::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
+        const ArenaVector<StateSetIndex::Step> before =
+            std::exchange(steps, ArenaVector<StateSetIndex::Step>(steps.empty() ? kFewestSteps : 2 * steps.size()));
         for (const StateSetIndex::Step& step : before) {
             if (!step.to) continue;
             if (StateSetIndex::Step* const at = find(step.state_set, step.token)) *at = step;

@@ -63,7 +63,9 @@ private:
         const char name = text_[at_ + 1];
         at_ += 2;
         switch (name) {
-            case '"': case '\\': case '/': return static_cast<char32_t>(name);
+            case '"':
+            case '\\':
+            case '/': return static_cast<char32_t>(name);
             case 'b': return 8;
             case 'f': return 12;
             case 'n': return 10;
@@ -100,7 +102,8 @@ std::optional<std::u32string> decoded(std::string_view text) { return Decoder(te
 
 ExprId UsedValues::spellings(ExprPool& pool, std::string_view text) {
     if (auto characters = decoded(text))
-        return pool.concat(bytes(pool, "\""), pool.string_state(pool.strings().make({{std::move(*characters), bytes(pool, "\"")}}, Encoding::escaped_any)));
+        return pool.concat(bytes(pool, "\""),
+                           pool.string_state(pool.strings().make({{std::move(*characters), bytes(pool, "\"")}}, Encoding::escaped_any)));
     if (const auto number = value_of(text)) return pool.number_language().start({taken_by(*number)}, NumberText::any);
     return bytes(pool, text);
 }
@@ -111,7 +114,8 @@ std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
     ++made.count;
     made.number.reset();
     if (const auto box = CompositeLanguage::of(pool_).spelled(text)) made.boxes = pool_.unite({made.boxes, *box});
-    else if (const auto characters = decoded(text)) made.strings = pool_.strings().plus(made.strings, *characters, bytes(pool_, "\""), Encoding::escaped_any);
+    else if (const auto characters = decoded(text))
+        made.strings = pool_.strings().plus(made.strings, *characters, bytes(pool_, "\""), Encoding::escaped_any);
     else if (const auto number = value_of(text)) {
         made.number = number;
         made.others = pool_.unite({made.others, pool_.number_language().start({taken_by(*number)}, NumberText::any)});

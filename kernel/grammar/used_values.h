@@ -39,12 +39,12 @@ public:
 private:
     struct Set {
         ExprId expr = kNone;
-        std::uint32_t strings = 0;  // a node of the pool's words; each continues with its closing quote
-        ExprId others = kNone;      // that are no strings, arrays or objects
-        ExprId scalars = kNone;     // both of these
-        ExprId boxes = kNone;       // arrays and objects
-        std::uint32_t before = 0;   // the set that it was made from
-        std::uint32_t count = 0;    // of its texts, at most
+        std::uint32_t strings = 0;      // a node of the pool's words; each continues with its closing quote
+        ExprId others = kNone;          // that are no strings, arrays or objects
+        ExprId scalars = kNone;         // both of these
+        ExprId boxes = kNone;           // arrays and objects
+        std::uint32_t before = 0;       // the set that it was made from
+        std::uint32_t count = 0;        // of its texts, at most
         std::optional<Decimal> number;  // and the number that was added
     };
 

@@ -15,9 +15,9 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-constexpr std::size_t kBlock = 256;   // words: 32 KB of logits, in which masks are mostly of one kind
-constexpr std::size_t kFew = 32;      // legal tokens of a block that are put back one by one
-constexpr std::size_t kMany = 1024;   // illegal ones that are written one by one: a line is not read for them, only written
+constexpr std::size_t kBlock = 256;  // words: 32 KB of logits, in which masks are mostly of one kind
+constexpr std::size_t kFew = 32;     // legal tokens of a block that are put back one by one
+constexpr std::size_t kMany = 1024;  // illegal ones that are written one by one: a line is not read for them, only written
 
 // In x86, whole lines that are written by one instruction need not be fetched before: a large fill takes half the time.
 void never(float* target, std::size_t size) {
@@ -79,9 +79,7 @@ void mask_block(const float* source, float* target, const std::uint32_t* words, 
     else if (legal < size) each(words, count, false, [&](std::size_t lane) { target[lane] = kNever; });
 }
 
-bool any_of_eight(const std::uint32_t* words) {
-    return std::accumulate(words, words + 8, 0u, std::bit_or<>()) != 0;
-}
+bool any_of_eight(const std::uint32_t* words) { return std::accumulate(words, words + 8, 0u, std::bit_or<>()) != 0; }
 
 // Whether a legal token has a logit above -inf (or NaN). Most rows say so at once.
 bool anything_left(const float* logits, const std::uint32_t* row, std::size_t whole) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr std::size_t kSlices = 4096;
-constexpr double kNear = 1;    // a greedy draw with changed logits looks for the next token in this distance
+constexpr double kNear = 1;     // a greedy draw with changed logits looks for the next token in this distance
 constexpr double kReach = 100;  // what is further below the largest is one slice: it weighs nothing
 
 // e^x for x <= 0, within two units of the last place; 0 below -708. Written so that a compiler makes several at once.
@@ -26,8 +26,9 @@ inline double power(double x) {
     const double shifted = y * kLog2e + kShift, n = shifted - kShift;
     const double r = (y - n * kHigh) - n * kLow;
     double sum = 1.6059043836821613e-10;  // 1/13!, and so on down
-    for (const double term : {2.08767569878681e-09, 2.505210838544172e-08, 2.755731922398589e-07, 2.7557319223985893e-06, 2.48015873015873e-05,
-                              0.0001984126984126984, 0.001388888888888889, 0.008333333333333333, 0.041666666666666664, 0.16666666666666666, 0.5, 1.0, 1.0})
+    for (const double term :
+         {2.08767569878681e-09, 2.505210838544172e-08, 2.755731922398589e-07, 2.7557319223985893e-06, 2.48015873015873e-05,
+          0.0001984126984126984, 0.001388888888888889, 0.008333333333333333, 0.041666666666666664, 0.16666666666666666, 0.5, 1.0, 1.0})
         sum = sum * r + term;
     const double scale = std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023) << 52);
     return x < -708 ? 0 : sum * scale;
@@ -147,7 +148,8 @@ std::optional<Drawn> best_of(std::span<const float> logits, std::span<const std:
         const auto words = mask.empty() ? mask : mask.subspan(word, count);
         const float* at = logits.data() + word * kChunk;
         if (std::all_of(words.begin(), words.end(), [](std::uint32_t bits) { return bits == ~0u; })) note(stretch_top(at, count), word);
-        else if (std::any_of(words.begin(), words.end(), [](std::uint32_t bits) { return bits != 0; })) note(stretch_top(at, words.data(), count), word);
+        else if (std::any_of(words.begin(), words.end(), [](std::uint32_t bits) { return bits != 0; }))
+            note(stretch_top(at, words.data(), count), word);
     }
     for (std::size_t i = whole * kChunk; i < reach; ++i)
         if (allowed(i)) note(logits[i] < kHighest ? logits[i] : kHighest, whole);
@@ -306,9 +308,12 @@ float Pool::floor_for(std::size_t count) {
 // below the best, most of the vocabulary is never looked at twice.
 void Pool::choose(const Sampling& how, Seen seen) {
     const bool heated = how.temperature > 0, first = heated && how.top_n_sigma == 0;
-    const bool by_share = first && how.top_k == 0 && how.min_p > 0 && how.tail_free == 1 && how.typical_p == 1 && how.top_a == 0 && how.top_p == 1;
+    const bool by_share =
+        first && how.top_k == 0 && how.min_p > 0 && how.tail_free == 1 && how.typical_p == 1 && how.top_a == 0 && how.top_p == 1;
     float floor = kLowest;
-    const auto below = [&](double top) { return static_cast<float>(top + how.temperature * std::log(how.min_p) - 1e-3 * (1 + std::abs(top))); };
+    const auto below = [&](double top) {
+        return static_cast<float>(top + how.temperature * std::log(how.min_p) - 1e-3 * (1 + std::abs(top)));
+    };
     if (!heated) floor = top_ - static_cast<float>(kNear);
     else if (by_share) floor = below(static_cast<double>(top_));
     else if (first && how.top_k > 0) floor = floor_for(how.top_k);
@@ -336,10 +341,12 @@ std::size_t Pool::change(const Sampling& how, Seen seen) {
         for (const std::uint32_t id : seen.ids) note(id, [](Changed&) {});
     if (changed_.empty()) return 0;
     std::sort(changed_.begin(), changed_.end(), [](const Changed& a, const Changed& b) { return a.id < b.id; });
-    changed_.erase(std::unique(changed_.begin(), changed_.end(), [](const Changed& a, const Changed& b) { return a.id == b.id; }), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end(), [](const Changed& a, const Changed& b) { return a.id == b.id; }),
+                   changed_.end());
     for (Changed& one : changed_) one.logit = static_cast<double>(row_[one.id]);
     const auto logit_of = [&](std::uint32_t id) -> double* {
-        const auto at = std::lower_bound(changed_.begin(), changed_.end(), id, [](const Changed& one, std::uint32_t wanted) { return one.id < wanted; });
+        const auto at = std::lower_bound(changed_.begin(), changed_.end(), id,
+                                         [](const Changed& one, std::uint32_t wanted) { return one.id < wanted; });
         return at == changed_.end() || at->id != id ? nullptr : &at->logit;
     };
     for (std::size_t i = 0; i < how.bias_ids.size(); ++i)
@@ -495,7 +502,8 @@ void Pool::typical(double mass) {
     for (std::size_t i = 0; i < size_; ++i)
         if (weights_[i] > 0) entropy += weights_[i] / sum * (log_sum - (logits_[i] - top));
     key_.resize(std::max(key_.size(), size_));
-    for (std::size_t i = 0; i < size_; ++i) key_[i] = weights_[i] > 0 ? -std::abs(log_sum - (logits_[i] - top) - entropy) : -std::numeric_limits<double>::max();
+    for (std::size_t i = 0; i < size_; ++i)
+        key_[i] = weights_[i] > 0 ? -std::abs(log_sum - (logits_[i] - top) - entropy) : -std::numeric_limits<double>::max();
     keyed_ = true;
     keep_mass(key_, mass);
     keyed_ = false;
@@ -604,8 +612,8 @@ GUIDEWAY_WIDE Sums sum_kinds(const float* logits, const std::uint32_t* words, st
 
 }  // namespace
 
-std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen, double number,
-                            bool exclude_top) {
+std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen,
+                            double number, bool exclude_top) {
     if (how.temperature == 0 && how.bias_ids.empty() && seen.ids.empty()) return best_of(logits, mask);
     thread_local Pool pool;  // its arrays are as wide as the vocabulary, and would be new pages each time
     if (!pool.survey(logits, mask)) return std::nullopt;

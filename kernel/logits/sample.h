@@ -13,7 +13,7 @@
 
 namespace guideway {
 
-struct Sampling {  // with these values every stage is off
+struct Sampling {            // with these values every stage is off
     double temperature = 1;  // 0: the most probable token
     double repetition_penalty = 1, presence_penalty = 0, frequency_penalty = 0;
     double top_n_sigma = 0, tail_free = 1, typical_p = 1, top_a = 0, top_p = 1, min_p = 0;
@@ -44,8 +44,8 @@ struct Drawn {
 // An empty mask allows all; one that is too short allows nothing beyond it. `number` in [0, 1) decides the draw;
 // `exclude_top`: whether this draw leaves out the top choices (XTC). Nothing where no token is left, or a logit is NaN
 // or +inf: the caller looks for the reason.
-std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen, double number,
-                            bool exclude_top);
+std::optional<Drawn> sample(std::span<const float> logits, std::span<const std::uint32_t> mask, const Sampling& how, Seen seen,
+                            double number, bool exclude_top);
 
 // Throws Error(argument) for a token that is out of range.
 Shares shares(std::span<const float> logits, std::span<const std::uint32_t> mask, std::uint32_t token);

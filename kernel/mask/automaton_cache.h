@@ -85,9 +85,9 @@ struct AutomatonCache {
         std::uint32_t at = 0, sets = 0, spans = 0;
     };
     struct Mask {
-        std::uint32_t first = 0, last = kNoTokens;  // sets: with its changes; added at the very end
-        Parts more;                                 // added to the first before its changes
-        bool accepting = false, context_dependent = false;     // context_dependent: it holds for what was read up to here only
+        std::uint32_t first = 0, last = kNoTokens;          // sets: with its changes; added at the very end
+        Parts more;                                         // added to the first before its changes
+        bool accepting = false, context_dependent = false;  // context_dependent: it holds for what was read up to here only
     };
     // Function summary of a component for one suffix trie: the parts that it allows; then in `parts` the suffix tries left at
     // its end (for its callers), and those left after the value of an entry (for the object itself).
@@ -116,13 +116,13 @@ struct AutomatonCache {
     ArenaVector<std::uint32_t> of_state_set;
     ArenaVector<Mask*> in_state_sets;  // first: the mask with which a row begins
     ArenaVector<std::uint32_t> owners;
-    CompletionCache tails;               // long completions
+    CompletionCache tails;      // long completions
     ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
     std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
-    StateSetIndex state_sets;      // not counted in `bytes`, nor are the state sets
+    StateSetIndex state_sets;                                                  // not counted in `bytes`, nor are the state sets
     MachineTables machine;
-    std::size_t counted = 0;         // bytes, when they were counted last
-    mutable UseTime last;            // turn of its last use, set in many threads at once
+    std::size_t counted = 0;  // bytes, when they were counted last
+    mutable UseTime last;     // turn of its last use, set in many threads at once
 
     // Empties all caches except the indexes.
     void forget() {
@@ -137,7 +137,9 @@ struct AutomatonCache {
     std::span<const std::uint32_t> tokens(Span span) const { return std::span(key_tokens).subspan(span.begin, span.end - span.begin); }
     std::size_t bytes() const {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
-        return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) + of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() + mask_ids.size() * 64;
+        return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
+               of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() +
+               mask_ids.size() * 64;
     }
     std::span<Mask* const> of(const StateSet& state_set) const {  // empty: not cached
         if (state_set.id >= of_state_set.size()) return {};

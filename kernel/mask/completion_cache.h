@@ -15,8 +15,8 @@ namespace guideway {
 
 class CompletionCache {
 public:
-    static constexpr std::size_t kEvery = 16;         // bytes from one place that is kept to the next
-    static constexpr std::size_t kShortest = 64;      // bytes of a completion that is kept
+    static constexpr std::size_t kEvery = 16;          // bytes from one place that is kept to the next
+    static constexpr std::size_t kShortest = 64;       // bytes of a completion that is kept
     static constexpr std::size_t kMaxBytes = 8 << 20;  // of all of them; beyond it they are forgotten
 
     // What is left of a kept completion: bytes, and how few tokens spell them from each on.

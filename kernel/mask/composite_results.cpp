@@ -113,7 +113,8 @@ WalkResult MaskBuilder::composite(AutomatonCache& at, Machine& machine, std::uin
         row.resize(words_);
         for (const std::uint32_t t : tokens) row[t >> 5] |= 1u << (t & 31);
     }
-    WalkResult made{listed ? sets_.sparse(tokens) : sets_.row(row), suffix_tries.size() == 1 ? suffix_tries[0] : suffix_tries_.united(suffix_tries), kNoTokens};
+    WalkResult made{listed ? sets_.sparse(tokens) : sets_.row(row),
+                    suffix_tries.size() == 1 ? suffix_tries[0] : suffix_tries_.united(suffix_tries), kNoTokens};
     if (!context_dependent_.empty()) made.context_dependent = sets_.sparse(context_dependent_);
     return made;
 }
@@ -137,7 +138,8 @@ bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Conf
     sets().write(made.tokens, row);
     for (const std::uint32_t t : byte_classes) row[t >> 5] &= ~(1u << (t & 31));
     made.tokens = sets().row(row);
-    if (results_.suffix_tries().contains_any(made.suffix_trie, byte_classes)) made.suffix_trie = results_.suffix_tries().without(made.suffix_trie, byte_classes);
+    if (results_.suffix_tries().contains_any(made.suffix_trie, byte_classes))
+        made.suffix_trie = results_.suffix_tries().without(made.suffix_trie, byte_classes);
     return true;
 }
 

@@ -131,7 +131,8 @@ public:
                 continue;
             }
             const std::uint8_t byte = x_.byte[i];
-            const ExprId next = pool_.derivative(here.head, byte), left = tail_ != kEmpty && pool_.nullable(here.head) ? pool_.derivative(tail_, byte) : kNone;
+            const ExprId next = pool_.derivative(here.head, byte),
+                         left = tail_ != kEmpty && pool_.nullable(here.head) ? pool_.derivative(tail_, byte) : kNone;
             if (next != kNone && left != kNone) return false;
             const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.derivative(here.end, byte) : left;
             const StringTrie::Step step = words_.next(here.step.node, here.step.part, byte);
@@ -192,7 +193,8 @@ std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprI
     for (unsigned opening = 0; pool.layers(state, layers) != base; ++opening) {  // the quote before the text
         const ByteSet bytes = pool.first(state);
         const int byte = bytes.from(0);
-        if (opening == 2 || bytes.size() != 1 || pool.first(base) != bytes || pool.nullable(state) || pool.nullable(base)) return std::nullopt;
+        if (opening == 2 || bytes.size() != 1 || pool.first(base) != bytes || pool.nullable(state) || pool.nullable(base))
+            return std::nullopt;
         state = pool.derivative(state, static_cast<std::uint8_t>(byte));
         base = pool.derivative(base, static_cast<std::uint8_t>(byte));
         top = trie.child(top, static_cast<std::uint8_t>(byte));

@@ -10,7 +10,7 @@ namespace guideway {
 
 namespace {
 
-constexpr unsigned kFewBytes = 12;         // a chain of fewer is not worth while
+constexpr unsigned kFewBytes = 12;       // a chain of fewer is not worth while
 constexpr std::uint32_t kMaxChain = 24;  // characters
 constexpr std::uint64_t kStateWork = 200;
 
@@ -22,7 +22,8 @@ std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& 
         if (at == ways.end()) at = ways.insert(at, {to, {}});
         at->second |= some;
     });
-    const auto most = std::max_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    const auto most =
+        std::max_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     return most == ways.end() ? std::pair{kNone, ByteSet{}} : *most;
 }
 

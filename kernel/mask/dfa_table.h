@@ -38,7 +38,9 @@ public:
     // Null: it is none, or one of few atoms.
     const ClassSequence* class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state);
     void clear();
-    std::size_t bytes() const { return (found_.size() + found_class_sequences_.size()) * 32 + kept_.size() * 200 + (class_sequences_.size() + heads_.size()) * 300; }
+    std::size_t bytes() const {
+        return (found_.size() + found_class_sequences_.size()) * 32 + kept_.size() * 200 + (class_sequences_.size() + heads_.size()) * 300;
+    }
 
 private:
     const std::vector<std::uint64_t>& blocks_of(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId head);
@@ -64,14 +66,15 @@ public:
         bool plain = false;        // it loops, any number of times, and is not complete on the way
         bool open_end = false;     // the state, or one that it leads to by `loops`, may be complete
         const SelfLoops* loops = nullptr;
-        ExprId looping = kNone;    // what comes back to itself
-        std::uint32_t left = 0;    // characters that are taken so; kInfinite: any number
+        ExprId looping = kNone;                                        // what comes back to itself
+        std::uint32_t left = 0;                                        // characters that are taken so; kInfinite: any number
         std::optional<const LoopMemo::ClassSequence*> class_sequence;  // none: not looked for yet
         StableSets::Found closed{};
-        std::size_t stable_sets = 0;     // when it was looked for, there were this many
+        std::size_t stable_sets = 0;  // when it was looked for, there were this many
         bool looked_around = false;
-        std::uint32_t rest = kInfinite, looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
-        ByteSet live;                                              // empty: not known yet
+        std::uint32_t rest = kInfinite,
+                      looping_rest = kInfinite;  // bytes of a shortest text of `expr` and `looping`; kInfinite: not known yet
+        ByteSet live;                            // empty: not known yet
     };
 
     // `longest`: bytes of the vocabulary's longest token, each of which a walk may keep a state for.
@@ -85,9 +88,11 @@ public:
     const std::uint16_t* steps(std::uint16_t number) const { return steps_[number].data(); }
     // A new walk.
     void begin();
-    StableSets& stable_sets(ExprPool& pool, const SubtreeAlphabets& subtrees) { return stable_sets_ ? *stable_sets_ : stable_sets_.emplace(pool, subtrees); }
+    StableSets& stable_sets(ExprPool& pool, const SubtreeAlphabets& subtrees) {
+        return stable_sets_ ? *stable_sets_ : stable_sets_.emplace(pool, subtrees);
+    }
     bool full() const { return states_.size() >= most_; }
-    void drop();   // the states, not what is known of stable sets
+    void drop();  // the states, not what is known of stable sets
     void clear();
     std::size_t bytes() const { return states_.size() * (sizeof(State) + sizeof(Steps)) + (stable_sets_ ? stable_sets_->bytes() : 0); }
 

@@ -13,10 +13,10 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxAlphabets = 32;     // that are cached; they are looked through one by one
+constexpr std::size_t kMaxAlphabets = 32;  // that are cached; they are looked through one by one
 constexpr ByteSet kAscii{{~std::uint64_t{0}, ~std::uint64_t{0}, 0, 0}};
 constexpr std::uint64_t kRunWork = 100;  // of a run
-constexpr std::size_t kWiderBytes = 64;       // of what is known of a run without bounds
+constexpr std::size_t kWiderBytes = 64;  // of what is known of a run without bounds
 
 std::uint32_t count_of(std::span<const TokenRange> places) {
     std::uint32_t n = 0;
@@ -33,7 +33,8 @@ std::uint32_t ComponentIds::of(const AnalysedNode& component) {
 // An id is never given back: a key of the memo may hold it.
 std::uint32_t ComponentIds::next() {
     if (next_ == kInfinite)
-        throw Error(ErrorKind::limit, "the vocabulary has numbered as many grammar nodes as 32 bits can name; compile with a new vocabulary");
+        throw Error(ErrorKind::limit,
+                    "the vocabulary has numbered as many grammar nodes as 32 bits can name; compile with a new vocabulary");
     return next_++;
 }
 
@@ -43,8 +44,9 @@ std::uint32_t ComponentIds::of_leaf(const ByteSet& follow) {
 }
 
 LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fuel& work, CompositeResults& composites)
-    : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()),
-      tuning_(tuning), fuel_(work), composites_(composites), sets_(words_), dfa_table_(vocabulary.longest()), suffix_tries_(trie_, vocabulary.longest(), work), all_(words_, 0xffffffff) {
+    : vocabulary_(vocabulary), trie_(vocabulary.trie()), subtrees_(vocabulary.subtrees()), words_(vocabulary.words()), tuning_(tuning),
+      fuel_(work), composites_(composites), sets_(words_), dfa_table_(vocabulary.longest()),
+      suffix_tries_(trie_, vocabulary.longest(), work), all_(words_, 0xffffffff) {
     const std::span<const std::uint32_t> starts = vocabulary.tokens().starts;
     const std::uint32_t size = vocabulary.size();
     if (size & 31) all_.back() = (1u << (size & 31)) - 1;
@@ -53,7 +55,8 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
         if (length == 0) all_[t >> 5] &= ~(1u << (t & 31));
         else if (length >= ExprPool::kNear) longest_first_.push_back(t);
     }
-    std::stable_sort(longest_first_.begin(), longest_first_.end(), [&](std::uint32_t a, std::uint32_t b) { return vocabulary.token(a).size() > vocabulary.token(b).size(); });
+    std::stable_sort(longest_first_.begin(), longest_first_.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return vocabulary.token(a).size() > vocabulary.token(b).size(); });
 }
 
 // Forgets the results that were not used since; marks the suffix tries that the others lead to.
@@ -105,7 +108,8 @@ void LeafResults::clear() {
 }
 
 // As a bare run: its tokens are added without changes.
-const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state, const ByteSet& follow) {
+const WalkResult& LeafResults::run_shared(ExprPool& pool, std::uint32_t trie, std::uint32_t component, ExprId state,
+                                          const ByteSet& follow) {
     const ResultKey key{trie, component, state, trie == 0};
     if (Known* known = memo_.find(key)) {
         known->time = counters.time;
@@ -147,10 +151,11 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
         const bool cuts = leaf && is_substring_leaf(machine.pool(), at.state);  // no other walk is shorter
         const std::uint32_t over = leaf && trie == 0 && !cuts ? alphabet_slice(machine.pool(), at.state) : trie;
         if (!leaf) made = walk(machine, trie, at);
-        else if (tuning_.composite_walks && composites_.walk_composite(machine, trie, at, made)) {}
-        else if (trie != 0 && walk_as_base(machine, trie, at, made)) {}
-        else if (over != 0 || cuts || !shorter())
-            made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow, nullptr, clipped && over == 0 && tuning_.loop_bounds ? &key : nullptr);
+        else if (tuning_.composite_walks && composites_.walk_composite(machine, trie, at, made)) {
+        } else if (trie != 0 && walk_as_base(machine, trie, at, made)) {
+        } else if (over != 0 || cuts || !shorter())
+            made = walk_leaf(machine.pool(), over, at.state, machine.component(config.node).follow, nullptr,
+                             clipped && over == 0 && tuning_.loop_bounds ? &key : nullptr);
     });
     counters.used += kRunBytes;
     return memo_.add(key, {made, counters.time}).run;
@@ -239,7 +244,8 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
         std::set_difference(of_base.begin(), of_base.end(), tokens.begin(), tokens.end(), std::back_inserter(cleared));
         std::set_difference(tokens.begin(), tokens.end(), of_base.begin(), of_base.end(), std::back_inserter(added));
         const auto longer = plain.longer_than(left);
-        if (sets_[base].form == TokenSet::Form::dense && longer.size() + cleared.size() <= tuning_.difference_bound && !suffix_tries_.contains_any(made.suffix_trie, cleared)) {
+        if (sets_[base].form == TokenSet::Form::dense && longer.size() + cleared.size() <= tuning_.difference_bound &&
+            !suffix_tries_.contains_any(made.suffix_trie, cleared)) {
             cleared.insert(cleared.end(), longer.begin(), longer.end());
             made.tokens = sets_.delta(base, std::move(cleared), added);
             return true;
@@ -394,7 +400,9 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
         known = &memo_.add(key, {run, counters.time});
     }
     const auto rounds = rounds_.find(key);
-    if (!known || known->run.context_dependent != kNoTokens || rounds == rounds_.end() || unbounded.loop_body > rounds->second.units || rounds->second.at_pieces > unbounded.exact_up_to) return false;
+    if (!known || known->run.context_dependent != kNoTokens || rounds == rounds_.end() || unbounded.loop_body > rounds->second.units ||
+        rounds->second.at_pieces > unbounded.exact_up_to)
+        return false;
     known->time = counters.time;
     write_row(known->run.tokens);
     std::vector<std::uint32_t> cleared;
@@ -413,7 +421,8 @@ std::uint32_t LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
     // The first bytes, also those after the opening quote, are mostly too many already. To find all bytes is expensive.
     if (!pool.boolean(state)) {
         const ByteSet first = pool.first(state);
-        if (is_large_alphabet(first.size() == 1 ? pool.first(pool.derivative(state, static_cast<std::uint8_t>(first.from(0)))) : first)) return 0;
+        if (is_large_alphabet(first.size() == 1 ? pool.first(pool.derivative(state, static_cast<std::uint8_t>(first.from(0)))) : first))
+            return 0;
     }
     const ByteSet bytes = pool.alphabet(state);
     if (!bytes.within(kAscii)) return 0;
@@ -448,12 +457,14 @@ void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk
 }
 
 // `rounds_of`: the key to keep rounds by, where the state no longer counts all its units; null.
-WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, SupersetBounds* wider, const ResultKey* rounds_of) {
+WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state, const ByteSet& follow, SupersetBounds* wider,
+                                  const ResultKey* rounds_of) {
     const TrieForest forest = suffix_tries_.forest(id);
     LeafWalk walked;
     walked.measures = wider != nullptr;
     walked.counts = rounds_of != nullptr;
-    walked.run(pool, forest, state, follow, forest.trie == &trie_ && tuning_.accepts_subtrees() ? &subtrees_ : nullptr, loops_, dfa_table_, tuning_);
+    walked.run(pool, forest, state, follow, forest.trie == &trie_ && tuning_.accepts_subtrees() ? &subtrees_ : nullptr, loops_, dfa_table_,
+               tuning_);
     if (wider) {
         wider->rest = walked.rest + 3;  // a token may end inside a character
         for (const std::uint32_t piece : walked.exit_nodes) wider->deepest = std::max(wider->deepest, forest.trie->depth[piece] - 1u);
@@ -521,10 +532,12 @@ std::uint32_t LeafResults::keep(const TokenTrie& x, LeafWalk& walked, bool disor
         places.swap(walked.places);
         std::sort(places.begin(), places.end(), [](const TokenRange& a, const TokenRange& b) { return a.begin < b.begin; });
         for (const TokenRange& p : places)
-            if (!walked.places.empty() && p.begin <= walked.places.back().end) walked.places.back().end = std::max(walked.places.back().end, p.end);
+            if (!walked.places.empty() && p.begin <= walked.places.back().end)
+                walked.places.back().end = std::max(walked.places.back().end, p.end);
             else walked.places.push_back(p);
     }
-    GUIDEWAY_DCHECK(std::ranges::adjacent_find(walked.places, [](const TokenRange& a, const TokenRange& b) { return a.end > b.begin; }) == walked.places.end());
+    GUIDEWAY_DCHECK(std::ranges::adjacent_find(walked.places, [](const TokenRange& a, const TokenRange& b) { return a.end > b.begin; }) ==
+                    walked.places.end());
     const std::uint32_t count = count_of(walked.places);
     if (walked.limited.empty() && count <= words_ / 2) {
         std::vector<std::uint32_t> tokens;

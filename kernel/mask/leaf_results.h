@@ -82,7 +82,9 @@ public:
     // A suffix trie without what a delta clears.
     std::uint32_t without(std::uint32_t suffix_trie, std::span<const std::uint32_t> taken);
     // The characters by which a state of a leaf returns to itself, in the vocabulary's trie; null if there are none.
-    const SelfLoops* loops(ExprPool& pool, ExprId state) { return tuning_.self_loops ? loops_.find(pool, subtrees_, state, true) : nullptr; }
+    const SelfLoops* loops(ExprPool& pool, ExprId state) {
+        return tuning_.self_loops ? loops_.find(pool, subtrees_, state, true) : nullptr;
+    }
 
     ResultCounters counters;
     ComponentIds& ids() { return ids_; }
@@ -106,7 +108,7 @@ public:
 
 private:
     static constexpr std::size_t kRunBytes = 64;  // of an entry of the memo
-    struct Known {  // a result, and when it was used last
+    struct Known {                                // a result, and when it was used last
         WalkResult run;
         std::uint32_t time;
     };
@@ -115,7 +117,7 @@ private:
     };
     struct Rounds {  // repetitions that tokens can begin, in the run of a state that does not count units (expr.h)
         std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one repetition, and how many
-        std::uint32_t at_pieces = 0, units = 0;                        // the largest number that tokens begin before they leave the state
+        std::uint32_t at_pieces = 0, units = 0;                       // the largest number that tokens begin before they leave the state
         std::size_t bytes() const { return sizeof(Rounds) + sizeof(ResultKey) + 48 + tokens.size() * sizeof(tokens[0]); }
     };
 
@@ -126,7 +128,8 @@ private:
     const std::uint32_t* known_slice(const ByteSet& bytes) const;
     // Whether tokens of these bytes are too many for a separate trie, or not of ASCII alone.
     bool is_large_alphabet(const ByteSet& bytes);
-    WalkResult walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, SupersetBounds* wider = nullptr, const ResultKey* rounds_of = nullptr);
+    WalkResult walk_leaf(ExprPool& pool, std::uint32_t trie, ExprId state, const ByteSet& follow, SupersetBounds* wider = nullptr,
+                         const ResultKey* rounds_of = nullptr);
     bool accepts_plain_tokens(ExprPool& pool, ExprId state, bool exact);
     ExprId plain_summand(ExprPool& pool, ExprId state);
     std::uint32_t plain_set(std::uint32_t characters, std::span<const std::uint32_t> others);

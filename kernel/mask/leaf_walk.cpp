@@ -29,17 +29,18 @@ void LeafWalk::add_rounds(TokenRange some, std::uint32_t begun) {
 
 namespace {
 
-constexpr std::uint32_t kNodesOfWork = 16;     // most are in subtrees that are taken, or not, at once
-constexpr std::size_t kMaxDoubtful = 3000;     // tokens
-constexpr unsigned kFew = 12, kMany = 64;      // ASCII bytes that a state loops by
+constexpr std::uint32_t kNodesOfWork = 16;  // most are in subtrees that are taken, or not, at once
+constexpr std::size_t kMaxDoubtful = 3000;  // tokens
+constexpr unsigned kFew = 12, kMany = 64;   // ASCII bytes that a state loops by
 
 // kCounts: rounds are counted. Most walks count none, and should not pay for it (decision 7).
 template <bool kCounts>
 class LeafWalker {
 public:
-    LeafWalker(ExprPool& pool, const TrieForest& forest, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states,
-               const Tuning& tuning, LeafWalk& made)
-        : pool_(pool), forest_(forest), x_(*forest.trie), follow_(follow), subtrees_(subtrees), loops_(loops), states_(states), tuning_(tuning), made_(made), whole_(forest.whole()) {}
+    LeafWalker(ExprPool& pool, const TrieForest& forest, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops,
+               DfaTable& states, const Tuning& tuning, LeafWalk& made)
+        : pool_(pool), forest_(forest), x_(*forest.trie), follow_(follow), subtrees_(subtrees), loops_(loops), states_(states),
+          tuning_(tuning), made_(made), whole_(forest.whole()) {}
 
     void run(ExprId start) {
         states_.begin();
@@ -240,7 +241,8 @@ private:
         DfaTable::State& state = states_[number];
         if (!state.loops && state.walked < tuning_.worth_following) state.walked += x_.end[node] - node;
         if (!state.scouted) {
-            if (x_.end[node] - node < tuning_.worth_scouting || (state.walked < tuning_.worth_following && !may_loop(node, state))) return false;
+            if (x_.end[node] - node < tuning_.worth_scouting || (state.walked < tuning_.worth_following && !may_loop(node, state)))
+                return false;
             if (tuning_.self_loops) scout(state);
             else state.scouted = true;
         }
@@ -311,7 +313,8 @@ private:
         if (!tuning_.class_sequences || state.loops || state.walked < tuning_.worth_following) return false;
         if (!state.class_sequence) state.class_sequence = loops_.class_sequence(pool_, *subtrees_, state.expr);
         const LoopMemo::ClassSequence* const class_sequence = *state.class_sequence;
-        if (!class_sequence || !subtrees_->loop_behind(node, class_sequence->loops, class_sequence->nullable ? follow_ : kNothing)) return false;
+        if (!class_sequence || !subtrees_->loop_behind(node, class_sequence->loops, class_sequence->nullable ? follow_ : kNothing))
+            return false;
         return take_up_to(node, std::uint64_t{class_sequence->characters} + characters, class_sequence->characters == kInfinite);
     }
 
@@ -333,7 +336,10 @@ private:
     bool take_stable(std::uint32_t node, DfaTable::State& state, std::uint32_t characters) {
         if (!tuning_.stable_sets) return false;
         if (state.stable_sets != stable_count_) find_stable(state);
-        auto closed = [&] { return state.closed.loops && state.closed.characters > 0 && subtrees_->loop_behind(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing); };
+        auto closed = [&] {
+            return state.closed.loops && state.closed.characters > 0 &&
+                   subtrees_->loop_behind(node, *state.closed.loops, state.closed.nullable ? follow_ : kNothing);
+        };
         if (!state.looked_around && x_.end[node] - node >= tuning_.worth_closing) {
             const bool none = state.closed.characters < StableSets::kFewCharacters && !state.loops;  // nothing loops here
             const bool narrow = !none && pool_.boolean(state.expr) && !closed();
@@ -388,7 +394,7 @@ private:
     std::size_t stable_count_ = 0;
     std::uint32_t taken_from_ = 0;  // places from here on are taken, up to what is left out next
     std::vector<Level> path_;
-    std::vector<Begun> begun_;  // by depth; where rounds are counted
+    std::vector<Begun> begun_;                    // by depth; where rounds are counted
     std::vector<std::optional<ByteSet>> begins_;  // rounds, by state
 };
 
@@ -422,8 +428,8 @@ bool walk_texts(ExprPool& pool, const TrieForest& forest, ExprId start, const By
 
 }  // namespace
 
-void LeafWalk::run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops, DfaTable& states,
-                   const Tuning& tuning) {
+void LeafWalk::run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees,
+                   LoopMemo& loops, DfaTable& states, const Tuning& tuning) {
     if (!measures && (walk_texts(pool, forest, start, follow, *this) || walk_substrings(pool, forest, start, follow, *this))) return;
     if (counts) LeafWalker<true>(pool, forest, follow, subtrees, loops, states, tuning, *this).run(start);
     else LeafWalker<false>(pool, forest, follow, subtrees, loops, states, tuning, *this).run(start);

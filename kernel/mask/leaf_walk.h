@@ -36,7 +36,8 @@ struct TokenRange {  // of a trie's list of tokens
 class ChildFilter {
 public:
     ChildFilter() = default;
-    ChildFilter(const TokenTrie& trie, std::uint32_t node, const ByteSet& bytes) : wide_(trie.wide(node)), wanted_(bytes), end_(trie.end[node]) {
+    ChildFilter(const TokenTrie& trie, std::uint32_t node, const ByteSet& bytes)
+        : wide_(trie.wide(node)), wanted_(bytes), end_(trie.end[node]) {
         if (wide_) wanted_ &= wide_->bytes;
         if (wide_ && wanted_ == wide_->bytes) wide_ = nullptr;  // nothing to leap over
     }
@@ -67,18 +68,18 @@ struct LeafWalk {
     static constexpr std::uint32_t kMostRoundTokens = 1000;
     std::vector<TokenRange> places;
     std::vector<Limited> limited;
-    std::vector<std::uint32_t> to_verify;  // tokens at these places that must be tried
+    std::vector<std::uint32_t> to_verify;   // tokens at these places that must be tried
     std::vector<std::uint32_t> exit_nodes;  // nodes whose byte the leaf does not take, but what follows it may
-    bool measures = false;              // whether to find `rest`
-    std::uint32_t rest = 0;             // bytes, at most, of a shortest completion of what was reach
-    bool counts = false;                // whether to find what follows; unset where too many tokens come round
-    std::vector<Rounds> rounds;         // tokens that may begin two rounds of units (expr.h) or more
-    std::uint32_t round_tokens = 0;     // this many
-    std::uint32_t rounds_at_pieces = 0;  // begun before a piece, at most
+    bool measures = false;                  // whether to find `rest`
+    std::uint32_t rest = 0;                 // bytes, at most, of a shortest completion of what was reach
+    bool counts = false;                    // whether to find what follows; unset where too many tokens come round
+    std::vector<Rounds> rounds;             // tokens that may begin two rounds of units (expr.h) or more
+    std::uint32_t round_tokens = 0;         // this many
+    std::uint32_t rounds_at_pieces = 0;     // begun before a piece, at most
 
     // `subtrees`: of the forest's trie, or null. Places are in order in a whole trie only.
-    void run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees, LoopMemo& loops,
-             DfaTable& states, const Tuning& tuning);
+    void run(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, const SubtreeAlphabets* subtrees,
+             LoopMemo& loops, DfaTable& states, const Tuning& tuning);
     void add(std::uint32_t begin, std::uint32_t end) {
         if (begin == end) return;
         if (!places.empty() && places.back().end == begin) places.back().end = end;

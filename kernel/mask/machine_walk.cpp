@@ -10,9 +10,10 @@ constexpr std::uint64_t kNodeWork = 10;  // of a node and a configuration
 
 class MachineWalker {
 public:
-    MachineWalker(Machine& machine, const TrieForest& forest, const Config& config, const SubtreeAlphabets* subtrees, LoopMemo& loops, const Tuning& tuning)
-        : machine_(machine), forest_(forest), x_(*forest.trie), follow_(machine.component(config.node).follow), subtrees_(subtrees), loops_(loops),
-          tuning_(tuning), path_{{config.node, config.state, config.regs, kBottom}} {}
+    MachineWalker(Machine& machine, const TrieForest& forest, const Config& config, const SubtreeAlphabets* subtrees, LoopMemo& loops,
+                  const Tuning& tuning)
+        : machine_(machine), forest_(forest), x_(*forest.trie), follow_(machine.component(config.node).follow), subtrees_(subtrees),
+          loops_(loops), tuning_(tuning), path_{{config.node, config.state, config.regs, kBottom}} {}
 
     MachineWalk run() {
         enter(0, 0);
@@ -43,7 +44,8 @@ private:
             stepped_.erase(std::unique(stepped_.begin(), stepped_.end()), stepped_.end());
         }
         if (outcome.context_dependent) {  // what is above decides, token by token
-            made_.context_dependent.insert(made_.context_dependent.end(), x_.tokens.begin() + x_.first_token[i], x_.tokens.begin() + x_.first_token[end]);
+            made_.context_dependent.insert(made_.context_dependent.end(), x_.tokens.begin() + x_.first_token[i],
+                                           x_.tokens.begin() + x_.first_token[end]);
             return end;
         }
         if (outcome.popped && follow_.contains(x_.byte[i])) made_.walked.exit_nodes.push_back(i);
@@ -64,7 +66,8 @@ private:
         if (!subtrees_ || !tuning_.self_loops || stepped_.size() != 1 || !machine_.is_leaf(stepped_[0])) return false;
         const ExprId state = stepped_[0].state;
         const SelfLoops* const found = loops_.find(machine_.pool(), *subtrees_, state, true);
-        return found && subtrees_->loop(node, *found, machine_.pool().nullable(state) ? machine_.component(stepped_[0].node).follow : ByteSet{});
+        return found &&
+               subtrees_->loop(node, *found, machine_.pool().nullable(state) ? machine_.component(stepped_[0].node).follow : ByteSet{});
     }
 
     void enter(std::size_t depth, std::uint32_t node) {
@@ -83,17 +86,17 @@ private:
     const SubtreeAlphabets* subtrees_;
     LoopMemo& loops_;
     const Tuning& tuning_;
-    Configs path_;                           // configurations of all depths, one after the other
-    std::vector<std::size_t> begin_{0, 1};   // depth d: [begin_[d], begin_[d + 1])
-    std::vector<ChildFilter> leaps_;         // by depth
+    Configs path_;                          // configurations of all depths, one after the other
+    std::vector<std::size_t> begin_{0, 1};  // depth d: [begin_[d], begin_[d + 1])
+    std::vector<ChildFilter> leaps_;        // by depth
     Configs stepped_;
     MachineWalk made_;
 };
 
 }  // namespace
 
-MachineWalk machine_walk(Machine& machine, const TrieForest& forest, const Config& config, const SubtreeAlphabets* subtrees, LoopMemo& loops,
-                         const Tuning& tuning) {
+MachineWalk machine_walk(Machine& machine, const TrieForest& forest, const Config& config, const SubtreeAlphabets* subtrees,
+                         LoopMemo& loops, const Tuning& tuning) {
     return MachineWalker(machine, forest, config, subtrees, loops, tuning).run();
 }
 

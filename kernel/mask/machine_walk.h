@@ -11,12 +11,12 @@
 namespace guideway {
 
 struct MachineWalk {
-    LeafWalk walked;                                // tokens that stay inside the component, and the nodes where it is left
-    std::vector<std::uint32_t> context_dependent;   // tokens that depend on text before them, in rising order
+    LeafWalk walked;                               // tokens that stay inside the component, and the nodes where it is left
+    std::vector<std::uint32_t> context_dependent;  // tokens that depend on text before them, in rising order
 };
 
 // `subtrees`: of the trie, or null.
-MachineWalk machine_walk(Machine& machine, const TrieForest& forest, const Config& config, const SubtreeAlphabets* subtrees, LoopMemo& loops,
-                         const Tuning& tuning);
+MachineWalk machine_walk(Machine& machine, const TrieForest& forest, const Config& config, const SubtreeAlphabets* subtrees,
+                         LoopMemo& loops, const Tuning& tuning);
 
 }  // namespace guideway

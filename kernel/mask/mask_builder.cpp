@@ -11,7 +11,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint64_t kTaskWork = 10;
-constexpr std::size_t kMaxSpans = 2048;       // tokens of names that are written one by one
+constexpr std::size_t kMaxSpans = 2048;            // tokens of names that are written one by one
 constexpr std::uint32_t kAnyEntries = 0xffffffff;  // of a key: whichever entries came before
 
 }  // namespace
@@ -99,12 +99,14 @@ void MaskBuilder::drain_worklist(Machine& machine, Mask& mask) {
 }
 
 void MaskBuilder::take(Machine& machine, const Task& task, Mask& mask) {
-    if (!machine.is_leaf(task.config) && (take_summary(machine, task) || take_keys(machine, task) || take_punctuation(machine, task))) return;
+    if (!machine.is_leaf(task.config) && (take_summary(machine, task) || take_keys(machine, task) || take_punctuation(machine, task)))
+        return;
     const WalkResult made = results_.run(machine, task.trie, task.config);
     if (task.trie == 0) mask.first = made.tokens;  // the only one that may clear some
     else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.context_dependent != kNoTokens) {
-        context_dependent_.insert(context_dependent_.end(), sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
+        context_dependent_.insert(context_dependent_.end(), sets_[made.context_dependent].data.begin(),
+                                  sets_[made.context_dependent].data.end());
         for (std::size_t i = 0; i < opened_; ++i) open_[i].whole = false;
     }
     if (made.suffix_trie) leave(machine, made.suffix_trie, task.config);
@@ -139,7 +141,9 @@ bool MaskBuilder::take_summary(Machine& machine, const Task& task) {
     const Config& c = task.config;
     const AnalysedNode& k = machine.component(c.node);
     const Phase phase = phase_of(c.state);
-    if (!tuning_.summaries || task.trie == 0 || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) || (phase != Phase::after && phase != Phase::colon)) return false;
+    if (!tuning_.summaries || task.trie == 0 || k.unique || (k.kind != NodeKind::object && k.kind != NodeKind::array) ||
+        (phase != Phase::after && phase != Phase::colon))
+        return false;
     const bool by_entry = phase == Phase::colon && !k.bounded;
     const ResultKey key{task.trie, k.id, c.state, by_entry ? kAnyEntries : c.regs};
     const ComponentSummary* known = at_->summaries.find(key);
@@ -240,7 +244,8 @@ MaskBuilder::KeyIndex MaskBuilder::key_index_of(Machine& machine, const Task& ta
         const auto here = x.tokens_at(place.node);
         const std::uint32_t begin = size(listed);
         listed.insert(listed.end(), here.begin(), here.end());
-        if (size(ways) > made.ways.begin && ways.back().first == place.first && ways.back().last == place.last) ways.back().end = size(listed);
+        if (size(ways) > made.ways.begin && ways.back().first == place.first && ways.back().last == place.last)
+            ways.back().end = size(listed);
         else ways.push_back({place.first, place.last, begin, size(listed)});
     }
     const ByteSet colon = machine.begins({c.node, phase_state(Phase::colon), c.regs, kBottom});
@@ -304,7 +309,9 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
         default: return false;
     }
     const bool spaced = machine.is_spaced(c);
-    if (marks.space && !spaced && (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after || (phase == Phase::colon && !(at & 0xff))))
+    if (marks.space && !spaced &&
+        (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
+         (phase == Phase::colon && !(at & 0xff))))
         return false;  // punctuation that begins with white space
     if (spaced && phase != Phase::after && phase != Phase::colon) {
         after_.clear();

@@ -54,7 +54,7 @@ private:
         std::vector<Task> tasks;
         std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>> ended;  // by reach and trie: frames
         std::vector<std::uint32_t> sets, context_dependent, exits;
-        std::unordered_set<std::uint64_t> visited;  // tries and frames
+        std::unordered_set<std::uint64_t> visited;            // tries and frames
         std::unordered_map<std::uint32_t, VisitedSet> taken;  // by trie: configurations of objects and arrays
     };
     struct SummaryBuilder {  // a component summary that is not complete; tasks and results from `tasks`, `sets` and `spans` on are its own
@@ -106,7 +106,7 @@ private:
     std::uint32_t words_;
     AutomatonCache* at_ = nullptr;                 // of the automaton that the mask is found for
     std::vector<std::uint32_t>* ended_ = nullptr;  // suffix tries at the end of the whole grammar; null: not requested
-    Exploration* exploration_ = nullptr;                 // what takes tasks and what is left, in grammars that call themselves
+    Exploration* exploration_ = nullptr;           // what takes tasks and what is left, in grammars that call themselves
     std::size_t paths_ = 0;                        // parser stacks that were looked at, in grammars that call themselves
     std::vector<Task> tasks_;
     std::vector<SummaryBuilder> open_;

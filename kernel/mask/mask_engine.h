@@ -91,8 +91,9 @@ public:
     std::size_t misses() const { return results_.counters.misses; }
 
 private:
-    static constexpr std::size_t kShare = 96;       // of the budget, for the caches of automata; above it, those of idle automata are emptied
-    static constexpr std::uint64_t kLately = 1024;  // an automaton that was used within the last kLately turns is not idle: the automata of a batch alternate
+    static constexpr std::size_t kShare = 96;  // of the budget, for the caches of automata; above it, those of idle automata are emptied
+    static constexpr std::uint64_t kLately =
+        1024;  // an automaton that was used within the last kLately turns is not idle: the automata of a batch alternate
     using Mask = AutomatonCache::Mask;
 
     void trim();
@@ -119,9 +120,9 @@ private:
     std::vector<std::unique_ptr<AutomatonCache>> learned_;  // by number of automaton
     std::vector<std::uint32_t> free_numbers_;               // of deleted automata
     AutomatonCache* at_ = nullptr;                          // of the automaton that masks are found for
-    std::uint64_t turn_ = 0;  // counts masks of state sets that were not cached, and calls of warm_up
-    std::size_t forget_at_;   // bytes in the caches of automata, above which some are emptied
-    std::vector<Mask*> filled_;  // of the state set
+    std::uint64_t turn_ = 0;                                // counts masks of state sets that were not cached, and calls of warm_up
+    std::size_t forget_at_;                                 // bytes in the caches of automata, above which some are emptied
+    std::vector<Mask*> filled_;                             // of the state set
 };
 
 }  // namespace guideway

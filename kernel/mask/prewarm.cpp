@@ -9,7 +9,7 @@ namespace {
 
 // Units of work. A third or three times as much would change new steps by 2 % at most (decision 7).
 constexpr std::uint64_t kEnough = 30'000;
-constexpr std::uint64_t kStateWork = 200;  // of a state whose run may be known already
+constexpr std::uint64_t kStateWork = 200;      // of a state whose run may be known already
 constexpr std::uint64_t kMost = 10 * kEnough;  // where a single run takes so long
 
 }  // namespace

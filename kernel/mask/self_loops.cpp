@@ -80,8 +80,8 @@ SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId stat
     return made;
 }
 
-std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
-                                     const std::function<bool(ExprId, unsigned)>& inside) {
+std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state,
+                                     const std::function<bool(ExprId)>& good, const std::function<bool(ExprId, unsigned)>& inside) {
     const std::span<const SubtreeAlphabets::Block> blocks = subtrees.blocks();
     std::vector<std::uint64_t> made = subtrees.no_blocks();
     if (!pool.boolean(state) && !pool.first(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
@@ -91,12 +91,14 @@ std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool&
     for (std::size_t i = 0; i < blocks.size(); ++i) {
         const SubtreeAlphabets::Block& block = blocks[i];
         unsigned k = 0;
-        if (i) while (k < std::min(block.size, blocks[i - 1].size) && block.bytes[k] == blocks[i - 1].bytes[k]) ++k;
+        if (i)
+            while (k < std::min(block.size, blocks[i - 1].size) && block.bytes[k] == blocks[i - 1].bytes[k]) ++k;
         for (; k < block.size; ++k) path[k + 1] = path[k] == kNone ? kNone : ways[k].from(pool, path[k]).by(block.bytes[k]);
         const ExprId at = path[block.size];
         if (at == kNone) continue;
         const unsigned left = length_of(block.bytes[0]) - block.size;
-        if (left == 1 ? ways[block.size].from(pool, at).all(good) : !inside || inside(at, left)) made[i >> 6] |= std::uint64_t{1} << (i & 63);
+        if (left == 1 ? ways[block.size].from(pool, at).all(good) : !inside || inside(at, left))
+            made[i >> 6] |= std::uint64_t{1} << (i & 63);
     }
     return made;
 }

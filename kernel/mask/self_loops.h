@@ -15,7 +15,7 @@ SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId stat
 
 // The blocks that lead from a state to states for which `good` holds, as bits. A block that ends inside a character counts
 // if inside(state, bytes left) holds, by default always.
-std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state, const std::function<bool(ExprId)>& good,
-                                     const std::function<bool(ExprId, unsigned)>& inside = {});
+std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId state,
+                                     const std::function<bool(ExprId)>& good, const std::function<bool(ExprId, unsigned)>& inside = {});
 
 }  // namespace guideway

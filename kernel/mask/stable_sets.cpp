@@ -36,7 +36,8 @@ void StableSets::close(ExprId start, const ByteSet& bytes) {
         if (!missing.empty()) continue;
         std::sort(targets.begin(), targets.end());
         targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-        if (states_.size() + targets.size() > kMaxStates && std::any_of(targets.begin(), targets.end(), [&](ExprId t) { return number_of(t) == states_.size(); }))
+        if (states_.size() + targets.size() > kMaxStates &&
+            std::any_of(targets.begin(), targets.end(), [&](ExprId t) { return number_of(t) == states_.size(); }))
             continue;
         states_[i].characters = kForever;
         for (const ExprId to : targets) {
@@ -82,7 +83,8 @@ void StableSets::add_blocks(StableSet& made) {
     for (const State& state : states_) {
         if (state.characters == 0) continue;
         leads.assign(0xf5 - 0xc2, kNone);
-        pool_.for_each_derivative(state.expr, ByteSet::range(0xc2, 0xf4), [&](const ByteSet& some, ExprId to) { some.each([&](std::uint8_t b) { leads[b - 0xc2u] = to; }); });
+        pool_.for_each_derivative(state.expr, ByteSet::range(0xc2, 0xf4),
+                                  [&](const ByteSet& some, ExprId to) { some.each([&](std::uint8_t b) { leads[b - 0xc2u] = to; }); });
         const State*& most = kinds.emplace(leads, &state).first->second;
         if (state.characters > most->characters) most = &state;
         if (kinds.size() > kMaxKinds) break;
@@ -116,7 +118,8 @@ void StableSets::look_around(ExprId start) {
 }
 
 void StableSets::look_wider(ExprId start) {
-    if (wider_looks_ < kMaxLooks && looked_.insert(start).second) wider_looks_ += !pool_.with_short_searches([&] { look(start, wider_looks_); });
+    if (wider_looks_ < kMaxLooks && looked_.insert(start).second)
+        wider_looks_ += !pool_.with_short_searches([&] { look(start, wider_looks_); });
 }
 
 // Bytes that soon lead to where others do not continue are left out.

@@ -21,8 +21,8 @@ public:
     static constexpr std::uint8_t kForever = 255, kFewCharacters = 8;
     struct Found {
         const SelfLoops* loops = nullptr;  // null: the state is in no stable set
-        std::uint8_t characters = 0;   // for which it lives on; kForever: without end
-        bool nullable = false;         // whether some state of the stable set is
+        std::uint8_t characters = 0;       // for which it lives on; kForever: without end
+        bool nullable = false;             // whether some state of the stable set is
     };
     StableSets(ExprPool& pool, const SubtreeAlphabets& subtrees) : pool_(pool), subtrees_(subtrees) {}
     void begin() { looks_ = wider_looks_ = 0; }  // a new walk
@@ -72,7 +72,7 @@ private:
     const SubtreeAlphabets& subtrees_;
     unsigned looks_ = 0, wider_looks_ = 0;
     std::unordered_set<ExprId> looked_;  // wider
-    std::vector<State> states_;  // of the one that is looked for
+    std::vector<State> states_;          // of the one that is looked for
     std::deque<StableSet> stable_sets_;
     std::unordered_map<ExprId, Place> places_;  // of states
 };

@@ -23,7 +23,8 @@ public:
     // Along a place in the texts after their quote; or, `quoted`, from the quote before it on.
     void run(const TrieForest& forest, const StringTrie::Step& start, bool quoted) {
         if (!quoted) {
-            for (const TrieForest::Part& one : forest.parts) run(one.begin, one.end, start, forest.whole() ? std::optional(0u) : std::nullopt);
+            for (const TrieForest::Part& one : forest.parts)
+                run(one.begin, one.end, start, forest.whole() ? std::optional(0u) : std::nullopt);
             return;
         }
         each_quote(forest, [&](std::uint32_t top) {

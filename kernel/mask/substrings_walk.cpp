@@ -39,7 +39,8 @@ public:
     void take(std::uint32_t node) { made_.add(x_.first_token[node], x_.first_token[node + 1]); }
 
     // From a place that stands above the nodes [begin, end); `whole_of`: they are all below this one.
-    void run(std::uint32_t begin, std::uint32_t end, const Substrings::Interval& start, DecoderState part, std::optional<std::uint32_t> whole_of) {
+    void run(std::uint32_t begin, std::uint32_t end, const Substrings::Interval& start, DecoderState part,
+             std::optional<std::uint32_t> whole_of) {
         const std::size_t above = begin < end ? x_.depth[begin] - 1u : 0;
         path_.clear();
         enter(start, part, whole_of);
@@ -122,7 +123,8 @@ bool walk_substrings(ExprPool& pool, const TrieForest& forest, ExprId start, con
     const Substrings::Interval interval = pool.substrings().interval(at->state);
     Walker walker(pool, x, follow, at->quoted, made);
     if (!at->before) {
-        for (const TrieForest::Part& one : forest.parts) walker.run(one.begin, one.end, interval, at->part, forest.whole() ? std::optional(0u) : std::nullopt);
+        for (const TrieForest::Part& one : forest.parts)
+            walker.run(one.begin, one.end, interval, at->part, forest.whole() ? std::optional(0u) : std::nullopt);
         return true;
     }
     const auto behind = [&](std::uint32_t top) {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "guideway/regex/expr.h"
 #include "guideway/mask/leaf_walk.h"
+#include "guideway/regex/expr.h"
 
 namespace guideway {
 

@@ -101,7 +101,8 @@ TokenTrie SuffixTries::merged(std::vector<Spot> spots, const std::vector<std::ui
     auto open_groups = [&](std::vector<Spot>& from, std::uint32_t depth) {  // last byte first: a stack
         std::stable_sort(from.begin(), from.end(), [](const Spot& a, const Spot& b) { return a.byte() > b.byte(); });
         for (std::size_t i = 0, j; i < from.size(); i = j) {
-            for (j = i; j < from.size() && from[j].byte() == from[i].byte(); ++j) {}
+            for (j = i; j < from.size() && from[j].byte() == from[i].byte(); ++j) {
+            }
             todo.push_back({{from.begin() + static_cast<std::ptrdiff_t>(i), from.begin() + static_cast<std::ptrdiff_t>(j)}, depth, 0});
         }
     };
@@ -142,7 +143,7 @@ void SuffixTries::each_of_alphabet(const ByteSet& bytes, F&& f) const {
     ByteSet wanted = bytes;
     wanted.insert('"');
     std::vector<ChildFilter> leaps{{trie_, 0, wanted}};  // by depth
-    std::uint32_t quoted = 0;                          // the end of what is after a quote
+    std::uint32_t quoted = 0;                            // the end of what is after a quote
     for (std::uint32_t i = 1; i < trie_.size();) {
         const std::size_t depth = trie_.depth[i];
         const std::uint8_t byte = trie_.byte[i];
@@ -186,7 +187,8 @@ bool SuffixTries::contains_any(std::uint32_t id, const std::vector<std::uint32_t
     GUIDEWAY_DCHECK(std::ranges::is_sorted(tokens));
     if (id == 0 || tokens.empty()) return false;
     const auto& own = kept_[id - 1]->trie.tokens;
-    return !kept_[id - 1]->tops.empty() || std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });
+    return !kept_[id - 1]->tops.empty() ||
+           std::any_of(own.begin(), own.end(), [&](std::uint32_t t) { return std::binary_search(tokens.begin(), tokens.end(), t); });
 }
 
 void SuffixTries::sweep(const std::vector<bool>& used) {

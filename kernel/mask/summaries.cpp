@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMaxPaths = 200'000;  // of one mask: what is left of tokens, above frames; some tenths of a second
 constexpr std::uint64_t kPartWork = 10;
 constexpr std::size_t kMapBytes = 64;  // of a map's entry, besides what it holds
-constexpr unsigned kMaxDepth = 6;  // nested computations of calls; deeper calls are entered in place
+constexpr unsigned kMaxDepth = 6;      // nested computations of calls; deeper calls are entered in place
 
 void make_set(std::vector<std::uint32_t>& list) {
     std::sort(list.begin(), list.end());
@@ -81,7 +81,9 @@ std::uint32_t FrameSummaries::joined(const std::vector<std::uint32_t>& sets) {
 }
 
 // The trie is what is left above the frame.
-void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame) { exploration.ended[{~suffix_tries_.reach(trie), trie}].push_back(frame); }
+void MaskBuilder::leave(Exploration& exploration, std::uint32_t trie, std::uint32_t frame) {
+    exploration.ended[{~suffix_tries_.reach(trie), trie}].push_back(frame);
+}
 
 // Names and punctuation of an object or array, whose results all grammars share. Their successors continue in the exploration.
 bool MaskBuilder::take_parts(Machine& machine, Exploration& exploration, const Task& task) {
@@ -125,7 +127,9 @@ void MaskBuilder::drain_worklist(Machine& machine, Exploration& exploration) {
         if (take_parts(machine, exploration, task)) continue;
         const WalkResult made = results_.run(machine, task.trie, at, true);
         if (!sets_[made.tokens].data.empty()) exploration.sets.push_back(made.tokens);
-        if (made.context_dependent != kNoTokens) exploration.context_dependent.insert(exploration.context_dependent.end(), sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
+        if (made.context_dependent != kNoTokens)
+            exploration.context_dependent.insert(exploration.context_dependent.end(), sets_[made.context_dependent].data.begin(),
+                                                 sets_[made.context_dependent].data.end());
         if (made.suffix_trie) leave(exploration, made.suffix_trie, at.parent);
     }
 }
@@ -144,7 +148,8 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
         inside.clear();
         for (std::uint32_t frame : all) {
             if (!exploration.visited.insert(std::uint64_t{trie} << 32 | frame).second) continue;
-            if (++paths_ > kMaxPaths) throw over_limit(kMaxPaths, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
+            if (++paths_ > kMaxPaths)
+                throw over_limit(kMaxPaths, "parser stacks in the computation of one mask", "make the grammar less ambiguous");
             const Config at = machine.frame(frame);
             if (at.node == kDone) {
                 exploration.exits.push_back(trie);
@@ -156,7 +161,8 @@ void MaskBuilder::follow(Machine& machine, Exploration& exploration, unsigned de
                 continue;
             }
             exploration.sets.insert(exploration.sets.end(), known->sets.begin(), known->sets.end());
-            exploration.context_dependent.insert(exploration.context_dependent.end(), known->context_dependent.begin(), known->context_dependent.end());
+            exploration.context_dependent.insert(exploration.context_dependent.end(), known->context_dependent.begin(),
+                                                 known->context_dependent.end());
             for (std::uint32_t left : known->exits) leave(exploration, left, at.parent);
         }
         if (inside.empty()) continue;
@@ -209,7 +215,8 @@ std::vector<std::uint32_t> MaskBuilder::saturate_all(Machine& machine, std::uint
         const WalkResult made = results_.run(machine, trie, config);
         if (trie == 0) mask.first = made.tokens;  // the only one that may clear some
         else exploration.sets.push_back(made.tokens);
-        if (made.context_dependent != kNoTokens) exploration.context_dependent.assign(sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
+        if (made.context_dependent != kNoTokens)
+            exploration.context_dependent.assign(sets_[made.context_dependent].data.begin(), sets_[made.context_dependent].data.end());
         if (made.suffix_trie) leave(exploration, made.suffix_trie, config.parent);
     }
     follow(machine, exploration, 0);

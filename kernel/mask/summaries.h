@@ -17,7 +17,8 @@ struct FrameSummary {
     std::uint32_t time = 0;
     bool open = true;  // its computation is not complete
     std::size_t bytes() const {
-        return sizeof(FrameSummary) + sizeof(ResultKey) + 48 + (sets.size() + exits.size() + context_dependent.size()) * sizeof(std::uint32_t);
+        return sizeof(FrameSummary) + sizeof(ResultKey) + 48 +
+               (sets.size() + exits.size() + context_dependent.size()) * sizeof(std::uint32_t);
     }
 };
 

@@ -57,7 +57,8 @@ std::uint32_t TokenSets::changed(std::uint32_t id, std::vector<std::uint32_t> cl
     if (set.form != TokenSet::Form::delta) return delta(id, std::move(cleared), added);
     const auto without = [](std::span<const std::uint32_t> some, const std::vector<std::uint32_t>& others) {
         std::vector<std::uint32_t> left;
-        std::copy_if(some.begin(), some.end(), std::back_inserter(left), [&](std::uint32_t t) { return !std::binary_search(others.begin(), others.end(), t); });
+        std::copy_if(some.begin(), some.end(), std::back_inserter(left),
+                     [&](std::uint32_t t) { return !std::binary_search(others.begin(), others.end(), t); });
         return left;
     };
     std::sort(cleared.begin(), cleared.end());
@@ -122,7 +123,8 @@ void TokenSets::sweep(std::vector<bool>& used) {
     }
     ids_ = {};
     for (std::uint32_t i = 0; i < sets_.size(); ++i)
-        if (used[i] && sets_[i].form != TokenSet::Form::unused) ids_.add(hash(sets_[i].form, sets_[i].base, sets_[i].cleared, sets_[i].data), i);
+        if (used[i] && sets_[i].form != TokenSet::Form::unused)
+            ids_.add(hash(sets_[i].form, sets_[i].base, sets_[i].cleared, sets_[i].data), i);
 }
 
 }  // namespace guideway

@@ -19,9 +19,9 @@ namespace guideway {
 struct TokenSet {
     enum class Form : std::uint8_t { unused, sparse, dense, delta };
     Form form = Form::unused;
-    std::uint32_t base = 0;           // delta: a list or a row
-    std::uint32_t cleared = 0;        // delta: this many of `data` are taken from it, the others added
-    ArenaBlock<std::uint32_t> data;        // ids, or words
+    std::uint32_t base = 0;          // delta: a list or a row
+    std::uint32_t cleared = 0;       // delta: this many of `data` are taken from it, the others added
+    ArenaBlock<std::uint32_t> data;  // ids, or words
     std::span<const std::uint32_t> taken() const { return std::span(data).first(cleared); }
     std::span<const std::uint32_t> added() const { return std::span(data).subspan(cleared); }
     // Of a list or a row.

@@ -10,8 +10,8 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kLarge = 5000;  // nodes of a grammar whose first mask is made with it
-constexpr unsigned kTries = 3;            // preempted turns in the shared store before a constraint gets a separate store
+constexpr std::size_t kLarge = 5000;            // nodes of a grammar whose first mask is made with it
+constexpr unsigned kTries = 3;                  // preempted turns in the shared store before a constraint gets a separate store
 constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read, some 60 bytes each; configurations take 16
 
 }  // namespace
@@ -52,7 +52,8 @@ std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabu
     return compile_apart(vocabulary, program);
 }
 
-std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary, const PackedProgram& program) {
+std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary,
+                                                          const PackedProgram& program) {
     for (;;) try {
             return compile_in(vocabulary->store_apart(), vocabulary, program, true);
         } catch (const Preempted&) {  // by a fork: no other thread knows the store
@@ -62,7 +63,8 @@ std::shared_ptr<const Automaton> Automaton::compile_apart(const std::shared_ptr<
 bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint32_t> words) {
     const auto test = [&](Store& store) {
         const Hold guard(store, StoreLock::Rank::background);
-        Program program = read_program(words, store.pool, &vocabulary, vocabulary.limits().tuning.program_prefixes ? &store.beginnings : nullptr);
+        Program program =
+            read_program(words, store.pool, &vocabulary, vocabulary.limits().tuning.program_prefixes ? &store.beginnings : nullptr);
         if (const Node& root = program.nodes[program.root]; root.kind == NodeKind::leaf) return !store.pool.is_nonempty(root.expr);
         try {
             analyse(std::move(program), store.pool);
@@ -83,7 +85,8 @@ bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint
         }
 }
 
-std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Store>& store, const std::shared_ptr<const Vocabulary>& vocabulary,
+std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Store>& store,
+                                                       const std::shared_ptr<const Vocabulary>& vocabulary,
                                                        const PackedProgram& packed_program, bool is_apart) {
     const std::vector<std::uint32_t> words = unpacked(packed_program);
     std::shared_ptr<Automaton> made(new Automaton());  // given up outside of the lock
@@ -91,7 +94,8 @@ std::shared_ptr<const Automaton> Automaton::compile_in(const std::shared_ptr<Sto
     made->vocabulary_ = vocabulary;
     made->is_apart_ = is_apart;
     const Hold guard(*store, StoreLock::Rank::background);
-    Program program = read_program(words, store->pool, vocabulary.get(), vocabulary->limits().tuning.program_prefixes ? &store->beginnings : nullptr);
+    Program program =
+        read_program(words, store->pool, vocabulary.get(), vocabulary->limits().tuning.program_prefixes ? &store->beginnings : nullptr);
     const std::uint32_t root = program.root;
     auto components = analyse(std::move(program), store->pool);
     for (AnalysedNode& c : components) c.id = store->engine.ids().of(c);

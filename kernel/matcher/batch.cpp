@@ -17,13 +17,14 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kRowsAtOnce = 8;   // taken by a worker
+constexpr std::size_t kRowsAtOnce = 8;    // taken by a worker
 constexpr std::size_t kMostThreads = 64;  // of one call; beyond it, starting them takes longer than the rows
 
 void check(std::span<const Matcher* const> matchers, std::size_t words, std::size_t width) {
     const std::size_t rows = width ? words / width : matchers.size();
     if (rows != matchers.size())
-        throw Error(ErrorKind::argument, "there are " + std::to_string(matchers.size()) + " matchers, but " + std::to_string(rows) + " rows");
+        throw Error(ErrorKind::argument,
+                    "there are " + std::to_string(matchers.size()) + " matchers, but " + std::to_string(rows) + " rows");
     for (const Matcher* m : matchers)
         if (m && m->automaton().vocabulary().words() != width) {
             const std::string needed = std::to_string(m->automaton().vocabulary().words());
@@ -90,19 +91,22 @@ void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_
     };
     // One matcher in two rows is not used by two threads at once.
     const bool alone = threads < 2 || !are_apart({matchers.begin(), matchers.end()});
-    const std::size_t helpers = alone ? 1 : std::min({std::size_t{threads}, kMostThreads, (matchers.size() + kRowsAtOnce - 1) / kRowsAtOnce});
+    const std::size_t helpers =
+        alone ? 1 : std::min({std::size_t{threads}, kMostThreads, (matchers.size() + kRowsAtOnce - 1) / kRowsAtOnce});
     {
         Helpers others;
-        while (others.size() + 1 < helpers && others.start(work)) {}
+        while (others.size() + 1 < helpers && others.start(work)) {
+        }
         work();
     }
     if (failed) std::rethrow_exception(failed);
 }
 
-void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows, std::size_t width,
-                      unsigned threads) {
+void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows,
+                      std::size_t width, unsigned threads) {
     if (tokens.size() != matchers.size())
-        throw Error(ErrorKind::argument, "there are " + std::to_string(matchers.size()) + " matchers, but " + std::to_string(tokens.size()) + " tokens");
+        throw Error(ErrorKind::argument,
+                    "there are " + std::to_string(matchers.size()) + " matchers, but " + std::to_string(tokens.size()) + " tokens");
     std::vector<const Matcher*> all(matchers.begin(), matchers.end());
     check(all, rows.size(), width);
     check_apart(all);
@@ -263,7 +267,8 @@ void LoopRows::settle() {
     if (!thread_.joinable()) return;
     if (uses_gss_ == forks_so_far()) return thread_.join();
     thread_.detach();  // nothing to wait for, and its rows are where the fork met them
-    failed_ = std::make_exception_ptr(Error(ErrorKind::argument, "the masks were being found by a thread of the parent process; make new rows in this one"));
+    failed_ = std::make_exception_ptr(
+        Error(ErrorKind::argument, "the masks were being found by a thread of the parent process; make new rows in this one"));
 }
 
 void LoopRows::wait() {

@@ -24,8 +24,8 @@ void fill_masks(std::span<const Matcher* const> matchers, std::span<std::uint32_
 // Matcher i takes token i, and row i becomes its next mask. If a token is not legal, no matcher changes and no row is
 // written; throws Error(rejected | token) with the index in the batch. Null matchers take no token. Throws
 // Error(argument) if a matcher occurs twice.
-void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows, std::size_t width,
-                      unsigned threads);
+void advance_and_fill(std::span<Matcher* const> matchers, std::span<const std::int64_t> tokens, std::span<std::uint32_t> rows,
+                      std::size_t width, unsigned threads);
 
 // One row of an engine's loop: `length` tokens are in it, and the matcher took the first `taken` of them: all, unless
 // it has ended, or they were not legal. Null: a free row. `budget`: tokens that all of it may have, 0: any number.
@@ -100,16 +100,16 @@ private:
     void fill(std::size_t index, std::span<std::uint32_t> mask);
 
     std::vector<LoopRow> rows_;
-    std::vector<const Matcher*> matchers_;  // of the rows
+    std::vector<const Matcher*> matchers_;            // of the rows
     std::vector<std::optional<std::int64_t>> grown_;  // by row: a token that its matcher has yet to take
-    std::vector<std::int64_t> known_;  // by row, with room for more after the first `width_`
+    std::vector<std::int64_t> known_;                 // by row, with room for more after the first `width_`
     std::size_t room_ = 0, width_ = 0;
     bool is_known_ = false;
     std::vector<std::uint32_t> mask_;  // of one row, for `run_on`
     std::exception_ptr failed_;
     double seconds_ = 0;
     unsigned uses_gss_ = 0;  // when the thread was begun: in a child process it does not exist
-    std::thread thread_;  // last: it uses the others
+    std::thread thread_;     // last: it uses the others
 };
 
 }  // namespace guideway

@@ -10,9 +10,9 @@ namespace guideway {
 
 namespace {
 
-constexpr std::size_t kMaxForced = 4096;         // bytes looked ahead at once
+constexpr std::size_t kMaxForced = 4096;           // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
-constexpr std::uint64_t kStepWork = 100;         // units of work for one byte of a completion
+constexpr std::uint64_t kStepWork = 100;           // units of work for one byte of a completion
 
 }  // namespace
 
@@ -26,7 +26,8 @@ std::string Completions::forced(Configs configs) {
         return machine_.is_leaf(c) && is_substring_leaf(pool, c.state) && pool.after_byte('"', c.state) == kNone;
     };
     const auto ends = [&](const Config& c) { return machine_.accepting(c); };
-    while (forced.size() < kMaxForced && std::none_of(configs.begin(), configs.end(), ends) && std::none_of(configs.begin(), configs.end(), copies)) {
+    while (forced.size() < kMaxForced && std::none_of(configs.begin(), configs.end(), ends) &&
+           std::none_of(configs.begin(), configs.end(), copies)) {
         int byte = -1;
         for (unsigned b = 0; b < 256; ++b) {
             machine_.step_all(configs, static_cast<std::uint8_t>(b), next);
@@ -50,7 +51,8 @@ std::uint32_t Completions::cost(const Configs& configs) {
 
 std::string Completions::text(Configs configs) {
     if (const std::uint32_t bytes = cost(configs); bytes > kMaxFollowed)
-        throw Error(ErrorKind::limit, "the shortest completion has at least " + std::to_string(bytes) + " bytes, more than " + std::to_string(kMaxFollowed) + " (a fixed limit): use smaller minimum lengths and counts");
+        throw Error(ErrorKind::limit, "the shortest completion has at least " + std::to_string(bytes) + " bytes, more than " +
+                                          std::to_string(kMaxFollowed) + " (a fixed limit): use smaller minimum lengths and counts");
     std::string text;
     Configs next;
     for (int b; (b = machine_.best_byte(configs)) >= 0;) {

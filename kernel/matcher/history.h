@@ -77,10 +77,10 @@ private:
     };
     struct Chunk {
         std::atomic<std::uint32_t> count{1};
-        std::uint32_t room;      // slots, which are directly after
-        std::size_t first;       // position
-        std::size_t depth;       // chunks before it
-        Chunk *before, *far;     // before is counted, far is an ancestor that before keeps
+        std::uint32_t room;   // slots, which are directly after
+        std::size_t first;    // position
+        std::size_t depth;    // chunks before it
+        Chunk *before, *far;  // before is counted, far is an ancestor that before keeps
 
         Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
         static Chunk* make(Chunk* before, std::size_t first, std::uint32_t room) {

@@ -41,7 +41,7 @@ void Matcher::move_apart() const {
     Matcher made(automaton_->apart());
     for (const std::uint32_t token : history_.tokens()) made.advance(token);
     const std::shared_ptr<const Automaton> before = automaton_;  // until its store's lock is given back
-    const SharedHold guard(*before->store_);                        // a fork sees both changes, or none
+    const SharedHold guard(*before->store_);                     // a fork sees both changes, or none
     automaton_ = std::move(made.automaton_);
     history_ = std::move(made.history_);
 }
@@ -90,7 +90,8 @@ Quotation Matcher::quotation() const {
 void Matcher::check_row(std::span<std::uint32_t> row) const {
     const std::uint32_t words = automaton_->vocabulary_->words();
     if (row.size() != words)
-        throw Error(ErrorKind::argument, "a mask row has " + std::to_string(words) + " words for this vocabulary, not " + std::to_string(row.size()));
+        throw Error(ErrorKind::argument,
+                    "a mask row has " + std::to_string(words) + " words for this vocabulary, not " + std::to_string(row.size()));
 }
 
 std::uint32_t Matcher::checked(std::int64_t id) const {
@@ -131,7 +132,8 @@ void Matcher::fill_mask(std::span<std::uint32_t> row) const {
     fill(row);
 }
 
-void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows) const {
+void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<const std::int64_t> parents,
+                               std::span<std::uint32_t> rows) const {
     const std::size_t width = automaton_->vocabulary_->words();
     if (parents.size() != tokens.size() || rows.size() != tokens.size() * width)
         throw Error(ErrorKind::argument, "a draft needs a parent and a row of " + std::to_string(width) + " words for each token");
@@ -149,7 +151,8 @@ void Matcher::fill_draft_masks(std::span<const std::int64_t> tokens, std::span<c
 }
 
 // False: not all of it is known, where only that is wanted.
-bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows, bool known) const {
+bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows,
+                          bool known) const {
     struct Draft {
         const StateSet* state_set;
         bool legal, finished;
@@ -162,7 +165,8 @@ bool Matcher::fill_drafts(std::span<const std::uint32_t> tokens, std::span<const
         if (draft.legal) {
             if (draft.finished) draft.legal = false;
             else if (known) {
-                draft.state_set = automaton_->vocabulary_->is_eos(token) ? nullptr : automaton_->state_sets_->successor(*draft.state_set, token);
+                draft.state_set =
+                    automaton_->vocabulary_->is_eos(token) ? nullptr : automaton_->state_sets_->successor(*draft.state_set, token);
                 if (!draft.state_set) return false;
             } else if (ends(draft.state_set->configs(), token)) draft.finished = true;
             else if (const StateSet* next = successor(*draft.state_set, token)) draft.state_set = next;
@@ -413,7 +417,8 @@ Matcher::Filled Matcher::fill_within(std::span<std::uint32_t> row, std::uint32_t
     }
     fill_locked(history_.now(), row);
     automaton_->machine_->settle(configs, automaton_->vocabulary_->longest());
-    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left) return {.fits = true, .is_whole = true};
+    if (const auto known = automaton_->learned().worst.find(configs); known && sum(*known, 1) <= left)
+        return {.fits = true, .is_whole = true};
     const std::uint32_t worst = completions().keep_within(configs, row, left);
     if (accepting(configs)) add_ends(row);  // also those that the grammar asks for by name
     automaton_->learned().worst.keep(std::move(configs), worst);

@@ -63,9 +63,11 @@ public:
 private:
     friend class Matcher;
     Automaton() = default;
-    static std::shared_ptr<const Automaton> compile_in(const std::shared_ptr<Store>& store, const std::shared_ptr<const Vocabulary>& vocabulary,
-                                                       const PackedProgram& program, bool is_apart);
-    static std::shared_ptr<const Automaton> compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary, const PackedProgram& program);
+    static std::shared_ptr<const Automaton> compile_in(const std::shared_ptr<Store>& store,
+                                                       const std::shared_ptr<const Vocabulary>& vocabulary, const PackedProgram& program,
+                                                       bool is_apart);
+    static std::shared_ptr<const Automaton> compile_apart(const std::shared_ptr<const Vocabulary>& vocabulary,
+                                                          const PackedProgram& program);
     // Under the store's lock. Where texts begin.
     const StateSet& start() const;
     // The first mask of a large grammar, and the runs of leaves where they begin.
@@ -74,7 +76,7 @@ private:
     std::shared_ptr<Store> store_;
     std::unique_ptr<Machine> machine_;  // grows under the store's lock
     PackedProgram program_;
-    mutable std::shared_ptr<CurrentAutomaton> apart_;  // under the vocabulary's lock
+    mutable std::shared_ptr<CurrentAutomaton> apart_;       // under the vocabulary's lock
     mutable std::atomic<const StateSet*> start_ = nullptr;  // once it is known
     AutomatonCache& learned() const { return store_->engine.learned(number_); }
     bool is_apart_ = false;
@@ -149,7 +151,7 @@ private:
     std::uint32_t checked(std::int64_t token) const;
     void check_row(std::span<std::uint32_t> row) const;
     void fill(std::span<std::uint32_t> row) const;
-    bool fill_known(const StateSet& state_set, std::span<std::uint32_t> row) const;  // for who reads the store
+    bool fill_known(const StateSet& state_set, std::span<std::uint32_t> row) const;   // for who reads the store
     void fill_locked(const StateSet& state_set, std::span<std::uint32_t> row) const;  // of a text that continues, under the store's lock
     void add_ends(std::span<std::uint32_t> row) const;
     void take(std::uint32_t token) const;
@@ -158,11 +160,12 @@ private:
         bool fits, is_whole;  // is_whole: the row is known to be the mask without the budget
     };
     Filled fill_within(std::span<std::uint32_t> row, std::uint32_t left) const;
-    bool fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows, bool known) const;
+    bool fill_drafts(std::span<const std::uint32_t> tokens, std::span<const std::int64_t> parents, std::span<std::uint32_t> rows,
+                     bool known) const;
     Completions completions() const;
 
     mutable std::shared_ptr<const Automaton> automaton_;
-    mutable History history_;  // the state sets of all positions
+    mutable History history_;        // the state sets of all positions
     mutable bool finished_ = false;  // an end token was taken after the last position
 };
 

@@ -17,10 +17,10 @@
 namespace guideway {
 
 struct VocabularyLimits {
-    std::size_t memo_bytes = 256u << 20;   // runs, masks and suffix tries; those not used lately go when it is full
-    std::size_t store_bytes = 512u << 20;  // expressions of automata made so far, before a new store is begun
-    std::size_t max_states = 4'000'000;    // expressions in one store
-    std::uint64_t max_work = kDefaultFuel;   // of one call (fuel.h)
+    std::size_t memo_bytes = 256u << 20;    // runs, masks and suffix tries; those not used lately go when it is full
+    std::size_t store_bytes = 512u << 20;   // expressions of automata made so far, before a new store is begun
+    std::size_t max_states = 4'000'000;     // expressions in one store
+    std::uint64_t max_work = kDefaultFuel;  // of one call (fuel.h)
     Tuning tuning{};
 };
 
@@ -41,7 +41,8 @@ public:
     void add(std::unique_ptr<Number> added) noexcept {
         Number* const one = added.release();
         one->next = last_.load(std::memory_order_relaxed);
-        while (!last_.compare_exchange_weak(one->next, one, std::memory_order_release, std::memory_order_relaxed)) {}
+        while (!last_.compare_exchange_weak(one->next, one, std::memory_order_release, std::memory_order_relaxed)) {
+        }
     }
     // Calls f(number) for each, once.
     template <class F>
@@ -55,7 +56,8 @@ private:
 
 struct Store {
     Store(const TokenTable& vocabulary, const VocabularyLimits& limits)
-        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work, .tuning = limits.tuning}), engine(vocabulary, limits.memo_bytes, limits.tuning, pool.fuel()) {
+        : pool(ExprLimits{.max_exprs = limits.max_states, .max_work = limits.max_work, .tuning = limits.tuning}),
+          engine(vocabulary, limits.memo_bytes, limits.tuning, pool.fuel()) {
         pool.fuel().watch(&lock);
     }
     StoreLock lock;  // shared while nothing is made: masks and transitions that are cached

@@ -10,11 +10,13 @@ namespace guideway {
 
 VocabularyLimits Vocabulary::checked(VocabularyLimits limits) {
     if (limits.max_states > kMaxExprs)
-        throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_states) + "; it can be at most " + std::to_string(kMaxExprs));
+        throw Error(ErrorKind::argument,
+                    "max_states is " + std::to_string(limits.max_states) + "; it can be at most " + std::to_string(kMaxExprs));
     return limits;
 }
 
-Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, VocabularyLimits limits)
+Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
+                       VocabularyLimits limits)
     : TokenTable(std::move(tokens), std::move(eos), special), limits_(checked(limits)) {}
 
 Vocabulary::Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
@@ -27,7 +29,8 @@ Vocabulary::Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const 
 
 bool Vocabulary::is_full(Store& store) const {
     const SharedHold guard(store);
-    return store.pool.bytes() + store.leaves.bytes() + store.engine.kept_bytes() > limits_.store_bytes || store.pool.size() > limits_.max_states / 2 || store.engine.ids().is_short();
+    return store.pool.bytes() + store.leaves.bytes() + store.engine.kept_bytes() > limits_.store_bytes ||
+           store.pool.size() > limits_.max_states / 2 || store.engine.ids().is_short();
 }
 
 // A store is made, examined and released outside of the lock: a fork takes that lock and those of all stores.

@@ -32,8 +32,8 @@ public:
     Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, VocabularyLimits limits = {});
     Vocabulary(const std::vector<std::string>& tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
                VocabularyLimits limits = {});
-    Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, std::span<const std::uint64_t> file,
-               std::shared_ptr<const void> owner, VocabularyLimits limits = {});
+    Vocabulary(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
+               std::span<const std::uint64_t> file, std::shared_ptr<const void> owner, VocabularyLimits limits = {});
 
     const VocabularyLimits& limits() const { return limits_; }
     std::shared_ptr<Store> store() const;

@@ -13,7 +13,9 @@ enum class Kind : std::uint32_t { none, utf8, escape, unit, pair };
 constexpr char kShortNames[] = "\"\\/bfnrt";
 constexpr char32_t kShortTargets[] = {'"', '\\', '/', 8, 12, 10, 13, 9};
 
-DecoderState part_of(Kind kind, std::uint32_t count, std::uint32_t bits) { return static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits; }
+DecoderState part_of(Kind kind, std::uint32_t count, std::uint32_t bits) {
+    return static_cast<std::uint32_t>(kind) << 28 | count << 24 | bits;
+}
 Kind kind_of(DecoderState part) { return static_cast<Kind>(part >> 28); }
 std::uint32_t count_of(DecoderState part) { return part >> 24 & 15; }
 std::uint32_t bits_of(DecoderState part) { return part & 0xffffff; }
@@ -97,7 +99,8 @@ CharacterRead read_character(Encoding spelling, DecoderState part, std::uint8_t 
         case Kind::escape: {
             if (b == 'u') return {part_of(Kind::unit, 0, 0)};
             for (unsigned i = 0; i < 8; ++i)
-                if (kShortNames[i] == static_cast<char>(b)) return short_name(spelling, kShortTargets[i]) ? CharacterRead{0, kShortTargets[i]} : CharacterRead{};
+                if (kShortNames[i] == static_cast<char>(b))
+                    return short_name(spelling, kShortTargets[i]) ? CharacterRead{0, kShortTargets[i]} : CharacterRead{};
             return {};
         }
         case Kind::unit: return read_unit(spelling, part, b);
@@ -126,7 +129,6 @@ void put_next(Encoding spelling, DecoderState part, char32_t c, ByteSet& made) {
             return;
     }
 }
-
 
 // The characters that a part may become lie in these spans, two at most; not all of them need fit.
 unsigned spans_of(Encoding spelling, DecoderState part, std::pair<char32_t, char32_t>* spans) {

@@ -20,7 +20,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
-constexpr std::size_t kMaxWays = 48;  // beyond these, each byte is followed alone
+constexpr std::size_t kMaxWays = 48;                                      // beyond these, each byte is followed alone
 constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
 
 // Of sets that share no byte: each becomes what is in `by` and what is not.
@@ -413,7 +413,8 @@ const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
     std::vector<ByteSet> made;  // kept once it is complete: an allocation may fail
     const auto& class_of = classes_[classes];
     for (unsigned b = 0, next; b < 256; b = next) {
-        for (next = b + 1; next < 256 && class_of[next] == class_of[b]; ++next) {}
+        for (next = b + 1; next < 256 && class_of[next] == class_of[b]; ++next) {
+        }
         if (made.size() <= class_of[b]) made.resize(class_of[b] + 1u);
         made[class_of[b]] |= ByteSet::range(b, next - 1);
     }
@@ -463,7 +464,8 @@ bool ExprPool::has_derivative(ExprId e, std::uint8_t byte) {
         const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone;
         return end > kEmpty && has_derivative(end, byte);
     }
-    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && found_[e].live_row == 0 && (x.rowless || (found_[e].lookups < limits_.tuning.row_lookups && !stack_is_low()))) {
+    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && found_[e].live_row == 0 &&
+        (x.rowless || (found_[e].lookups < limits_.tuning.row_lookups && !stack_is_low()))) {
         check_stack();
         bool some = false;
         if (each_head(e, false, [&](ExprId head, ExprId) { some = some || has_derivative(head, byte); })) return some;
@@ -723,7 +725,8 @@ const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
                 if (strings_->end(node) != kNone) work.push_back({strings_->end(node), distance, further});
             };
             auto go_on = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
-                strings_->each_child(node, part, [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+                strings_->each_child(node, part,
+                                     [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
             };
             if (expr.b == 0) take_end(expr.a, at.distance, at.further);
             go_on(expr.a, expr.b, at.distance);

@@ -21,14 +21,15 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kNot = 0x80000000;  // of a part that must not take the text
-constexpr std::uint32_t kMaxSum = 200;     // parts of a sum whose bytes are looked at
+constexpr std::uint32_t kMaxSum = 200;      // parts of a sum whose bytes are looked at
 constexpr std::uint64_t kStateWork = 20, kValueWork = 100, kJointWork = 1000;
 
 // Where a search is inside the spelling of a character; or anywhere, where all spellings are looked at.
 enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
 
 const ByteSet kEscapes = ByteSet::of("\"\\bfnrt");
-const ByteSet kAfter[] = {{}, ByteSet::of("\"\\bfnrtu"), ByteSet::of("0"), ByteSet::of("0"), ByteSet::of("01"), ByteSet::of("0123456789abcdef")};
+const ByteSet kAfter[] = {
+    {}, ByteSet::of("\"\\bfnrtu"), ByteSet::of("0"), ByteSet::of("0"), ByteSet::of("01"), ByteSet::of("0123456789abcdef")};
 
 std::uint32_t place_after(std::uint32_t place, std::uint8_t byte) {
     switch (place) {
@@ -201,12 +202,14 @@ void Emptiness::see(std::uint32_t place, std::uint32_t depth, std::uint32_t pare
     for (const std::uint32_t part : parts_) h = mix(h, part);
     pool_.fuel_.spend(kStateWork + 4 * parts_.size());
     const auto same = [&](const Listed& list, const std::vector<std::uint32_t>& in) {
-        return list.count == parts_.size() && std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
+        return list.count == parts_.size() &&
+               std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
     };
     std::uint32_t number = states_.find(h, [&](std::uint32_t id) { return same(lists_[id], listed_); });
     bool alive = false;
     if (number == InternTable::kMissing) {
-        if (const std::uint32_t known = known_ids_.find(h, [&](std::uint32_t id) { return same(known_[id].list, known_parts_); }); known != InternTable::kMissing) {
+        if (const std::uint32_t known = known_ids_.find(h, [&](std::uint32_t id) { return same(known_[id].list, known_parts_); });
+            known != InternTable::kMissing) {
             if (!known_[known].alive) return;
             alive = any_;
         }
@@ -305,7 +308,9 @@ bool Emptiness::search(ExprId start, bool any, std::size_t most) {
 std::uint32_t Emptiness::shortest(ExprId start) {
     const Turn turn(*this);
     if (!search(start, false, pool_.limits_.max_search))
-        throw SearchLimit(over_limit(pool_.limits_.max_search, "states in the search for a text of an intersection or complement", "use fewer or simpler patterns that apply to the same text").what());
+        throw SearchLimit(over_limit(pool_.limits_.max_search, "states in the search for a text of an intersection or complement",
+                                     "use fewer or simpler patterns that apply to the same text")
+                              .what());
     if (best_ != kInfinite) keep_path();
     return best_;
 }
@@ -388,7 +393,8 @@ void ExprPool::search_other_composite(ExprId start) {
     tasks.emplace(shortest(exprs_[start].a), 0);
     std::uint32_t best = kInfinite, best_at = 0, most = 0;  // most: bytes until the others would be known to be all
     each_part(exprs_[start].b, [&](ExprId other) {
-        if (is_composite(other)) most = std::max(most, sum(composites_->reach(exprs_[other].a), composites_->reach(exprs_[exprs_[start].a].a)));
+        if (is_composite(other))
+            most = std::max(most, sum(composites_->reach(exprs_[other].a), composites_->reach(exprs_[exprs_[start].a].a)));
         return false;
     });
     while (!tasks.empty() && tasks.top().first < best) {
@@ -397,7 +403,9 @@ void ExprPool::search_other_composite(ExprId start) {
         const SeenDifference here = seen[at];
         if (depths[here.expr] < here.depth || here.depth >= most) continue;
         if (seen.size() > limits_.max_search)
-            throw SearchLimit(over_limit(limits_.max_search, "states in the search for an item that differs from all others", "use a smaller schema for the items").what());
+            throw SearchLimit(over_limit(limits_.max_search, "states in the search for an item that differs from all others",
+                                         "use a smaller schema for the items")
+                                  .what());
         fuel_.spend(kValueWork);
         const Expr x = exprs_[here.expr];
         ExprId left = kNone, others = kNone;  // after the byte before
@@ -489,8 +497,12 @@ std::uint32_t ExprPool::values_at_least(ExprId e) {
 
 // As `shortest`, but any text will do, which takes less to find.
 bool ExprPool::search_nonempty(ExprId start) {
-    auto told = [&](ExprId e) { return e == kNone || exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured; };
-    auto lives = [&](ExprId e) { return e != kNone && (exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].shortest != kInfinite); };
+    auto told = [&](ExprId e) {
+        return e == kNone || exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured;
+    };
+    auto lives = [&](ExprId e) {
+        return e != kNone && (exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].shortest != kInfinite);
+    };
     auto settle = [&](ExprId e, bool found) {
         if (found) exprs_[e].known_nonempty = true;
         else measure(e, kInfinite);

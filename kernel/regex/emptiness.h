@@ -50,7 +50,8 @@ public:
     // Whether a character that can only be written as an escape may come next; perhaps too often.
     bool has_escapes(ExprId part);
     std::size_t bytes() const {
-        return (listed_.capacity() + known_parts_.size()) * 4 + known_.size() * sizeof(Known) + known_ids_.bytes() + bytes_.size() * 48 + joint_.size() * 48;
+        return (listed_.capacity() + known_parts_.size()) * 4 + known_.size() * sizeof(Known) + known_ids_.bytes() + bytes_.size() * 48 +
+               joint_.size() * 48;
     }
 
 private:

@@ -81,7 +81,8 @@ ExprId Encoder::utf8(const Ranges& ranges) {
             by_tail[join(tail)] |= ByteSet::range(first[0], last[0]);
         });
     };
-    constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {{0, 0x7f}, {0x80, 0x7ff}, {0x800, 0xd7ff}, {0xe000, 0xffff}, {0x10000, kLast}};
+    constexpr std::pair<std::uint32_t, std::uint32_t> lengths[] = {
+        {0, 0x7f}, {0x80, 0x7ff}, {0x800, 0xd7ff}, {0xe000, 0xffff}, {0x10000, kLast}};
     for (auto [low, high] : lengths)
         for (auto [a, b] : clip(ranges, low, high)) add(a, b);
     std::vector<ExprId> parts;
@@ -132,7 +133,8 @@ ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
     const ExprId low_escape = pool_.concat(byte('\\'), u);
     auto pair = [&](std::uint32_t h1, std::uint32_t h2, std::uint32_t l1, std::uint32_t l2) {
         if (h1 <= h2 && l1 <= l2)
-            parts.push_back(pool_.concat(u, pool_.concat(hex4(0xd800 + h1, 0xd800 + h2), pool_.concat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
+            parts.push_back(
+                pool_.concat(u, pool_.concat(hex4(0xd800 + h1, 0xd800 + h2), pool_.concat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
     };
     for (auto [low, high] : clip(ranges, 0x10000, kLast)) {
         const std::uint32_t h1 = (low - 0x10000) >> 10, h2 = (high - 0x10000) >> 10, l1 = low & 0x3ff, l2 = high & 0x3ff;

@@ -28,9 +28,12 @@ constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocat
 ExprPool::~ExprPool() = default;
 
 ExprPool::ExprPool(ExprLimits limits)
-    : limits_(limits), fuel_(limits.max_work), numbers_(std::make_unique<NumberLanguage>(*this)), encoder_(std::make_unique<Encoder>(*this)), strings_(std::make_unique<StringTrie>(*this)), substrings_(std::make_unique<Substrings>(fuel_)), liveness_(std::make_unique<Emptiness>(*this)) {
+    : limits_(limits), fuel_(limits.max_work), numbers_(std::make_unique<NumberLanguage>(*this)),
+      encoder_(std::make_unique<Encoder>(*this)), strings_(std::make_unique<StringTrie>(*this)),
+      substrings_(std::make_unique<Substrings>(fuel_)), liveness_(std::make_unique<Emptiness>(*this)) {
     if (limits.max_exprs > kMaxExprs)
-        throw Error(ErrorKind::argument, "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
+        throw Error(ErrorKind::argument,
+                    "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
     rows_.push_back({});  // row 0 means "not made"
     Expr none;
     none.encoding_closed = none.weakly_encoding_closed = true;
@@ -78,12 +81,16 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
 
 ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     GUIDEWAY_DCHECK(!parts || std::ranges::all_of(*parts, [&](ExprId part) { return part < exprs_.size(); }));
-    GUIDEWAY_DCHECK(made.op != Op::concatenation || (made.a < exprs_.size() && made.b < exprs_.size() && exprs_[made.a].op != Op::concatenation));
-    GUIDEWAY_DCHECK((made.op != Op::alternation && made.op != Op::intersection) || (parts && parts->size() > 1 && std::ranges::is_sorted(*parts)));
+    GUIDEWAY_DCHECK(made.op != Op::concatenation ||
+                    (made.a < exprs_.size() && made.b < exprs_.size() && exprs_[made.a].op != Op::concatenation));
+    GUIDEWAY_DCHECK((made.op != Op::alternation && made.op != Op::intersection) ||
+                    (parts && parts->size() > 1 && std::ranges::is_sorted(*parts)));
     const std::uint64_t h = hash(made, parts);
     if (const std::uint32_t known = find(h, made, parts); known != InternTable::kMissing) return known;
     fuel_.spend(kExprWork);
-    if (exprs_.size() >= limits_.max_exprs) throw Error(ErrorKind::limit, "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
+    if (exprs_.size() >= limits_.max_exprs)
+        throw Error(ErrorKind::limit,
+                    "the constraint needs more than max_states = " + std::to_string(limits_.max_exprs) + " automaton states");
     if (made.depth > limits_.max_depth) throw over_limit(limits_.max_depth, "levels of nested regular expressions", "nest fewer groups");
     if (parts) {
         made.a = static_cast<std::uint32_t>(args_.size());
@@ -236,7 +243,9 @@ void ExprPool::drop_counts(std::vector<ExprId>& sum) {
     fuel_.spend(counts.size());
     std::vector<ExprId> dropped;
     for (const ExprId p : counts) {
-        const auto holds = [&](ExprId q) { return q != p && std::find(dropped.begin(), dropped.end(), q) == dropped.end() && is_within(p, q); };
+        const auto holds = [&](ExprId q) {
+            return q != p && std::find(dropped.begin(), dropped.end(), q) == dropped.end() && is_within(p, q);
+        };
         if (std::any_of(counts.begin(), counts.end(), holds)) dropped.push_back(p);
     }
     if (!dropped.empty()) std::erase_if(sum, [&](ExprId p) { return std::find(dropped.begin(), dropped.end(), p) != dropped.end(); });
@@ -246,7 +255,9 @@ void ExprPool::drop_counts(std::vector<ExprId>& sum) {
 void ExprPool::join_strings(std::vector<ExprId>& sum) {
     for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
         std::uint32_t count = 0, total = 0, largest = 0;
-        auto joins = [&](ExprId p) { return exprs_[p].op == Op::strings && exprs_[p].b == 0 && strings_->spelling(exprs_[p].a) == spelling; };
+        auto joins = [&](ExprId p) {
+            return exprs_[p].op == Op::strings && exprs_[p].b == 0 && strings_->spelling(exprs_[p].a) == spelling;
+        };
         for (ExprId p : sum)
             if (joins(p)) {
                 ++count;
@@ -339,9 +350,8 @@ ExprId ExprPool::intersect(std::vector<ExprId> parts) {
     std::sort(flat.begin(), flat.end());
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     for (ExprId p : flat)  // all texts of a spelling are neutral next to a subset of them
-        if (exprs_[p].universe && std::any_of(flat.begin(), flat.end(), [&](ExprId q) {
-                return q != p && (exprs_[q].within & exprs_[p].universe);
-            })) {
+        if (exprs_[p].universe &&
+            std::any_of(flat.begin(), flat.end(), [&](ExprId q) { return q != p && (exprs_[q].within & exprs_[p].universe); })) {
             std::erase(flat, p);
             break;
         }
@@ -377,7 +387,9 @@ ExprId ExprPool::intersect(std::vector<ExprId> parts) {
     // What is left of one language by several finite sets of texts, each taken away by itself.
     const auto taken_from = [&](ExprId p) { return exprs_[p].op == Op::difference ? exprs_[p].a : p; };
     const ExprId base = taken_from(flat[0]);
-    if (exprs_[base].known_infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) { return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].known_finite); }))
+    if (exprs_[base].known_infinite && std::all_of(flat.begin(), flat.end(), [&](ExprId p) {
+            return taken_from(p) == base && (p == base || exprs_[exprs_[p].b].known_finite);
+        }))
         made.known_infinite = made.known_nonempty = true;
     return intern(made, &flat);
 }
@@ -420,7 +432,8 @@ ExprId ExprPool::string_state(std::uint32_t node, std::uint32_t part) {
     made.nullable = end != kNone && exprs_[end].nullable;
     made.labelled = strings_->last_label(node) != kNoLabel;
     made.known_nonempty = made.known_finite = made.rowless = true;
-    made.encoding_closed = made.weakly_encoding_closed = part == 0 && strings_->spelling(node) == Encoding::escaped_any && strings_->ends_spelled(node);
+    made.encoding_closed = made.weakly_encoding_closed =
+        part == 0 && strings_->spelling(node) == Encoding::escaped_any && strings_->ends_spelled(node);
     if (part == 0 && strings_->is_plain(node)) {
         made.within = static_cast<std::uint8_t>(1u << static_cast<unsigned>(strings_->spelling(node)));
     }
@@ -453,7 +466,8 @@ bool ExprPool::leads_as_far(ExprId e, ExprId next) const {
         return x.b == 0 || (strings_->children(x.a) == 1 && strings_->end(x.a) == kNone);
     };
     const std::uint32_t count = strings_->count(from.a);
-    return count < kInfinite - 1 && count == strings_->count(to.a) && leaves_none(from) && leaves_none(to) && (to.b || strings_->end(to.a) == kNone);
+    return count < kInfinite - 1 && count == strings_->count(to.a) && leaves_none(from) && leaves_none(to) &&
+           (to.b || strings_->end(to.a) == kNone);
 }
 
 ExprId ExprPool::tail_of_string(ExprId e) const {
@@ -520,7 +534,8 @@ bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
     bool all = true;
     each_part(e, [&](ExprId last) {
         Expr x = exprs_[last];
-        for (int step = 0; step < kSteps && (x.op == Op::concatenation || x.op == Op::difference || x.op == Op::intersection); ++step, x = exprs_[last])
+        for (int step = 0; step < kSteps && (x.op == Op::concatenation || x.op == Op::difference || x.op == Op::intersection);
+             ++step, x = exprs_[last])
             last = x.op == Op::concatenation ? x.b : x.op == Op::difference ? x.a : args_[x.a];  // of an intersection one part will do
         all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
         return !all;
@@ -642,8 +657,10 @@ ExprId ExprPool::composite(std::uint32_t state) {
 }
 
 std::size_t ExprPool::bytes() const {
-    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 +
-           classes_.size() * 256 + class_sets_.size() * 256 + needed_.bytes() + saturated_.bytes() + supersets_.bytes() + loop_bodies_.bytes() + grown_ + strings_->bytes() + substrings_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
+    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) +
+           set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 + classes_.size() * 256 +
+           class_sets_.size() * 256 + needed_.bytes() + saturated_.bytes() + supersets_.bytes() + loop_bodies_.bytes() + grown_ +
+           strings_->bytes() + substrings_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
 }
 
 }  // namespace guideway

@@ -37,31 +37,47 @@
 namespace guideway {
 
 using ExprId = std::uint32_t;
-inline constexpr ExprId kNone = 0;   // no text
-inline constexpr ExprId kEmpty = 1;  // the empty text
+inline constexpr ExprId kNone = 0;                  // no text
+inline constexpr ExprId kEmpty = 1;                 // the empty text
 inline constexpr ExprId kUnknownExpr = 0xffffffff;  // an expression that was not determined
 inline constexpr std::uint32_t kNoLabel = 0xffffffff;
 
-enum class Op : std::uint8_t { none, empty, set, concatenation, alternation, intersection, complement, difference, repetition, label, state, number, strings, composite, substring };
+enum class Op : std::uint8_t {
+    none,
+    empty,
+    set,
+    concatenation,
+    alternation,
+    intersection,
+    complement,
+    difference,
+    repetition,
+    label,
+    state,
+    number,
+    strings,
+    composite,
+    substring
+};
 
 struct Expr {
     Op op = Op::none;
     bool nullable : 1 = false;
-    bool boolean : 1 = false;     // holds both or negate: liveness needs a search
-    bool labelled : 1 = false;    // holds a label
-    bool bounded : 1 = false;     // holds a repetition with bounds, or excludes long texts
-    bool counted : 1 = false;     // holds a bounded repetition of a unit (see `without_loop_bounds`), as far as was known when it was made
-    bool unbounded : 1 = false;     // its texts may be of any length; only then can it come back to itself
-    bool known_finite : 1 = false;      // has finitely many texts, as far as was seen
-    bool known_infinite : 1 = false;    // has infinitely many, as far as was seen
-    bool known_nonempty : 1 = false;        // has a text, as far as was seen
-    bool rowless : 1 = false;        // followed without rows
-    bool measured : 1 = false;    // whether `shortest` is known; boolean ones are measured by a search
-    bool encoding_closed : 1 = false;     // pieces of JSON strings: with each text all others that spell the same characters
-    bool weakly_encoding_closed : 1 = false;   // the same, perhaps in addition to texts that are none
-    std::uint8_t within = 0;      // bit m: a subset of the texts of spelling m
-    std::uint8_t universe = 0;    // bit m: all texts of spelling m
-    std::uint16_t depth = 0;      // how deep a derivative recurses
+    bool boolean : 1 = false;    // holds both or negate: liveness needs a search
+    bool labelled : 1 = false;   // holds a label
+    bool bounded : 1 = false;    // holds a repetition with bounds, or excludes long texts
+    bool counted : 1 = false;    // holds a bounded repetition of a unit (see `without_loop_bounds`), as far as was known when it was made
+    bool unbounded : 1 = false;  // its texts may be of any length; only then can it come back to itself
+    bool known_finite : 1 = false;            // has finitely many texts, as far as was seen
+    bool known_infinite : 1 = false;          // has infinitely many, as far as was seen
+    bool known_nonempty : 1 = false;          // has a text, as far as was seen
+    bool rowless : 1 = false;                 // followed without rows
+    bool measured : 1 = false;                // whether `shortest` is known; boolean ones are measured by a search
+    bool encoding_closed : 1 = false;         // pieces of JSON strings: with each text all others that spell the same characters
+    bool weakly_encoding_closed : 1 = false;  // the same, perhaps in addition to texts that are none
+    std::uint8_t within = 0;                  // bit m: a subset of the texts of spelling m
+    std::uint8_t universe = 0;                // bit m: all texts of spelling m
+    std::uint16_t depth = 0;                  // how deep a derivative recurses
     std::uint32_t a = 0, b = 0, c = 0;
     std::uint32_t shortest = kInfinite;  // bytes of a shortest text
 };
@@ -84,8 +100,8 @@ struct GraphState {
 inline constexpr std::size_t kMaxExprs = std::size_t{1} << 28;  // a state of the machine has 28 bits for an expression
 
 struct ExprLimits {
-    std::size_t max_exprs = 4'000'000;    // at most kMaxExprs
-    std::size_t max_search = 100'000;  // states looked at to decide whether one is alive
+    std::size_t max_exprs = 4'000'000;  // at most kMaxExprs
+    std::size_t max_search = 100'000;   // states looked at to decide whether one is alive
     std::uint16_t max_depth = 400;
     std::uint64_t max_work = kDefaultFuel;  // of one call from outside (fuel.h)
     Tuning tuning{};
@@ -148,7 +164,7 @@ public:
     ExprId concat(ExprId a, ExprId b);
     ExprId unite(std::vector<ExprId> parts);
     ExprId intersect(std::vector<ExprId> parts);
-    ExprId complement(ExprId a);  // over all byte strings: intersect with a spelling's universe
+    ExprId complement(ExprId a);              // over all byte strings: intersect with a spelling's universe
     ExprId subtract(ExprId a, ExprId texts);  // what is not among finitely many texts
     ExprId repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum);
     ExprId label(std::uint32_t number);
@@ -176,7 +192,9 @@ public:
     bool labelled(ExprId e) const { return exprs_[e].labelled; }
     std::uint16_t depth(ExprId e) const { return exprs_[e].depth; }
     // Whether it can be the end of texts (string_trie.h).
-    bool may_end_strings(ExprId e) const { return exprs_[e].known_finite && !exprs_[e].boolean && !exprs_[e].bounded && !exprs_[e].rowless; }
+    bool may_end_strings(ExprId e) const {
+        return exprs_[e].known_finite && !exprs_[e].boolean && !exprs_[e].bounded && !exprs_[e].rowless;
+    }
     bool is_quote(ExprId e) const;  // one of a set of bytes, a label, or both: what may be after a single text
     bool nullable(ExprId e) const { return exprs_[e].nullable; }
     ExprId derivative(ExprId e, std::uint8_t byte) {
@@ -230,23 +248,27 @@ public:
     };
     // What all of them are taken from; e itself, and no layers, where it is no difference.
     ExprId layers(ExprId e, std::vector<Layer>& made);
-    bool is_difference(ExprId e) const { return exprs_[e].op == Op::difference || (exprs_[e].op == Op::concatenation && exprs_[exprs_[e].a].op == Op::difference); }
+    bool is_difference(ExprId e) const {
+        return exprs_[e].op == Op::difference || (exprs_[e].op == Op::concatenation && exprs_[exprs_[e].a].op == Op::difference);
+    }
     // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
     template <class F>
     void each_part(ExprId e, F&& f) const {
         const Expr x = exprs_[e];
         if (x.op != Op::alternation) f(e);
         else
-            for (std::uint32_t i = 0; i < x.b && !f(args_[x.a + i]); ++i) {}
+            for (std::uint32_t i = 0; i < x.b && !f(args_[x.a + i]); ++i) {
+            }
     }
     // The same of a product, too, that begins with a sum of few: each part with what follows the sum, which it makes.
     template <class F>
     void each_summand(ExprId e, F&& f) {
         const Expr x = exprs_[e], head = exprs_[x.op == Op::concatenation ? x.a : e];
         if (x.op != Op::concatenation || head.op != Op::alternation || head.b > kMaxSummands) return each_part(e, f);
-        for (std::uint32_t i = 0; i < head.b && !f(concat(args_[head.a + i], x.b)); ++i) {}
+        for (std::uint32_t i = 0; i < head.b && !f(concat(args_[head.a + i], x.b)); ++i) {
+        }
     }
-    bool has_summand(ExprId e, ExprId summand);  // or is it
+    bool has_summand(ExprId e, ExprId summand);       // or is it
     bool ends_in(ExprId e, std::uint8_t byte) const;  // whether all its texts do, as far as can be seen
     // A superset of the bytes of its texts.
     ByteSet alphabet(ExprId e);
@@ -352,12 +374,12 @@ private:
     // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
     ExprId tail_of_string(ExprId e) const;
     using Targets = std::array<ExprId, 256>;
-    struct Found {  // what was found out about an expression
+    struct Found {                                // what was found out about an expression
         std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
         std::uint32_t alphabet = 0;               // 1 + the number of a set; 0: not known yet
         std::int16_t best_byte = -2;              // -2: not known yet
-        std::uint8_t lookups : 7 = 0;           // how often, while it has no row
-        bool expensive : 1 = false;                    // it takes long to see which of its targets live
+        std::uint8_t lookups : 7 = 0;             // how often, while it has no row
+        bool expensive : 1 = false;               // it takes long to see which of its targets live
         std::uint8_t escapes = 0;                 // emptiness.cpp; 0: not known yet
     };
     struct Recent {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
@@ -413,7 +435,7 @@ private:
     void measure(ExprId e, std::uint32_t bytes);
     void search_other_composite(ExprId start);
     bool search_nonempty(ExprId start);
-    bool has_more(ExprId e);  // a text that is not empty
+    bool has_more(ExprId e);                                         // a text that is not empty
     enum class Bounds : std::uint8_t { far, far_inside, of_units };  // far_inside: in a Boolean one
     Superset relax(ExprId e, Bounds which, const std::vector<Superset>& parts);
     Superset superset(ExprId e, Bounds which);
@@ -433,19 +455,19 @@ private:
     ArenaVector<ExprId> args_;
     ArenaVector<ByteSet> sets_;
     InternTable set_ids_, interned_;
-    SegmentedVector<Found> found_;  // by expression
+    SegmentedVector<Found> found_;                               // by expression
     ArenaVector<Recent> recent_ = ArenaVector<Recent>(kRecent);  // by a hash of expression and byte
     SegmentedVector<Row> rows_;
     SegmentedVector<ExprId> targets_;
     SegmentedVector<std::array<std::uint8_t, 256>> classes_;
     InternTable class_ids_;
-    std::vector<std::vector<ByteSet>> class_sets_;  // by classes: the bytes of each, where they were requested
-    std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;     // of `state` expressions: a step, and the state after
-    std::map<std::vector<std::uint32_t>, ExprId> graphs_;           // by what they were made of
+    std::vector<std::vector<ByteSet>> class_sets_;               // by classes: the bytes of each, where they were requested
+    std::vector<std::vector<std::pair<ExprId, ExprId>>> steps_;  // of `state` expressions: a step, and the state after
+    std::map<std::vector<std::uint32_t>, ExprId> graphs_;        // by what they were made of
     std::unordered_map<ExprId, std::vector<LabelDistance>> labels_;
-    FlatMap<std::uint64_t, ExprId, NumberHash> saturated_;  // by reach, whether units are named, and expression
+    FlatMap<std::uint64_t, ExprId, NumberHash> saturated_;      // by reach, whether units are named, and expression
     FlatMap<std::uint64_t, std::uint32_t, NumberHash> needed_;  // sets, by expression
-    FlatMap<std::uint64_t, Superset, NumberHash> supersets_;  // by expression, and which bounds
+    FlatMap<std::uint64_t, Superset, NumberHash> supersets_;    // by expression, and which bounds
     FlatMap<ExprId, std::uint32_t, NumberHash> loop_bodies_;
 };
 

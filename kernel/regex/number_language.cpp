@@ -16,7 +16,7 @@ constexpr std::int64_t kWide = 24;        // 10^24 is more than kWindow times an
 constexpr std::size_t kMaxOthers = 10;
 constexpr std::uint64_t kStateWork = 20;
 constexpr std::size_t kNodeBytes = 80, kLiveBytes = 80;  // of a node of a map; of a range that is left, with its residues
-constexpr std::uint64_t kMaxRemainders = 50'000;  // of numbers without an end: the next multiple is searched
+constexpr std::uint64_t kMaxRemainders = 50'000;         // of numbers without an end: the next multiple is searched
 
 }  // namespace
 
@@ -69,7 +69,8 @@ NumberLanguage::Range NumberLanguage::range_of(const Cell& cell, bool negative) 
         settle(other);
         if (made.multiple) {
             const Divisor& m = *made.multiple;
-            const std::uint64_t step = times(times(other.r / std::gcd(m.r, other.r), power(2, other.twos - m.twos)), power(5, other.fives - m.fives));
+            const std::uint64_t step =
+                times(times(other.r / std::gcd(m.r, other.r), power(2, other.twos - m.twos)), power(5, other.fives - m.fives));
             never |= step == 1;
             made.steps.push_back(step);
         }
@@ -141,7 +142,8 @@ bool NumberLanguage::holds_value(const Range& range, const Bound& from, const Bo
     }
     for (std::uint64_t i = 0; i < (range.steps.empty() ? 1 : kWindow); ++i, add_one(first)) {
         if (compare(first, last) > 0) return false;
-        if (std::none_of(range.steps.begin(), range.steps.end(), [&](std::uint64_t step) { return remainder(first, step) == 0; })) return true;
+        if (std::none_of(range.steps.begin(), range.steps.end(), [&](std::uint64_t step) { return remainder(first, step) == 0; }))
+            return true;
     }
     return true;
 }
@@ -200,14 +202,15 @@ ExprId NumberLanguage::start(const List<Cell>& cells, NumberText text) {
             const bool zero = magnitude(d).digits.empty();
             return zero ? !open : d.negative == is_low;
         };
-        const bool zero = (!cell.has_low || allows_zero(cell.low, cell.open_low, true)) && (!cell.has_high || allows_zero(cell.high, cell.open_high, false)) &&
-                          cell.not_multiple_of.empty();
+        const bool zero = (!cell.has_low || allows_zero(cell.low, cell.open_low, true)) &&
+                          (!cell.has_high || allows_zero(cell.high, cell.open_high, false)) && cell.not_multiple_of.empty();
         spec.zero |= zero;
         spec.zero_point |= zero && !(plain && range_of(cell, false).whole);
         for (int side = 0; side < 2; ++side) {
             Range range = range_of(cell, side == 1);
             if (range.multiple && range.multiple->r > kMaxRemainders && !range.high.given())
-                throw over_limit(kMaxRemainders, "remainders of a divisor of unbounded numbers", "add a maximum, or use a divisor with fewer digits");
+                throw over_limit(kMaxRemainders, "remainders of a divisor of unbounded numbers",
+                                 "add a maximum, or use a divisor with fewer digits");
             if (holds_value(range, {}, {})) spec.sides[side].push_back(std::move(range));
         }
     }
@@ -304,7 +307,8 @@ ExprId NumberLanguage::intern(State s) {
         digits |= spec.plain() || (r.high.given() && (r.low.given() || r.multiple));
     }
     if (!digits) s.digits.clear();
-    if (s.digits.size() > kMaxDigits) throw over_limit(kMaxDigits, "digits in a number whose bounds or divisor depend on all digits", "write fewer digits");
+    if (s.digits.size() > kMaxDigits)
+        throw over_limit(kMaxDigits, "digits in a number whose bounds or divisor depend on all digits", "write fewer digits");
     const std::string key = key_of(s);
     if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
     states_.push_back(std::move(s));
@@ -350,7 +354,9 @@ std::vector<NumberLanguage::Interval> NumberLanguage::exponents(const State& s) 
     for (const Live& live : s.live) {
         const Range& r = specs_[s.spec].sides[s.negative][live.range];
         Interval x{-kFar, kFar};
-        auto order = [&](Order o, const Bound& b) { return o == Order::equal && s.length < static_cast<std::int64_t>(b.digits.size()) ? Order::less : o; };
+        auto order = [&](Order o, const Bound& b) {
+            return o == Order::equal && s.length < static_cast<std::int64_t>(b.digits.size()) ? Order::less : o;
+        };
         if (r.low.given()) {
             const Order o = order(live.low, r.low);
             const bool in = o == Order::greater || (o == Order::equal && !r.low.open);
@@ -379,7 +385,8 @@ bool NumberLanguage::has_endless_values(std::uint32_t state) const {
         const bool point = range.low.given() && range.low.digits == range.high.digits && range.low.place == range.high.place;
         return !range.multiple && !point;
     };
-    return std::any_of(std::begin(spec.sides), std::end(spec.sides), [&](const auto& side) { return std::any_of(side.begin(), side.end(), endless); });
+    return std::any_of(std::begin(spec.sides), std::end(spec.sides),
+                       [&](const auto& side) { return std::any_of(side.begin(), side.end(), endless); });
 }
 
 std::uint32_t NumberLanguage::digits(std::uint32_t state) const {
@@ -417,7 +424,8 @@ std::uint32_t NumberLanguage::least(std::uint32_t state) const {
     auto range = [&](const Range& r, std::uint64_t rest) {
         std::uint32_t count = r.multiple ? digits_to_multiple(*r.multiple, rest, s.zero) : 0;
         const std::int64_t lacking = r.low.given() ? r.low.place + 1 - (s.length - s.fraction) : 0;  // digits before the point
-        if (lacking > 0) count = std::max(count, static_cast<std::uint32_t>(std::min<std::int64_t>(lacking, spec.plain() ? kInfinite - 1 : 2)));
+        if (lacking > 0)
+            count = std::max(count, static_cast<std::uint32_t>(std::min<std::int64_t>(lacking, spec.plain() ? kInfinite - 1 : 2)));
         made = std::min(made, count);
     };
     if (s.phase == Phase::start || s.phase == Phase::minus) {
@@ -500,18 +508,20 @@ ExprId NumberLanguage::free_rest(const State& s) {
     signs.insert('-');
     e.insert('e');
     e.insert('E');
-    const ExprId digit = pool_.set(ByteSet::range('0', '9')), digits = pool_.repeat(digit, 0, kInfinite), some = pool_.repeat(digit, 1, kInfinite);
+    const ExprId digit = pool_.set(ByteSet::range('0', '9')), digits = pool_.repeat(digit, 0, kInfinite),
+                 some = pool_.repeat(digit, 1, kInfinite);
     const bool plain = specs_[s.spec].plain();
-    const ExprId exponent = plain ? kEmpty : pool_.repeat(pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some)), 0, 1);
+    const ExprId exponent =
+        plain ? kEmpty : pool_.repeat(pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some)), 0, 1);
     switch (s.phase) {
-        case Phase::integer:
-            {
-                const ExprId fraction = pool_.concat(pool_.set(ByteSet::range('.', '.')), some);
-                ExprId rest = pool_.concat(pool_.repeat(fraction, 0, 1), exponent);
-                if (specs_[s.spec].text == NumberText::pointed)  // a fraction, or an exponent without one
-                    rest = pool_.unite({pool_.concat(fraction, exponent), pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some))});
-                return pool_.concat(digits, rest);
-            }
+        case Phase::integer: {
+            const ExprId fraction = pool_.concat(pool_.set(ByteSet::range('.', '.')), some);
+            ExprId rest = pool_.concat(pool_.repeat(fraction, 0, 1), exponent);
+            if (specs_[s.spec].text == NumberText::pointed)  // a fraction, or an exponent without one
+                rest = pool_.unite({pool_.concat(fraction, exponent),
+                                    pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some))});
+            return pool_.concat(digits, rest);
+        }
         case Phase::point: return pool_.concat(some, exponent);
         default: return pool_.concat(digits, exponent);
     }

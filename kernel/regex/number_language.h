@@ -66,15 +66,15 @@ private:
     struct Range {  // a cell on one side of zero
         Bound low, high;
         std::optional<Divisor> multiple;
-        std::vector<Divisor> others;        // it is no multiple of these
-        std::vector<std::uint64_t> steps;   // of others, in multiples of `multiple`
+        std::vector<Divisor> others;       // it is no multiple of these
+        std::vector<std::uint64_t> steps;  // of others, in multiples of `multiple`
         bool whole = false;
     };
     struct Spec {
         NumberText text = NumberText::any;
         bool plain() const { return text == NumberText::plain; }
         bool zero = false, zero_point = false;  // zero_point: also as 0.0
-        std::vector<Range> sides[2];  // above zero, below
+        std::vector<Range> sides[2];            // above zero, below
         List<Cell> cells;
     };
     enum class Phase : std::uint8_t { start, minus, zero, integer, point, fraction };
@@ -91,7 +91,7 @@ private:
     struct State {
         std::uint32_t spec = 0;
         Phase phase = Phase::start;
-        bool negative = false, zero = true;       // zero: no digit but 0 was read
+        bool negative = false, zero = true;                // zero: no digit but 0 was read
         std::int64_t length = 0, fraction = 0, zeros = 0;  // significant digits, those after the point, zeros at the end
         std::vector<Live> live;
         std::string digits;  // without zeros at the end; only where a cell needs them

@@ -35,7 +35,8 @@ void StringTrie::live(std::uint32_t node, DecoderState part, ByteSet& made) cons
 std::uint32_t StringTrie::shortest(std::uint32_t node, DecoderState part) const {
     std::uint32_t least = below(node).shortest;
     if (part == 0) {
-        for (std::uint32_t at = node, more = left(node); more > 0; --more, ++at) least = sum(least, bytes_left(spelling(node), 0, character(at)));
+        for (std::uint32_t at = node, more = left(node); more > 0; --more, ++at)
+            least = sum(least, bytes_left(spelling(node), 0, character(at)));
         return least;
     }
     least = kInfinite;
@@ -116,7 +117,8 @@ std::uint32_t StringTrie::chained(std::u32string_view characters, std::uint32_t 
 // The edge by the first of these characters, which lead to the node.
 StringTrie::Edge StringTrie::chain(std::u32string_view characters, std::uint32_t below, Encoding spelling) {
     while (characters.size() - 1 > kMostChained) {
-        const Edge last{characters[characters.size() - kMostChained - 1], chained(characters.substr(characters.size() - kMostChained), below)};
+        const Edge last{characters[characters.size() - kMostChained - 1],
+                        chained(characters.substr(characters.size() - kMostChained), below)};
         below = intern(kNone, {&last, 1}, spelling);
         characters.remove_suffix(kMostChained + 1);
     }
@@ -135,9 +137,7 @@ std::uint32_t StringTrie::make_one(const Entry& text, Encoding spelling) {
 // Along the path of the current text, from sorted ones: a level for each place where texts end or part.
 std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
     if (texts.size() == 1) return make_one(texts[0], spelling);
-    std::erase_if(texts, [](const Entry& text) {
-        return has_no_spelling(text.characters);
-    });
+    std::erase_if(texts, [](const Entry& text) { return has_no_spelling(text.characters); });
     std::sort(texts.begin(), texts.end(), [](const Entry& a, const Entry& b) { return a.characters < b.characters; });
     struct Level {
         std::size_t depth;
@@ -188,7 +188,9 @@ std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, E
         pool_.fuel().spend(10 + n.count);
         return std::vector<Edge>(edges_.begin() + n.first, edges_.begin() + n.first + n.count);
     };
-    const auto edge_of = [&](std::vector<Edge>& edges, std::size_t at) { return std::lower_bound(edges.begin(), edges.end(), Edge{text[at], 0}); };
+    const auto edge_of = [&](std::vector<Edge>& edges, std::size_t at) {
+        return std::lower_bound(edges.begin(), edges.end(), Edge{text[at], 0});
+    };
     const auto rest = [&](std::size_t from) { return chain(all.substr(from), intern(end, {}, spelling), spelling); };
     std::uint32_t grown = kNoEntries;
     for (std::uint32_t at = node; grown == kNoEntries;) {

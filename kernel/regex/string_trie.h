@@ -61,16 +61,16 @@ public:
 
     ExprId end(std::uint32_t node) const { return left(node) ? kNone : nodes_[cells_[node]].end; }  // kNone: no text ends here
     Encoding spelling(std::uint32_t node) const { return static_cast<Encoding>(below(node).spelling); }
-    ExprId only_tail(std::uint32_t node) const { return below(node).ends; }  // what all its texts end in; kNone: in different ones
-    bool is_end(std::uint32_t node) const { return children(node) == 0; }      // nothing but the empty text, and its end
-    bool is_plain(std::uint32_t node) const { return below(node).plain; }      // no end holds more than the empty text
+    ExprId only_tail(std::uint32_t node) const { return below(node).ends; }      // what all its texts end in; kNone: in different ones
+    bool is_end(std::uint32_t node) const { return children(node) == 0; }        // nothing but the empty text, and its end
+    bool is_plain(std::uint32_t node) const { return below(node).plain; }        // no end holds more than the empty text
     bool ends_spelled(std::uint32_t node) const { return below(node).spelled; }  // all ends are pieces of JSON strings
     // The greatest label that its texts lead to, kNoLabel if there is none; `below`: not counting the empty text.
     std::uint32_t last_label(std::uint32_t node) const { return below(node).label; }
     std::uint32_t last_label_below(std::uint32_t node, DecoderState part) const;
     std::uint32_t children(std::uint32_t node) const { return left(node) ? 1 : nodes_[cells_[node]].count; }
     std::uint32_t count(std::uint32_t node) const { return below(node).texts; }  // of texts
-    std::uint32_t characters(std::uint32_t node) const {  // of all its texts, and one for each
+    std::uint32_t characters(std::uint32_t node) const {                         // of all its texts, and one for each
         return sum(below(node).characters, multiply(below(node).texts, left(node)));
     }
     std::uint16_t depth(std::uint32_t node) const { return below(node).depth; }  // of its ends

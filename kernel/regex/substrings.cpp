@@ -3,22 +3,23 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "guideway/base/fuel.h"
 #include "guideway/regex/expr.h"
 #include "guideway/regex/suffix_array.h"
-#include "guideway/base/fuel.h"
 
 namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kScanned = 2048;  // beginnings that are looked at one by one
+constexpr std::uint32_t kScanned = 2048;      // beginnings that are looked at one by one
 constexpr std::uint64_t kCharacterWork = 20;  // of a character of a text: about 0.2 us
 
 }  // namespace
 
 std::uint32_t Substrings::bytes_of(const Source& source, char32_t c) {
     std::uint32_t least = bytes_left(source.spelling, 0, c);
-    for (auto at = std::lower_bound(source.variants_of.begin(), source.variants_of.end(), std::pair{c, char32_t{0}}); at != source.variants_of.end() && at->first == c; ++at)
+    for (auto at = std::lower_bound(source.variants_of.begin(), source.variants_of.end(), std::pair{c, char32_t{0}});
+         at != source.variants_of.end() && at->first == c; ++at)
         least = std::min(least, bytes_left(source.spelling, 0, at->second));
     return least;
 }
@@ -50,11 +51,14 @@ void Substrings::fill(Source& source, const Text& text, Fuel& fuel) {
         if (text.flags[place] & kBegins) source.beginnings.push_back(place);
     source.beginnings.shrink_to_fit();
     for (std::uint32_t k = 0; k < source.beginnings.size(); ++k)
-        if (const char32_t c = source.text[source.beginnings[k]]; source.firsts.empty() || source.firsts.back().first != c) source.firsts.emplace_back(c, k);
+        if (const char32_t c = source.text[source.beginnings[k]]; source.firsts.empty() || source.firsts.back().first != c)
+            source.firsts.emplace_back(c, k);
 }
 
 bool Substrings::same(const Source& source, const Text& text, Encoding spelling) {
-    if (source.spelling != spelling || source.empty != text.empty || source.length != text.characters.size() || source.variants != text.variants) return false;
+    if (source.spelling != spelling || source.empty != text.empty || source.length != text.characters.size() ||
+        source.variants != text.variants)
+        return false;
     const std::size_t size = source.text.size();
     if (text.characters.compare(0, size, source.text) != 0) return false;
     for (std::size_t i = 0; i < text.flags.size(); ++i)
@@ -92,7 +96,8 @@ std::uint32_t Substrings::intern(const Interval& at) {
 }
 
 // Where beginnings of an interval go on by characters of a span.
-std::pair<std::uint32_t, std::uint32_t> Substrings::narrowed(const Source& source, const Interval& at, char32_t first, char32_t last) const {
+std::pair<std::uint32_t, std::uint32_t> Substrings::narrowed(const Source& source, const Interval& at, char32_t first,
+                                                             char32_t last) const {
     if (at.depth == 0) {
         const auto place = [&](char32_t c) {
             const auto found = std::lower_bound(source.firsts.begin(), source.firsts.end(), std::pair{c, std::uint32_t{0}});
@@ -143,7 +148,8 @@ bool Substrings::each_next(const Interval& at, char32_t first, char32_t last, F&
         return c >= first && c <= last && f(c);
     }
     if (at.depth == 0) {
-        for (auto found = std::lower_bound(source.firsts.begin(), source.firsts.end(), std::pair{first, std::uint32_t{0}}); found != source.firsts.end() && found->first <= last; ++found)
+        for (auto found = std::lower_bound(source.firsts.begin(), source.firsts.end(), std::pair{first, std::uint32_t{0}});
+             found != source.firsts.end() && found->first <= last; ++found)
             if (f(found->first)) return true;
         return false;
     }
@@ -165,7 +171,8 @@ template <class F>
 bool Substrings::each_written(const Interval& at, char32_t first, char32_t last, F&& f) const {
     if (each_next(at, first, last, f)) return true;
     const Source& source = source_of(at);
-    for (auto v = std::lower_bound(source.variants.begin(), source.variants.end(), std::pair{first, char32_t{0}}); v != source.variants.end() && v->first <= last; ++v)
+    for (auto v = std::lower_bound(source.variants.begin(), source.variants.end(), std::pair{first, char32_t{0}});
+         v != source.variants.end() && v->first <= last; ++v)
         if (!nowhere(after(at, v->first)) && f(v->first)) return true;
     return false;
 }

@@ -20,10 +20,10 @@
 #include <utility>
 #include <vector>
 
-#include "guideway/base/segmented_vector.h"
 #include "guideway/base/byte_set.h"
-#include "guideway/regex/characters.h"
 #include "guideway/base/intern_table.h"
+#include "guideway/base/segmented_vector.h"
+#include "guideway/regex/characters.h"
 
 namespace guideway {
 
@@ -38,9 +38,9 @@ public:
 
     struct Text {
         std::u32string characters;
-        std::vector<std::uint8_t> flags;  // kBegins, kEnds: of each character, and of the end
+        std::vector<std::uint8_t> flags;                      // kBegins, kEnds: of each character, and of the end
         std::vector<std::pair<char32_t, char32_t>> variants;  // of a character, sorted: the variant, the character of the text
-        bool empty = false;  // whether the empty text is one of them
+        bool empty = false;                                   // whether the empty text is one of them
     };
     struct Interval {  // beginnings [low, high), of which `depth` characters were read; `high` 0: one alone, at the place `low`
         std::uint32_t source, low, high, depth;
@@ -70,11 +70,11 @@ public:
 private:
     struct Source {
         Encoding spelling;
-        std::u32string text;  // up to its last end
-        std::vector<std::uint32_t> cost;      // bytes from a place to the next end; 0: one may end there
-        std::vector<std::uint32_t> beginnings;  // in order
+        std::u32string text;                                     // up to its last end
+        std::vector<std::uint32_t> cost;                         // bytes from a place to the next end; 0: one may end there
+        std::vector<std::uint32_t> beginnings;                   // in order
         std::vector<std::pair<char32_t, std::uint32_t>> firsts;  // first characters, and where their beginnings begin
-        std::vector<std::pair<char32_t, char32_t>> variants;  // by variant
+        std::vector<std::pair<char32_t, char32_t>> variants;     // by variant
         std::vector<std::pair<char32_t, char32_t>> variants_of;  // by the character of the text
         std::uint64_t hash = 0;
         std::size_t length = 0;  // of the whole text

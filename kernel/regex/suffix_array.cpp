@@ -17,7 +17,8 @@ public:
         : symbols_(symbols), places_(places), small_(symbols.size()), ends_(count + 1, 0), next_(count) {
         const std::size_t n = symbols_.size();
         small_[n - 1] = true;
-        for (std::size_t i = n - 1; i-- > 0;) small_[i] = symbols_[i] < symbols_[i + 1] || (symbols_[i] == symbols_[i + 1] && small_[i + 1]);
+        for (std::size_t i = n - 1; i-- > 0;)
+            small_[i] = symbols_[i] < symbols_[i + 1] || (symbols_[i] == symbols_[i + 1] && small_[i + 1]);
         for (const std::uint32_t s : symbols_) ++ends_[s + 1];
         for (std::size_t s = 1; s < ends_.size(); ++s) ends_[s] += ends_[s - 1];
     }

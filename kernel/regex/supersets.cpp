@@ -105,7 +105,8 @@ ByteSet ExprPool::alphabet(ExprId e) {
     auto fixed = [&](ExprId p) {
         const Expr& x = exprs_[p];
         if (x.op == Op::strings) return strings_->characters(x.a) > kMaxCharacters;
-        return x.op != Op::concatenation && x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference && x.op != Op::repetition;
+        return x.op != Op::concatenation && x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference &&
+               x.op != Op::repetition;
     };
     auto of = [&](ExprId p) {
         const Expr& x = exprs_[p];
@@ -113,16 +114,18 @@ ByteSet ExprPool::alphabet(ExprId e) {
         if (x.op == Op::set) return sets_[x.a];
         return x.op == Op::none || x.op == Op::empty || x.op == Op::label ? ByteSet{} : ByteSet::range(0, 255);
     };
-    from_parts_up(e, fixed, [&](ExprId p) { return found_[p].alphabet != 0; }, [&](ExprId at, const std::vector<ExprId>& parts) {
-        const Expr x = exprs_[at];
-        ByteSet made = of(parts[0]);
-        for (std::size_t i = 1; i < parts.size(); ++i)
-            if (x.op == Op::intersection) made &= of(parts[i]);
-            else made |= of(parts[i]);
-        if (x.op == Op::strings)
-            strings_->each_character_below(x.a, [&](char32_t c) { made |= bytes_of_spellings(c, strings_->spelling(x.a)); });
-        found_[at].alphabet = 1 + set_id(made);
-    });
+    from_parts_up(
+        e, fixed, [&](ExprId p) { return found_[p].alphabet != 0; },
+        [&](ExprId at, const std::vector<ExprId>& parts) {
+            const Expr x = exprs_[at];
+            ByteSet made = of(parts[0]);
+            for (std::size_t i = 1; i < parts.size(); ++i)
+                if (x.op == Op::intersection) made &= of(parts[i]);
+                else made |= of(parts[i]);
+            if (x.op == Op::strings)
+                strings_->each_character_below(x.a, [&](char32_t c) { made |= bytes_of_spellings(c, strings_->spelling(x.a)); });
+            found_[at].alphabet = 1 + set_id(made);
+        });
     return of(e);
 }
 
@@ -141,22 +144,24 @@ ByteSet ExprPool::needed(ExprId e) {
         return exprs_[p].op == Op::set && sets_[exprs_[p].a].size() == 1 ? sets_[exprs_[p].a] : ByteSet{};
     };
     auto escaped = [&](ExprId p) { return is_byte(p, '\\') || after_byte('\\', p) != kNone; };
-    from_parts_up(e, fixed, [&](ExprId p) { return needed_.find(p) != nullptr; }, [&](ExprId at, const std::vector<ExprId>& parts) {
-        const Expr x = exprs_[at];
-        ByteSet made;
-        if (x.op == Op::alternation) {
-            const bool shorter = std::any_of(parts.begin(), parts.end(), escaped) && !liveness_->has_escapes(at);
-            made = ByteSet::range(0, 255);
-            for (const ExprId p : parts)
-                if (!shorter || !escaped(p)) made &= of(p);
-        } else {
-            for (const ExprId p : parts) made |= of(p);
-        }
-        if (x.op == Op::strings)
-            for (const char32_t c : strings_->only_text(x.a).characters)
-                if (c < 0x80 && !must_escape(c)) made.insert(static_cast<std::uint8_t>(c));
-        needed_.add(at, set_id(made));
-    });
+    from_parts_up(
+        e, fixed, [&](ExprId p) { return needed_.find(p) != nullptr; },
+        [&](ExprId at, const std::vector<ExprId>& parts) {
+            const Expr x = exprs_[at];
+            ByteSet made;
+            if (x.op == Op::alternation) {
+                const bool shorter = std::any_of(parts.begin(), parts.end(), escaped) && !liveness_->has_escapes(at);
+                made = ByteSet::range(0, 255);
+                for (const ExprId p : parts)
+                    if (!shorter || !escaped(p)) made &= of(p);
+            } else {
+                for (const ExprId p : parts) made |= of(p);
+            }
+            if (x.op == Op::strings)
+                for (const char32_t c : strings_->only_text(x.a).characters)
+                    if (c < 0x80 && !must_escape(c)) made.insert(static_cast<std::uint8_t>(c));
+            needed_.add(at, set_id(made));
+        });
     return of(e);
 }
 
@@ -178,9 +183,7 @@ ExprPool::Superset ExprPool::relax(ExprId e, Bounds which, const std::vector<Sup
         case Op::intersection: made.expr = intersect(std::move(exprs)); return made;
         case Op::concatenation: made.expr = concat(exprs[0], exprs[1]); return made;
         case Op::difference: made.expr = subtract(exprs[0], x.b); return made;
-        case Op::complement:
-            made = {complement(kNone), exprs_[x.a].shortest - 1, kInfinite};
-            return made;
+        case Op::complement: made = {complement(kNone), exprs_[x.a].shortest - 1, kInfinite}; return made;
         default: break;
     }
     if (which == Bounds::of_units) {  // with a round that must come yet it is another expression than what was clipped
@@ -208,12 +211,15 @@ ExprPool::Superset ExprPool::superset(ExprId e, Bounds which) {
     if (fixed(e)) return {e};
     auto key = [&](ExprId p) { return std::uint64_t{static_cast<std::uint8_t>(which)} << 32 | p; };
     auto known = [&](ExprId p) { return supersets_.find(key(p)) != nullptr; };
-    from_parts_up(e, [&](ExprId p) { return fixed(p) || exprs_[p].op == Op::complement; }, known, [&](ExprId at, std::vector<ExprId>& parts) {
-        std::vector<Superset> made;
-        for (ExprId p : parts) made.push_back(fixed(p) ? Superset{p} : exprs_[p].op == Op::complement ? relax(p, which, {}) : *supersets_.find(key(p)));
-        const Superset one = relax(at, which, made);
-        supersets_.add(key(at), one);
-    });
+    from_parts_up(
+        e, [&](ExprId p) { return fixed(p) || exprs_[p].op == Op::complement; }, known,
+        [&](ExprId at, std::vector<ExprId>& parts) {
+            std::vector<Superset> made;
+            for (ExprId p : parts)
+                made.push_back(fixed(p) ? Superset{p} : exprs_[p].op == Op::complement ? relax(p, which, {}) : *supersets_.find(key(p)));
+            const Superset one = relax(at, which, made);
+            supersets_.add(key(at), one);
+        });
     return exprs_[e].op == Op::complement ? Superset{e} : *supersets_.find(key(e));
 }
 

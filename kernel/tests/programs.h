@@ -106,7 +106,8 @@ inline Words tree(bool ordered, bool space) {
     const std::uint32_t name = w.quoted(w.literal("name")), kids = w.quoted(w.literal("kids"));
     Words object{3};
     for (std::uint32_t word : Writer::marks(space, "{", "}")) object.push_back(word);
-    for (std::uint32_t word : {std::uint32_t{ordered}, 0u, ~0u, 0u, 0u, 0u, 2u, name, 1u, 1u, 0u, 1u, kids, 0u, 1u, 0u, 2u, 0u}) object.push_back(word);
+    for (std::uint32_t word : {std::uint32_t{ordered}, 0u, ~0u, 0u, 0u, 0u, 2u, name, 1u, 1u, 0u, 1u, kids, 0u, 1u, 0u, 2u, 0u})
+        object.push_back(word);
     w.node(object);
     w.node({0, text});
     Words array{4};
@@ -141,7 +142,9 @@ inline Words counted(unsigned kind) {
     else if (kind == 2) made = w.repeat(w.concat({w.repeat(letters, 1, 0xffffffff), w.literal(" ")}), 0, 9);
     else if (kind == 3) made = w.concat({w.repeat(any, 30, 90), w.literal("!")});
     else if (kind == 5) made = w.quoted(w.repeat(w.chars({'"', '"', 'a', 'b'}), 1, 20));  // in few characters
-    else if (kind == 6) made = w.concat({w.repeat(w.concat({w.quoted(w.repeat(w.chars({'a', 'c'}), 0, 3)), w.literal(",")}), 0, 0xffffffff), w.quoted(w.literal("ab"))});
+    else if (kind == 6)
+        made = w.concat({w.repeat(w.concat({w.quoted(w.repeat(w.chars({'a', 'c'}), 0, 3)), w.literal(",")}), 0, 0xffffffff),
+                         w.quoted(w.literal("ab"))});
     else {
         const std::uint32_t all = w.repeat(any, 0, 0xffffffff);
         made = w.quoted(w.both({all, w.without(w.either({w.literal("kids"), w.literal("ab"), w.literal("abc"), w.literal("\n")}))}));
@@ -187,8 +190,8 @@ inline Words counted() {
     for (std::uint32_t word : Writer::marks(false, "[", "]")) array.push_back(word);
     add(array, {1, 3, 0, 2, 1, ~0u, 0, 2, 1, 1, 1, 1, 2, 0, 1, 2, 2});
     w.node(array);
-    w.node({5, 0, 1, 10, 0, 1, 1, 1, 0, 0});                             // below 10, exclusive
-    w.node({5, 0, 1, 0, 1, 0, ~0u, 1, 5, 1, 0, 0, 1, 1});               // a multiple of 0.5, not of 1
+    w.node({5, 0, 1, 10, 0, 1, 1, 1, 0, 0});               // below 10, exclusive
+    w.node({5, 0, 1, 0, 1, 0, ~0u, 1, 5, 1, 0, 0, 1, 1});  // a multiple of 0.5, not of 1
     return w.program(0);
 }
 
@@ -267,7 +270,8 @@ inline Words verbatim(unsigned kind) {
 // All of them, to drive and to mutate, over a vocabulary that has the special token.
 inline std::vector<Words> all() {
     return {tree(true, false), tree(false, true), letters(false), letters(true), demands(true), demands(false), unique(),
-            counted(), calls(0), calls(1), calls(2), special(0), special(1), special(2), bare(true), bare(false), verbatim(0), verbatim(1), verbatim(2)};
+            counted(),         calls(0),          calls(1),       calls(2),      special(0),    special(1),     special(2),
+            bare(true),        bare(false),       verbatim(0),    verbatim(1),   verbatim(2)};
 }
 
 inline std::vector<std::string> tokens() {
@@ -283,8 +287,32 @@ inline std::vector<std::string> tokens() {
 // Some 9,000 tokens: those of tokens(), then letters, digits, structure, escapes and characters of several bytes, of up to
 // 24 pieces. Large enough for each mechanism of tuning.h.
 inline std::vector<std::string> many_tokens() {
-    const char* const pieces[] = {"a", "b", "c", "d", "e", "on", "ti", "the", "0", "9", "-", " ", "\"", "\",", "\":", "\"}", "{\"", "\n", "\\n", "\\u00",
-                                  "\xc3\xa9", "\xc3", "\xe6\x97\xa5", "\xe6\x97", "\xf0\x9f\x98\x80", "\xc8\x95"};
+    const char* const pieces[] = {"a",
+                                  "b",
+                                  "c",
+                                  "d",
+                                  "e",
+                                  "on",
+                                  "ti",
+                                  "the",
+                                  "0",
+                                  "9",
+                                  "-",
+                                  " ",
+                                  "\"",
+                                  "\",",
+                                  "\":",
+                                  "\"}",
+                                  "{\"",
+                                  "\n",
+                                  "\\n",
+                                  "\\u00",
+                                  "\xc3\xa9",
+                                  "\xc3",
+                                  "\xe6\x97\xa5",
+                                  "\xe6\x97",
+                                  "\xf0\x9f\x98\x80",
+                                  "\xc8\x95"};
     std::mt19937 chance(3);
     std::vector<std::string> made = tokens();
     while (made.size() < 9000) {

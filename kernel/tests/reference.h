@@ -55,7 +55,8 @@ private:
                 break;
             case Op::both:
                 made = ends(node.parts.at(0), from);
-                for (const std::uint32_t part : node.parts) std::erase_if(made, [&](std::size_t end) { return !ends(part, from).contains(end); });
+                for (const std::uint32_t part : node.parts)
+                    std::erase_if(made, [&](std::size_t end) { return !ends(part, from).contains(end); });
                 break;
             case Op::without:
                 for (std::size_t end = from; end <= text_.size(); ++end)

@@ -55,14 +55,18 @@ void test_boolean_liveness() {
 void test_alphabets() {
     ExprPool pool;
     const auto any_of = [&](const char* text) { return pool.set(ByteSet::of(text)); };
-    const ExprId quote = any_of("\""), digits = pool.repeat(any_of("0123456789"), 0, kInfinite), letters = pool.repeat(any_of("ab12"), 1, 9);
-    const ExprId both = pool.intersect({pool.concat(digits, quote), pool.concat(letters, quote)}), but = pool.concat(pool.subtract(letters, any_of("a")), quote);
+    const ExprId quote = any_of("\""), digits = pool.repeat(any_of("0123456789"), 0, kInfinite),
+                 letters = pool.repeat(any_of("ab12"), 1, 9);
+    const ExprId both = pool.intersect({pool.concat(digits, quote), pool.concat(letters, quote)}),
+                 but = pool.concat(pool.subtract(letters, any_of("a")), quote);
     CHECK(pool.alphabet(pool.concat(digits, quote)) == ByteSet::of("0123456789\""));
     CHECK(pool.alphabet(both) == ByteSet::of("12\""));
     CHECK(pool.alphabet(but) == ByteSet::of("ab12\""));
     CHECK(pool.alphabet(pool.complement(letters)) == ByteSet::range(0, 255));
     CHECK(pool.alphabet(kEmpty).empty());
-    const auto literals = [&](std::vector<std::u32string> texts, Encoding spelling) { return pool.encoder().literals(std::move(texts), spelling, quote); };
+    const auto literals = [&](std::vector<std::u32string> texts, Encoding spelling) {
+        return pool.encoder().literals(std::move(texts), spelling, quote);
+    };
     CHECK(pool.alphabet(literals({U"ab", U"a\n"}, Encoding::text)) == ByteSet::of("ab\n\""));
     CHECK(pool.alphabet(literals({U"zy", U"x"}, Encoding::escaped)) == ByteSet::of("xyz\""));
     CHECK(pool.alphabet(literals({U"zy", U"/"}, Encoding::escaped_any)) == ByteSet::of("zy/\\u0123456789abcdefABCDEF\""));
@@ -79,7 +83,8 @@ void test_alphabets() {
 void test_needed() {
     ExprPool pool;
     const auto characters = [&](Ranges ranges) { return pool.encoder().characters(ranges, Encoding::escaped_any); };
-    const ExprId any = pool.encoder().universe(Encoding::escaped_any), a = characters({{'a', 'a'}}), b = characters({{'b', 'b'}}), quote = pool.set(ByteSet::of("\""));
+    const ExprId any = pool.encoder().universe(Encoding::escaped_any), a = characters({{'a', 'a'}}), b = characters({{'b', 'b'}}),
+                 quote = pool.set(ByteSet::of("\""));
     CHECK(pool.needed(a) == ByteSet::of("a"));
     CHECK(pool.needed(pool.concat(any, pool.concat(a, pool.concat(any, quote)))) == ByteSet::of("a\""));
     CHECK(pool.needed(pool.unite({pool.concat(a, quote), pool.concat(b, pool.concat(a, quote))})) == ByteSet::of("a\""));
@@ -175,7 +180,8 @@ void test_universe() {
     for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
         const auto characters = [&](Ranges ranges) { return pool.encoder().characters(ranges, spelling); };
         const ExprId one = characters({{0, 0x10ffff}}), some = pool.repeat(one, 2, kInfinite);
-        const ExprId mixed = pool.unite({characters({{'a', 'z'}}), pool.concat(characters({{'%', '%'}}), characters({{'0', '9'}, {0xe9, 0x2000}}))});
+        const ExprId mixed =
+            pool.unite({characters({{'a', 'z'}}), pool.concat(characters({{'%', '%'}}), characters({{'0', '9'}, {0xe9, 0x2000}}))});
         const ExprId texts = pool.concat(characters({{'a', 'a'}}), pool.concat(characters({{'b', 'b'}}), pool.repeat(mixed, 0, kInfinite)));
         ExprId both = pool.intersect({some, texts}), left = texts;
         CHECK(pool.boolean(both));
@@ -222,9 +228,12 @@ void test_hard_targets() {
     ExprPool pool(ExprLimits{.max_search = 3000});
     const auto character = [&](char32_t c) { return pool.encoder().characters({{c, c}}, Encoding::text); };
     const ExprId any = pool.encoder().universe(Encoding::text), letter = pool.encoder().characters({{'a', 'c'}}, Encoding::text);
-    const auto back = [&](char32_t c) { return pool.concat(pool.repeat(letter, 0, kInfinite), pool.concat(character(c), pool.repeat(letter, 13, 13))); };
+    const auto back = [&](char32_t c) {
+        return pool.concat(pool.repeat(letter, 0, kInfinite), pool.concat(character(c), pool.repeat(letter, 13, 13)));
+    };
     const ExprId hard = pool.intersect({back('a'), back('b')});  // of one text no character is both
-    const ExprId e = pool.intersect({pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), any)}), pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), letter)})});
+    const ExprId e = pool.intersect({pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), any)}),
+                                     pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), letter)})});
     for (int i = 0; i < 100; ++i) CHECK(pool.derivative(e, 'y') != kNone && pool.derivative(e, 'z') == kNone);
     CHECK_THROWS(pool.derivative(e, 'x'), Error);
     CHECK(pool.nonempty_after(e, "ya") && !pool.nonempty_after(e, "yy") && !pool.nonempty_after(e, "za"));
@@ -308,7 +317,9 @@ void test_limits() {
     try {
         ExprId e = pool.repeat(a, 0, 1'000'000);
         for (int i = 0; i < 1000; ++i) e = pool.derivative(e, 'a');
-    } catch (const Error& error) { refused = error.kind == ErrorKind::limit; }
+    } catch (const Error& error) {
+        refused = error.kind == ErrorKind::limit;
+    }
     CHECK(refused);
 }
 
@@ -316,7 +327,7 @@ void test_labels() {
     ExprPool pool;
     Encoder encoder(pool);
     const ExprId keys = pool.unite({pool.concat(encoder.literals({U"ab"}, Encoding::text), pool.label(0)),
-                                  pool.concat(encoder.literals({U"acd"}, Encoding::text), pool.label(1))});
+                                    pool.concat(encoder.literals({U"acd"}, Encoding::text), pool.label(1))});
     CHECK(pool.labels(keys).size() == 2);
     CHECK(pool.labels(keys)[1].distance == 3);
     const ExprId end = run(pool, keys, "ab");
@@ -340,7 +351,8 @@ void test_values() {
     CHECK(!pool.is_nonempty(texts.without(value, used)));
     const ExprId other = *CompositeLanguage::of(pool).spelled(R"({"a":[1,"b"],"d":{}})");
     CHECK(pool.shortest(texts.without(other, used)) == 20);
-    for (const char* text : {"[1", "[1]]", R"({"a"})", R"({"a":1)", "{1:2}", "1", "", "[}", R"(["a)"}) CHECK(!CompositeLanguage::of(pool).spelled(text));
+    for (const char* text : {"[1", "[1]]", R"({"a"})", R"({"a":1)", "{1:2}", "1", "", "[}", R"(["a)"})
+        CHECK(!CompositeLanguage::of(pool).spelled(text));
 }
 
 // A string as one expression of a program is the same as in pieces.
@@ -385,7 +397,8 @@ void test_units() {
     CHECK(pool.loop_bodies() == 1 && near.expr == far && near.exact_up_to == 3 && near.loop_body == 1);
     const ExprId counts = pool.repeat(other, 0, 3);
     CHECK(pool.without_loop_bounds(counts).expr == counts);
-    CHECK(pool.iterations_begin(far).contains('a') && !pool.iterations_begin(far).contains('b') && !pool.iterations_begin(far).contains('c'));
+    CHECK(pool.iterations_begin(far).contains('a') && !pool.iterations_begin(far).contains('b') &&
+          !pool.iterations_begin(far).contains('c'));
     pool.saturate_counters(pool.repeat(byte('a'), 0, 99), 6, true);
     pool.saturate_counters(pool.repeat(other, 0, 99), 6, false);
     CHECK(pool.loop_bodies() == 1);  // texts of one byte are none, nor what only a part of the vocabulary cannot tell

@@ -19,7 +19,8 @@ std::size_t cuts = 0;
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes = 64 << 20) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
+                                        limits);
 }
 
 // Asks with ever more allowed, until it is enough.
@@ -76,7 +77,9 @@ void counts_under_complements() {
         Matcher matcher(Automaton::compile(vocabulary(), w.program(0)));
         Row row(matcher.automaton().vocabulary().words());
         matcher.fill_mask(row);
-    } catch (const Error& error) { refused = error.kind == ErrorKind::limit && error.node == 0; }
+    } catch (const Error& error) {
+        refused = error.kind == ErrorKind::limit && error.node == 0;
+    }
     CHECK(refused);
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(2));  // a second; under sanitizers more
 }
@@ -113,7 +116,9 @@ void allowances() {
             work.spend(10);
             work.spend(21);
         });
-    } catch (const Error&) { cut = true; }
+    } catch (const Error&) {
+        cut = true;
+    }
     CHECK(cut && work.left() == 60);
     work.within(1000, [&] { work.spend(60); });
     CHECK(work.left() == 0);

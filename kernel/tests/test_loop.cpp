@@ -44,7 +44,8 @@ void walk(const std::shared_ptr<const Automaton>& automaton, std::mt19937& chanc
         }
         std::vector<std::int64_t> tokens;
         for (std::size_t i = 0; i < count; ++i) {
-            const Row found(masks.begin() + static_cast<std::ptrdiff_t>(i * width), masks.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
+            const Row found(masks.begin() + static_cast<std::ptrdiff_t>(i * width),
+                            masks.begin() + static_cast<std::ptrdiff_t>((i + 1) * width));
             const bool held = i && !astray[i];
             CHECK(rows.rows()[i].is_held() == held && rows.rows()[i].length == step);
             if (!held) CHECK(found == every);
@@ -111,7 +112,9 @@ void walk_on(const std::shared_ptr<const Automaton>& automaton, std::mt19937& ch
     }
     CHECK(clock.calls == 100 && clock.mask > 0 && clock.copy > 0);
     std::vector<std::int64_t> known;
-    for (std::size_t i = 0; i < count; ++i) known.insert(known.end(), ids.begin() + static_cast<std::ptrdiff_t>(i * 200), ids.begin() + static_cast<std::ptrdiff_t>(i * 200 + prompt + 100));
+    for (std::size_t i = 0; i < count; ++i)
+        known.insert(known.end(), ids.begin() + static_cast<std::ptrdiff_t>(i * 200),
+                     ids.begin() + static_cast<std::ptrdiff_t>(i * 200 + prompt + 100));
     CHECK(rows.known() == known);
 }
 
@@ -149,7 +152,10 @@ int main(int argc, char** argv) {
         Row masks(vocabulary->words());
         CHECK(refused([&] { rows.grow(std::vector<std::int64_t>{1, 2}); }));
         CHECK(refused([&] { rows.know({nullptr, 2, 0, 0}); }));
-        CHECK(refused([&] { LoopClock clock; rows.run_on({nullptr, 2, 0, 0}, {nullptr, 2, 0, 0}, clock); }));
+        CHECK(refused([&] {
+            LoopClock clock;
+            rows.run_on({nullptr, 2, 0, 0}, {nullptr, 2, 0, 0}, clock);
+        }));
         CHECK(refused([&] { rows.run(std::span(masks).first(1), 1); }));
         CHECK(refused([&] { rows.run(masks, masks.size() + 1); }));
     }

@@ -101,7 +101,8 @@ int main(int argc, char** argv) {
     std::mt19937 chance(1);
     for (int round = 0; round < 300; ++round) RUN(batch(chance, chance() % 5, chance() % 200, chance() % 8, chance() % 3));
     RUN(batch(chance, 3, 4099, 129, 0));
-    for (int round = 0; round < 40; ++round) RUN(batch(chance, 1 + chance() % 2, 9000 + chance() % 30000, chance() % 1200, chance() % 3, true));
+    for (int round = 0; round < 40; ++round)
+        RUN(batch(chance, 1 + chance() % 2, 9000 + chance() % 30000, chance() % 1200, chance() % 3, true));
     for (int round = 0; round < 20; ++round) RUN(counted(chance));
     RUN(copied(chance));
     return check::report();

@@ -23,7 +23,8 @@ std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes, const Tunin
     for (const std::string& token : programs::tokens()) block.add(token);
     const std::string tokens = block.take();
     const auto file = std::make_shared<const std::vector<std::uint64_t>>(made->file());
-    const auto read = std::make_shared<Vocabulary>(TokenBlock(tokens), eos, special, *file, file, limits);  // the forgetful ones come out of a file, too
+    const auto read =
+        std::make_shared<Vocabulary>(TokenBlock(tokens), eos, special, *file, file, limits);  // the forgetful ones come out of a file, too
     CHECK(read->file() == *file);
     return read;
 }
@@ -32,7 +33,8 @@ bool bit(const Row& row, std::uint32_t t) { return row[t >> 5] >> (t & 31) & 1; 
 
 void walk(const programs::Words& program, unsigned seed) {
     const auto automaton = Automaton::compile(vocabulary(64 << 20), program), forgetful = Automaton::compile(vocabulary(0), program);
-    Matcher matcher(automaton), twin(forgetful), encoder(automaton), plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, Tuning::off()), program)),
+    Matcher matcher(automaton), twin(forgetful), encoder(automaton),
+        plodder(Automaton::compile(vocabulary(seed % 2 ? 0 : 64 << 20, Tuning::off()), program)),
         eager(Automaton::compile(vocabulary(64 << 20, Tuning::eager()), program));
     const Vocabulary& v = automaton->vocabulary();
     std::mt19937 random(seed);
@@ -53,7 +55,9 @@ void walk(const programs::Words& program, unsigned seed) {
             bool taken = true;
             try {
                 copy.advance(t);
-            } catch (const Error&) { taken = false; }
+            } catch (const Error&) {
+                taken = false;
+            }
             CHECK(taken == bit(row, t));
             if (taken) legal.push_back(t);
         }

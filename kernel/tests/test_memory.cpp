@@ -101,7 +101,8 @@ auto persist(F&& call) {
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
+                                        limits);
 }
 
 // The same masks, states and completions as without failures.
@@ -138,7 +139,9 @@ void after_failed_compiles() {
             left = allowed;
             try {
                 Automaton::compile(small, program);
-            } catch (const std::bad_alloc&) { ++failures; }
+            } catch (const std::bad_alloc&) {
+                ++failures;
+            }
             left = -1;
         }
     for (const programs::Words& program : all) {

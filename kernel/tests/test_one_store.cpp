@@ -61,7 +61,8 @@ ProgramWords leaves(std::uint32_t count) {
 }
 
 // The masks of both along a text, token by token, as far as it goes.
-void compare(const std::shared_ptr<const Vocabulary>& ours, const std::shared_ptr<const Vocabulary>& theirs, const ProgramWords& program, const std::string& text) {
+void compare(const std::shared_ptr<const Vocabulary>& ours, const std::shared_ptr<const Vocabulary>& theirs, const ProgramWords& program,
+             const std::string& text) {
     Matcher a(Automaton::compile(ours, program)), b(Automaton::compile(theirs, program));
     std::vector<std::uint32_t> row(ours->words()), wanted(ours->words());
     for (const char c : text) {
@@ -81,7 +82,7 @@ void test_bounds_after_no_bounds(const std::vector<std::string>& all) {
     const auto shared = vocabulary(all);
     for (const auto& one : classes) {
         const ProgramWords programs[] = {strings(one, true, 1, kNoEnd), strings(one, false, 1, kNoEnd), strings(one, false, 4, 30),
-                                         strings(one, false, 4, 24), strings(one, true, 0, 20), strings(one, false, 20, 90)};
+                                         strings(one, false, 4, 24),    strings(one, true, 0, 20),      strings(one, false, 20, 90)};
         for (const ProgramWords& program : programs)
             for (const char* text : {"[\"abc\"", "[\"abcdefghijk\",\"ab", "[\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"})
                 compare(shared, vocabulary(all), program, text);

@@ -25,7 +25,8 @@ std::uint32_t plain(const Floats& logits, const Words& mask, const Sampling& how
     for (std::size_t i = 0; i < logits.size(); ++i)
         if (allows(mask, i) && std::isfinite(logits[i])) left.push_back({static_cast<double>(logits[i]), static_cast<std::uint32_t>(i)});
     if (left.empty()) return kNone;
-    std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
+    std::sort(left.begin(), left.end(),
+              [](const auto& a, const auto& b) { return a.first != b.first ? a.first > b.first : a.second < b.second; });
     if (how.temperature == 0) return left.front().second;
     const double top = left.front().first;
     std::vector<double> weights;

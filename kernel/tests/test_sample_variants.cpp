@@ -54,7 +54,8 @@ int main(int argc, char** argv) {
     std::mt19937_64 random(1);
     std::normal_distribution<float> normal(0, 4);
     std::uniform_real_distribution<double> uniform(0, 1);
-    const DrawSettings settings[] = {{1, 1, 0, 1, 1, 0, 0}, {0.7, 0.9, 0, 1, 1, 0, 0}, {1.3, 1, 0.02, 1, 1, 0, 50}, {0.9, 1, 0, 0.95, 1, 0, 0}, {1.1, 1, 0, 1, 0.9, 0, 0}, {1, 1, 0, 1, 1, 0.1, 0}};
+    const DrawSettings settings[] = {{1, 1, 0, 1, 1, 0, 0},      {0.7, 0.9, 0, 1, 1, 0, 0}, {1.3, 1, 0.02, 1, 1, 0, 50},
+                                     {0.9, 1, 0, 0.95, 1, 0, 0}, {1.1, 1, 0, 1, 0.9, 0, 0}, {1, 1, 0, 1, 1, 0.1, 0}};
     for (const std::size_t size : {37u, 1000u, 32'000u}) {
         std::vector<float> logits(size);
         Words mask((size + 31) / 32);

@@ -19,7 +19,26 @@ using ProgramWords = programs::Words;
 namespace {
 
 std::vector<std::string> tokens(std::mt19937& chance) {
-    const char* const pieces[] = {"a", "f", "0", "9", "x", "y", "z", " ", "-", "\xc3\xa9", "\xc3", "\xe6\x97\xa5", "\"", "\\n", "\\u00", "the", "abc", "\xe6\x97", "\xf0\x9f\x98\x80", "\xf0\x9f"};
+    const char* const pieces[] = {"a",
+                                  "f",
+                                  "0",
+                                  "9",
+                                  "x",
+                                  "y",
+                                  "z",
+                                  " ",
+                                  "-",
+                                  "\xc3\xa9",
+                                  "\xc3",
+                                  "\xe6\x97\xa5",
+                                  "\"",
+                                  "\\n",
+                                  "\\u00",
+                                  "the",
+                                  "abc",
+                                  "\xe6\x97",
+                                  "\xf0\x9f\x98\x80",
+                                  "\xf0\x9f"};
     std::vector<std::string> made{""};
     for (unsigned b = 0; b < 256; ++b) made.push_back(std::string(1, static_cast<char>(b)));
     while (made.size() < 9000) {
@@ -35,22 +54,27 @@ std::vector<std::string> tokens(std::mt19937& chance) {
 ProgramWords runs(std::mt19937& chance) {
     programs::Writer w;
     const std::uint32_t any = w.repeat(w.chars({0, 0x10ffff}), 0, kInfinite), length = 1 + static_cast<std::uint32_t>(chance() % 30);
-    const std::vector<std::uint32_t> classes[] = {{'0', '9', 'a', 'f'}, {'a', 'z'}, {' ', '~'}, {'a', 'z', 0x80, 0xfff}, {'0', 'z', 0x80, 0x65e5, 0x65e7, 0x10ffff}};
+    const std::vector<std::uint32_t> classes[] = {
+        {'0', '9', 'a', 'f'}, {'a', 'z'}, {' ', '~'}, {'a', 'z', 0x80, 0xfff}, {'0', 'z', 0x80, 0x65e5, 0x65e7, 0x10ffff}};
     const std::uint32_t run = w.repeat(w.chars(classes[chance() % 5]), length, chance() % 2 ? length : kInfinite);
     std::uint32_t made = w.concat({any, run, any});
     if (chance() % 3 == 0) made = w.concat({run, any});
     if (chance() % 3 == 0) made = w.repeat(w.chars(classes[chance() % 5]), 1, length);
     if (chance() % 2) made = w.without(made);
-    const std::uint32_t spelling = 1 + static_cast<std::uint32_t>(chance() % 2), root = w.concat({w.literal("\""), w.spelled(made, spelling), w.literal("\"")});
+    const std::uint32_t spelling = 1 + static_cast<std::uint32_t>(chance() % 2),
+                        root = w.concat({w.literal("\""), w.spelled(made, spelling), w.literal("\"")});
     return w.program(w.node({0, root}));
 }
 
 // This many of some characters, and others after them: many begin with the same bytes, and an optional one may be left out.
 ProgramWords counted(std::mt19937& chance) {
     programs::Writer w;
-    const std::vector<std::uint32_t> classes[] = {{0x4e00, 0x9fa5}, {0x80, 0xffff}, {'a', 'z', 0x400, 0x4ff}, {0, 0x4dff, 0xa000, 0x10ffff}, {0x65e5, 0x65e5}};
+    const std::vector<std::uint32_t> classes[] = {
+        {0x4e00, 0x9fa5}, {0x80, 0xffff}, {'a', 'z', 0x400, 0x4ff}, {0, 0x4dff, 0xa000, 0x10ffff}, {0x65e5, 0x65e5}};
     const std::uint32_t minimums[] = {0, 0, 1, 3, 20}, least = minimums[chance() % 5];
-    const auto some = [&](std::uint32_t minimum) { return w.repeat(w.chars(classes[chance() % 5]), minimum, chance() % 2 ? kInfinite : minimum + 12); };
+    const auto some = [&](std::uint32_t minimum) {
+        return w.repeat(w.chars(classes[chance() % 5]), minimum, chance() % 2 ? kInfinite : minimum + 12);
+    };
     return w.program(w.node({0, w.concat({some(least), some(static_cast<std::uint32_t>(chance() % 2)), w.chars(classes[chance() % 5])})}));
 }
 
@@ -98,10 +122,12 @@ void test_promises(const std::vector<std::string>& all) {
     const auto holds_x = [](const StableSets::Found& found) { return found.loops && (found.loops->ascii[1] >> ('x' - 64) & 1); };
     StableSets later(pool, vocabulary.subtrees());
     later.look_around(last);
-    CHECK(later.find(last).characters == StableSets::kForever && later.find(e).characters == StableSets::kForever && !holds_x(later.find(e)));
+    CHECK(later.find(last).characters == StableSets::kForever && later.find(e).characters == StableSets::kForever &&
+          !holds_x(later.find(e)));
     later.look_wider(e);
     stable.look_wider(last);
-    for (const StableSets* made : {&later, &stable}) CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
+    for (const StableSets* made : {&later, &stable})
+        CHECK(made->find(e).characters == 11 && holds_x(made->find(e)) && !holds_x(made->find(last)));
 }
 
 // A state of which it takes long to see what lives on is in none, and no error says so.
@@ -111,7 +137,8 @@ void test_hard_ones(const std::vector<std::string>& all) {
     Encoder& encoder = pool.encoder();
     const auto but = [&](char32_t c) {  // any text in which this is so far from the end
         const ExprId any = encoder.universe(Encoding::text);
-        return pool.concat(any, pool.concat(encoder.characters({{c, c}}, Encoding::text), pool.repeat(encoder.characters({{0, 0x10ffff}}, Encoding::text), 12, 12)));
+        return pool.concat(any, pool.concat(encoder.characters({{c, c}}, Encoding::text),
+                                            pool.repeat(encoder.characters({{0, 0x10ffff}}, Encoding::text), 12, 12)));
     };
     const ExprId e = pool.intersect({but('a'), but('b'), pool.complement(but('c'))});
     CHECK_THROWS(pool.is_nonempty(pool.derivative(e, 'a')), Error);
@@ -145,7 +172,8 @@ void test_chains(const std::vector<std::string>& all) {
 
 // Inside a character, a node knows how much of it is to come, and what is after it, unless a token continues otherwise.
 void test_inside_characters() {
-    const std::vector<std::string> all{"", "a", "\xe6\x97\xa5", "\xe6\x97\xa6!", "\xe6\x97", "\xf0\x9f\x98\x80-", "\xc3\xa9", "\xc3", "\xc4", "\xc5\x80", "\xc5x"};
+    const std::vector<std::string> all{"",         "a",    "\xe6\x97\xa5", "\xe6\x97\xa6!", "\xe6\x97", "\xf0\x9f\x98\x80-",
+                                       "\xc3\xa9", "\xc3", "\xc4",         "\xc5\x80",      "\xc5x"};
     const Vocabulary vocabulary(all, {0}, {0});
     const TokenTrie& trie = vocabulary.trie();
     const auto node = [&](std::string_view bytes) {

@@ -12,7 +12,8 @@ using namespace guideway;
 
 namespace {
 
-constexpr char32_t kCharacters[] = {'a', 'b', '"', '\\', '/', '\n', 1, 0x7f, 0xe9, 0xea, 0x20ac, 0xd7ff, 0xe000, 0x1f600, 0x1f601, 0x10ffff};
+constexpr char32_t kCharacters[] = {'a',  'b',  '"',    '\\',   '/',    '\n',    1,       0x7f,
+                                    0xe9, 0xea, 0x20ac, 0xd7ff, 0xe000, 0x1f600, 0x1f601, 0x10ffff};
 
 std::u32string some_text(std::mt19937& random) {
     std::u32string made(random() % 4, U' ');
@@ -63,12 +64,14 @@ void test_random_sets(Encoding spelling, unsigned seed) {
             const auto below = all_words.texts(child);
             for (std::size_t i = 0; i < below.size(); ++i) CHECK(listed[first + i].characters.substr(1) == below[i].characters);
         });
-        if (listed.size() == 1) CHECK(all_words.only_text(grown).characters == listed[0].characters && all_words.only_text(grown).end == listed[0].end);
+        if (listed.size() == 1)
+            CHECK(all_words.only_text(grown).characters == listed[0].characters && all_words.only_text(grown).end == listed[0].end);
     }
 
     // The universe without them. The plain one is an intersection: a complement of what is not seen to be finite.
     const ExprId all = pool.concat(pool.encoder().universe(spelling), quote);
-    const ExprId endless = pool.unite({together, pool.concat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});
+    const ExprId endless = pool.unite(
+        {together, pool.concat(pool.set(ByteSet::range(0xff, 0xff)), pool.repeat(pool.set(ByteSet::range(0xff, 0xff)), 0, kInfinite))});
     same_language::compare(pool, pool.subtract(all, words), pool.intersect({all, pool.complement(endless)}), random, kWalks);
     // Of few texts nothing may be left.
     CHECK(!pool.is_nonempty(pool.subtract(words, pool.string_state(grown))));

@@ -20,7 +20,8 @@ constexpr char32_t kCharacters[] = {'a', 'b', 'a', 'b', ' ', '"', '\\', '/', '\n
 // The symbols of a text in few or many values, with runs and repetitions.
 std::vector<std::uint32_t> some_symbols(std::mt19937& random, std::uint32_t count) {
     std::vector<std::uint32_t> made(random() % 60);
-    for (std::size_t i = 0; i < made.size(); ++i) made[i] = i >= 5 && random() % 3 == 0 ? made[i - 5] : static_cast<std::uint32_t>(random() % count);
+    for (std::size_t i = 0; i < made.size(); ++i)
+        made[i] = i >= 5 && random() % 3 == 0 ? made[i - 5] : static_cast<std::uint32_t>(random() % count);
     return made;
 }
 
@@ -30,7 +31,9 @@ void test_suffix_array(std::uint32_t count, unsigned seed) {
     std::vector<std::uint32_t> wanted(symbols.size());
     std::iota(wanted.begin(), wanted.end(), 0u);
     const auto from = [&](std::uint32_t place) { return symbols.begin() + place; };
-    std::sort(wanted.begin(), wanted.end(), [&](std::uint32_t a, std::uint32_t b) { return std::lexicographical_compare(from(a), symbols.end(), from(b), symbols.end()); });
+    std::sort(wanted.begin(), wanted.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return std::lexicographical_compare(from(a), symbols.end(), from(b), symbols.end());
+    });
     CHECK(suffix_array(symbols, count) == wanted);
 }
 
@@ -99,7 +102,9 @@ void test_long_text() {
         for (std::size_t i = from; i < from + 40 && CHECK(at != kNone); ++i) {
             const ByteSet live = pool.first(at);
             for (const char32_t next : U"ab ")
-                if (next) CHECK(live.contains(static_cast<std::uint8_t>(next)) == (characters.find(characters.substr(from, i - from) + next) != std::u32string::npos));
+                if (next)
+                    CHECK(live.contains(static_cast<std::uint8_t>(next)) ==
+                          (characters.find(characters.substr(from, i - from) + next) != std::u32string::npos));
             at = pool.derivative(at, static_cast<std::uint8_t>(characters[i]));
         }
         CHECK(pool.nullable(at));

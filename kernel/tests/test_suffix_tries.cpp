@@ -36,7 +36,8 @@ void test_tokens_of_bytes() {
     std::vector<Suffix> suffixes;
     for (std::uint32_t t = 0; t < all.size(); ++t) suffixes.push_back({all[t], t});
     const TokenTrie trie = TokenTrie::of(suffixes);
-    for (const ByteSet& bytes : {ByteSet::of("0123456789"), ByteSet::of("ab"), ByteSet::of("\"z"), ByteSet::of("\xc3"), ByteSet::range(0, 0x7f), ByteSet{}}) {
+    for (const ByteSet& bytes :
+         {ByteSet::of("0123456789"), ByteSet::of("ab"), ByteSet::of("\"z"), ByteSet::of("\xc3"), ByteSet::range(0, 0x7f), ByteSet{}}) {
         Fuel work;
         SuffixTries suffix_tries(trie, 6, work);
         const TokenTrie& made = *suffix_tries.forest(suffix_tries.of_alphabet(bytes, trie.size())).trie;

@@ -13,14 +13,17 @@ using Row = std::vector<std::uint32_t>;
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t memo_bytes) {
     VocabularyLimits limits;
     limits.memo_bytes = memo_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
+                                        limits);
 }
 
 bool takes(const Matcher& matcher, std::uint32_t token) {
     Matcher copy = matcher;
     try {
         copy.advance(token);
-    } catch (const Error&) { return false; }
+    } catch (const Error&) {
+        return false;
+    }
     return true;
 }
 
@@ -79,7 +82,9 @@ void special_tokens() {
     bool refused = false;
     try {
         Automaton::compile(bare, programs::special(1));  // an id that is no special token's
-    } catch (const Error&) { refused = true; }
+    } catch (const Error&) {
+        refused = true;
+    }
     CHECK(refused);
 }
 

@@ -26,7 +26,9 @@ void test_index() {
         if (turn % 9000 == 8999) index = {};
         const auto wanted = static_cast<std::uint32_t>(chance() % 20000);
         const auto hash = [](std::uint32_t thing) { return mix(thing, 5); };
-        const std::uint32_t found = index.find(hash(wanted), things.size(), [&](std::uint32_t id) { return hash(things[id]); }, [&](std::uint32_t id) { return things[id] == wanted; });
+        const std::uint32_t found = index.find(
+            hash(wanted), things.size(), [&](std::uint32_t id) { return hash(things[id]); },
+            [&](std::uint32_t id) { return things[id] == wanted; });
         const auto [known, fresh] = twin.emplace(wanted, static_cast<std::uint32_t>(things.size()));
         same &= found == (fresh ? InternTable::kMissing : known->second);
         if (!fresh) continue;

@@ -55,7 +55,8 @@ void check_rollover(std::span<const Case> cases) {
     VocabularyLimits limits;
     limits.store_bytes = 1 << 17;  // outgrown by a few constraints
     limits.memo_bytes = 1 << 18;
-    const auto vocabulary = std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
+    const auto vocabulary =
+        std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{}, limits);
     const auto masks = [&](const Case& one) {
         Matcher matcher(Automaton::compile(vocabulary, one.program));
         std::vector<std::uint32_t> all, row(vocabulary->words());
@@ -84,7 +85,8 @@ void check_rollover(std::span<const Case> cases) {
             for (int round = 0; round < kRounds; ++round) {
                 const std::size_t which = static_cast<std::size_t>(i + round) % cases.size();
                 if (masks(cases[which]) == expected[which]) ++equal;
-                for (int n = 0; n < 4; ++n) Automaton::compile(vocabulary, fresh(static_cast<std::uint32_t>((i * kRounds + round) * 4 + n)));
+                for (int n = 0; n < 4; ++n)
+                    Automaton::compile(vocabulary, fresh(static_cast<std::uint32_t>((i * kRounds + round) * 4 + n)));
                 if (auto now = vocabulary->store(); now != last) {
                     ++stores;
                     last = std::move(now);

@@ -37,7 +37,8 @@ constexpr int kRounds = 30;
 std::shared_ptr<const Vocabulary> vocabulary(std::size_t store_bytes = 512u << 20) {
     VocabularyLimits limits;
     limits.store_bytes = store_bytes;
-    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial}, limits);
+    return std::make_shared<Vocabulary>(programs::tokens(), std::vector<std::uint32_t>{0}, std::vector<std::uint32_t>{programs::kSpecial},
+                                        limits);
 }
 
 // Work without end, up to the limit: ~((~([bc]{0,75}){2,5}){0,35}).
@@ -129,7 +130,8 @@ void crowd() {
                     ++other;
                     try {
                         lock.piece_done(1);
-                    } catch (const Preempted&) {}
+                    } catch (const Preempted&) {
+                    }
                     lock.unlock();
                 }
         });
@@ -158,7 +160,9 @@ void beside_hostile() {
                         Matcher matcher(one.automaton());
                         Row row(small->words());
                         matcher.fill_mask(row);
-                    } catch (const Error& error) { refused += error.kind == ErrorKind::limit; }
+                    } catch (const Error& error) {
+                        refused += error.kind == ErrorKind::limit;
+                    }
             });
         std::thread counts([&] {
             for (std::uint32_t n = 0; !ends; ++n) {
@@ -224,7 +228,8 @@ void moved() {
     CHECK(apart->is_apart() && apart->store() != automaton->store() && automaton->apart() == apart && automaton->newest() == apart);
     Matcher there(apart);
     CHECK(walk(there, "abbc") == expected);
-    for (std::size_t i = 0; i < Vocabulary::kMostApart; ++i) CHECK(Automaton::compile(small, hostile(2 + static_cast<std::uint32_t>(i)))->apart());
+    for (std::size_t i = 0; i < Vocabulary::kMostApart; ++i)
+        CHECK(Automaton::compile(small, hostile(2 + static_cast<std::uint32_t>(i)))->apart());
 }
 
 // Ids of components that have run out are an error, and never those of other components.
@@ -252,7 +257,9 @@ void states_are_bounded() {
     bool refused = false;
     try {
         (void)Vocabulary(programs::tokens(), {0}, {}, limits);
-    } catch (const Error& error) { refused = error.kind == ErrorKind::argument; }
+    } catch (const Error& error) {
+        refused = error.kind == ErrorKind::argument;
+    }
     CHECK(refused);
     CHECK_THROWS(ExprPool(ExprLimits{.max_exprs = kMaxExprs + 1}), Error);
     limits.max_states = kMaxExprs;
@@ -307,7 +314,8 @@ void forks() {
                     Matcher matcher(one);
                     Row row(small->words());
                     matcher.fill_mask(row);
-                } catch (const Error&) {}
+                } catch (const Error&) {
+                }
         });
     for (int round = 0; round < 10; ++round) {
         Matcher matcher(automaton);
@@ -341,7 +349,8 @@ void few_threads() {
         Row one(small->words());
         all.front()->fill_mask(one);
         bool good = true;
-        for (std::size_t i = 0; i < all.size(); ++i) good &= std::equal(one.begin(), one.end(), rows.begin() + static_cast<std::ptrdiff_t>(i * one.size()));
+        for (std::size_t i = 0; i < all.size(); ++i)
+            good &= std::equal(one.begin(), one.end(), rows.begin() + static_cast<std::ptrdiff_t>(i * one.size()));
         _exit(good ? 0 : 1);
     }
     int status = -1;

@@ -93,8 +93,8 @@ void PlainTokens::lay_out(std::uint32_t vocabulary_size) {
     by_length_ = reader.view<std::uint32_t>();
     first_ = reader.view<std::uint32_t>();
     for (TokenTrie& trie : structural_) trie = TokenTrie::over(reader.view<std::uint64_t>(), vocabulary_size);
-    const bool good = reader.done() && (by_length_.empty() || largest(by_length_) < vocabulary_size) && std::is_sorted(first_.rbegin(), first_.rend()) &&
-                      (first_.empty() || first_[0] <= by_length_.size());
+    const bool good = reader.done() && (by_length_.empty() || largest(by_length_) < vocabulary_size) &&
+                      std::is_sorted(first_.rbegin(), first_.rend()) && (first_.empty() || first_[0] <= by_length_.size());
     if (!good) throw Error(ErrorKind::argument, "a table of tokens that points out of place");
 }
 

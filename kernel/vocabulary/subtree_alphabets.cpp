@@ -31,7 +31,8 @@ public:
             if (const unsigned length = length_of(trie_.byte[i])) set_behind(i, length - 1);
         }
         std::vector<std::uint16_t> below;
-        for (const std::uint32_t id : ids_) below.push_back(id < SubtreeAlphabets::kUnknown ? static_cast<std::uint16_t>(id) : SubtreeAlphabets::kUnknown);
+        for (const std::uint32_t id : ids_)
+            below.push_back(id < SubtreeAlphabets::kUnknown ? static_cast<std::uint16_t>(id) : SubtreeAlphabets::kUnknown);
         number_blocks();
         characters();
         FlatWriter made;
@@ -131,7 +132,10 @@ private:
         }
         for (std::size_t i = 0; i < count; ++i) {
             const Atoms& atoms = *sets_[i];
-            numbered_.push_back({{atoms.ascii[0], atoms.ascii[1]}, static_cast<std::uint32_t>(members_.size()), static_cast<std::uint16_t>(atoms.blocks.size()), atoms.left});
+            numbered_.push_back({{atoms.ascii[0], atoms.ascii[1]},
+                                 static_cast<std::uint32_t>(members_.size()),
+                                 static_cast<std::uint16_t>(atoms.blocks.size()),
+                                 atoms.left});
             for (std::uint32_t b : atoms.blocks) members_.push_back(numbers.at(b));
         }
     }
@@ -189,7 +193,8 @@ bool SubtreeAlphabets::has_block(const std::uint8_t* bytes, unsigned size, bool 
         return made | count;
     };
     const std::uint32_t wanted = key(bytes, size);
-    const auto at = std::lower_bound(blocks_.begin(), blocks_.end(), wanted, [&](const Block& b, std::uint32_t value) { return key(b.bytes, b.size) < value; });
+    const auto at = std::lower_bound(blocks_.begin(), blocks_.end(), wanted,
+                                     [&](const Block& b, std::uint32_t value) { return key(b.bytes, b.size) < value; });
     if (at == blocks_.end()) return false;
     if (at->size == size && std::equal(bytes, bytes + size, at->bytes)) return true;
     return or_longer && at->size > size && std::equal(bytes, bytes + size, at->bytes);

@@ -48,7 +48,9 @@ public:
     unsigned left(std::uint32_t node) const { return below_[node] == kUnknown ? 0 : sets_[below_[node]].left; }
     // Whether all of the node's subtree, read from the start of a character on, loops, and none of its bytes is in `but`;
     // false inside a character.
-    bool loop(std::uint32_t node, const SelfLoops& loops, const ByteSet& but) const { return left(node) == 0 && loop_behind(node, loops, but); }
+    bool loop(std::uint32_t node, const SelfLoops& loops, const ByteSet& but) const {
+        return left(node) == 0 && loop_behind(node, loops, but);
+    }
     // The same inside a character too, where the loops are of the state after it.
     bool loop_behind(std::uint32_t node, const SelfLoops& loops, const ByteSet& but) const {
         const std::uint16_t id = below_[node];

@@ -33,8 +33,8 @@ public:
     // The same from what `file()` returned for an equal table, in this process or another of the same byte order, instead
     // of building it. The file is not copied, and `owner` keeps it. Throws Error(argument) if it belongs to other tokens
     // or is no such file.
-    TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special, std::span<const std::uint64_t> file,
-               std::shared_ptr<const void> owner);
+    TokenTable(TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special,
+               std::span<const std::uint64_t> file, std::shared_ptr<const void> owner);
     TokenTable(const TokenTable&) = delete;
     TokenTable& operator=(const TokenTable&) = delete;
 
@@ -47,7 +47,9 @@ public:
     TokenView tokens() const { return {starts_, text_.data()}; }
     bool is_eos(std::uint32_t id) const;
     // Whether a grammar may ask for it by its number.
-    bool is_special(std::uint32_t id) const { return id < size() && token(id).size() == kSpecialBytes && static_cast<std::uint8_t>(token(id)[0]) == kSpecialByte; }
+    bool is_special(std::uint32_t id) const {
+        return id < size() && token(id).size() == kSpecialBytes && static_cast<std::uint8_t>(token(id)[0]) == kSpecialByte;
+    }
     // The special tokens of a name.
     std::vector<std::uint32_t> special(std::string_view name) const;
     // Bytes that a machine took, special tokens by their names.
@@ -69,7 +71,7 @@ private:
     TokenTable(Bare, TokenBlock tokens, std::vector<std::uint32_t> eos, const std::vector<std::uint32_t>& special);
 
     std::vector<std::uint32_t> starts_;
-    std::string text_;  // without that of silent tokens
+    std::string text_;                                          // without that of silent tokens
     std::vector<std::pair<std::string, std::uint32_t>> names_;  // of special tokens, sorted
     std::vector<std::uint32_t> eos_;
     std::shared_ptr<const void> owner_;  // of the file that the tries are views of, if they were read
