@@ -74,12 +74,14 @@ def determinize(
 
     def closed(seeds: Iterable[int]) -> frozenset[int]:
         seen = set(seeds)
-        todo = list(seen)
+        todo = [one for one in seen if free[one]]
         while todo:
             checkpoint()
-            fresh = [one for one in free[todo.pop()] if one not in seen]
-            seen.update(fresh)
-            todo += fresh
+            for one in free[todo.pop()]:
+                if one not in seen:
+                    seen.add(one)
+                    if free[one]:
+                        todo.append(one)
         return frozenset(seen)
 
     states = Numbered(closed(starts), most, why)

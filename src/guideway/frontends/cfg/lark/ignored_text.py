@@ -143,5 +143,7 @@ class IgnoredText:
                 left.add((other, to))
         found: list[_Place] = [((number, after), frozenset(left))]
         if number != _TERMINAL and machine.accepting[after]:
-            found += self._begun(terminal, frozenset((*left, (number, after))))
+            if any(to != DEAD for to in machine.steps[after]):  # else no longer match is possible
+                left.add((number, after))
+            found += self._begun(terminal, frozenset(left))
         return found
