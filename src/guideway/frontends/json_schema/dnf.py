@@ -283,7 +283,7 @@ class Expander(SchemaGraph):
             if sum(1 for assertions in found if assertions.types & OBJECT) <= MAX_WIDE:
                 return found
         except LimitExceededError as error:
-            problem = error
+            problem = error.with_traceback(None)  # the traceback refers to this frame: a cycle
             if work + MAX_WORK_FIRST <= self._work <= self._max_work():
                 # the long search may repeat these steps, so only a tenth of them is counted
                 self._work = work + MAX_WORK_FIRST // 10

@@ -605,7 +605,7 @@ class Lowering:
         return expander.literal(schema, pointer_of(place) or "", expander.documents.main, ())
 
     def finish(self) -> None:
-        """Raise the errors that need the complete grammar.
+        """Raise the errors that need the complete grammar. No node can be defined afterwards.
 
         Raises:
             UnsupportedError: Schemas cannot be enforced. The message lists all of them.
@@ -613,6 +613,7 @@ class Lowering:
         """
         self._raise_refusals()
         self._check_breadth()
+        del self._objects  # it refers to this instance; without the cycle, both are freed at once
 
     def _check_breadth(self) -> None:
         """Raise `LimitExceededError` if a node with more than `MAX_WIDE` object alternatives contains another one."""
