@@ -142,7 +142,7 @@ private:
             for (const Reading& r : value) made |= nodes_[r.node].first;
         };
         for (const Entry& e : c.entries) {
-            if (pool_.is_nonempty(e.key)) made |= pool_.first(e.key);
+            if (pool_.emptiness.is_nonempty(e.key)) made |= pool_.dfa.first(e.key);
             begin(e.value);
         }
         for (const Readings& v : c.prefix) begin(v);
@@ -169,7 +169,7 @@ private:
             seen[at] = 1;
             const AnalysedNode& c = nodes_[at];
             if (c.kind == NodeKind::alternative) work.insert(work.end(), c.parts.begin(), c.parts.end());
-            else if (c.kind == NodeKind::leaf && !pool_.nullable(c.expr)) leaves.push_back(at);
+            else if (c.kind == NodeKind::leaf && !pool_[c.expr].nullable) leaves.push_back(at);
             else if (c.kind == NodeKind::object || c.kind == NodeKind::array) boxed.push_back(at);
             else throw Error(ErrorKind::unsupported, "items that must all be different can only be JSON values", array);
         }
@@ -235,8 +235,8 @@ private:
             made->costs.push_back(c.cost);
             c.cost = costs[i];
             made->nodes.push_back(c);
-            if (c.kind == NodeKind::leaf && pool_.is_number(c.expr))
-                made->digits = std::max(made->digits, pool_.number_language().digits(pool_.number_state(c.expr)));
+            if (c.kind == NodeKind::leaf && pool_[c.expr].op == Op::number)
+                made->digits = std::max(made->digits, pool_.number_language().digits(pool_[c.expr].a));
         }
         for (std::size_t i : early) nodes_[i].item_leaves = {};
         boxes_.whole = std::move(made);
@@ -343,7 +343,7 @@ private:
     std::uint32_t unique_cost(const AnalysedNode& c) {
         if (c.minimum < 2) {
             std::uint32_t least = c.minimum ? kInfinite : 0;
-            for (std::uint32_t leaf : c.item_leaves[0]) least = std::min(least, pool_.shortest(nodes_[leaf].expr));
+            for (std::uint32_t leaf : c.item_leaves[0]) least = std::min(least, pool_.emptiness.shortest(nodes_[leaf].expr));
             return c.minimum ? least : 0;
         }
         std::vector<ExprId> classes;
@@ -395,7 +395,7 @@ private:
     }
 
     std::uint32_t entry_cost(const AnalysedNode& c, const Entry& e) {
-        return sum(sum(pool_.shortest(e.key), length(c.punctuation->colon)), value_cost(e.value));
+        return sum(sum(pool_.emptiness.shortest(e.key), length(c.punctuation->colon)), value_cost(e.value));
     }
 
     std::uint32_t item_cost(const AnalysedNode& c, std::uint32_t i) const { return value_cost(i < c.prefix.size() ? c.prefix[i] : c.rest); }
@@ -403,7 +403,7 @@ private:
     std::uint32_t cost(AnalysedNode& c) {
         std::uint32_t total = 0;
         switch (c.kind) {
-            case NodeKind::leaf: return pool_.shortest(c.expr);
+            case NodeKind::leaf: return pool_.emptiness.shortest(c.expr);
             case NodeKind::number: return kInfinite;  // became a leaf
             case NodeKind::sequence:
                 for (std::uint32_t p : c.parts) total = sum(total, nodes_[p].cost);
@@ -460,7 +460,7 @@ private:
         };
         for (std::uint32_t i = 0; i < c.fixed; ++i) {
             if (c.entries[i].required && entry_cost(c, c.entries[i]) == kInfinite) return kInfinite;
-            if (const std::uint32_t key = pool_.shortest(c.entries[i].key); key != kInfinite) add(c.entries[i], key);
+            if (const std::uint32_t key = pool_.emptiness.shortest(c.entries[i].key); key != kInfinite) add(c.entries[i], key);
             else lost |= c.entries[i].missing;
             required += c.entries[i].required;
         }
@@ -478,7 +478,7 @@ private:
     bool nullable(const AnalysedNode& c) {
         const auto is = [&](std::uint32_t p) { return nodes_[p].nullable; };
         switch (c.kind) {
-            case NodeKind::leaf: return pool_.nullable(c.expr);
+            case NodeKind::leaf: return pool_[c.expr].nullable;
             case NodeKind::sequence: return std::all_of(c.parts.begin(), c.parts.end(), is);
             case NodeKind::alternative: return std::any_of(c.parts.begin(), c.parts.end(), is);
             default: return false;
@@ -522,7 +522,7 @@ private:
     }
 
     void first_into(const AnalysedNode& c, ByteSet& bytes) {
-        if (c.kind == NodeKind::leaf) bytes |= pool_.first(c.expr);
+        if (c.kind == NodeKind::leaf) bytes |= pool_.dfa.first(c.expr);
         else if (c.kind == NodeKind::object || c.kind == NodeKind::array) bytes.insert(static_cast<std::uint8_t>(c.punctuation->open[0]));
         else
             for (std::size_t i = 0, end = reachable_parts(c); i < end; ++i) bytes |= nodes_[c.parts[i]].first;
@@ -589,7 +589,7 @@ private:
         c.ahead.assign(n + 1, {kInfinite, c.fixed, c.fixed, 0});
         for (std::uint32_t i = 0; i < n; ++i) {
             c.ahead[i].cost = entry_cost(c, c.entries[i]);
-            if (pool_.nullable(c.entries[i].key)) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
+            if (pool_[c.entries[i].key].nullable) throw Error(ErrorKind::invalid, "an object key must not be empty text", number);
         }
         c.bounded = bounded(c);
         for (const Entry& e : c.entries) c.misses |= e.missing != 0;
@@ -612,7 +612,7 @@ private:
             AnalysedNode leaf;
             leaf.kind = NodeKind::leaf;
             leaf.expr = object.entries[i].key;
-            leaf.cost = pool_.shortest(leaf.expr);
+            leaf.cost = pool_.emptiness.shortest(leaf.expr);
             leaf.follow.insert(static_cast<std::uint8_t>(object.punctuation->colon[0]));
             if (object.punctuation->space)
                 for (char s : {' ', '\t', '\n', '\r'}) leaf.follow.insert(static_cast<std::uint8_t>(s));

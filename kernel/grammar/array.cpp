@@ -88,7 +88,7 @@ void Machine::enter_item(const Config& c, Configs& out) {
     if (k.unique) {
         if (records_.at(c.regs, k.record_words)[kHidden]) return out.push_back({c.node, phase_state(Phase::second), c.regs, c.parent});
         for (std::uint32_t leaf : leaves_at(k, c.regs))
-            if (const ExprId left = unused(k, c.regs, leaf); pool_.is_nonempty(left))
+            if (const ExprId left = unused(k, c.regs, leaf); pool_.emptiness.is_nonempty(left))
                 out.push_back({leaf, left, ReadTexts::kStart, push({c.node, phase_state(Phase::named), c.regs, c.parent})});
         return;
     }
@@ -135,7 +135,7 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
             return;
         case Phase::second:
             for (std::uint32_t leaf : leaves_at(k, c.regs))
-                outcome.context_dependent |= pool_.derivative(unused(k, c.regs, leaf), byte) != kNone;
+                outcome.context_dependent |= pool_.dfa.derivative(unused(k, c.regs, leaf), byte) != kNone;
             return;
         case Phase::after:
             if (spaced) out.push_back(c);
@@ -200,7 +200,8 @@ std::uint32_t Machine::item_and_rest(const AnalysedNode& k, std::uint32_t regs) 
             if (lengths.size() > hidden) least = lengths[hidden];
         } else {
             for (std::uint32_t leaf : leaves_at(k, regs))
-                if (const ExprId left = unused(k, regs, leaf); pool_.is_nonempty(left)) least = std::min(least, pool_.shortest(left));
+                if (const ExprId left = unused(k, regs, leaf); pool_.emptiness.is_nonempty(left))
+                    least = std::min(least, pool_.emptiness.shortest(left));
         }
         return sum(least, items_cost(k, after_unique(k, regs, ReadTexts::kUnknown)));
     }

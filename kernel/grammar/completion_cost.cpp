@@ -215,16 +215,17 @@ const std::vector<std::uint32_t>& KeyLengths::of(const std::vector<ExprId>& clas
 
 // Each text of the set takes one value away at most, so most classes need no search.
 bool KeyLengths::has_more(ExprId keys, std::uint32_t used, std::size_t count) {
-    if (count == 0 && used == 0) return pool_.is_nonempty(keys);
-    if (pool_.values_at_least(keys) == kInfinite) return true;
+    if (count == 0 && used == 0) return pool_.emptiness.is_nonempty(keys);
+    if (pool_.emptiness.values_at_least(keys) == kInfinite) return true;
     return has_more(std::vector<ExprId>{keys}, used, count);
 }
 
 bool KeyLengths::has_more(const std::vector<ExprId>& classes, std::uint32_t used, std::size_t count) {
     for (const ExprId e : classes)
-        if (const std::uint32_t values = pool_.values_at_least(e); values == kInfinite || values > count + texts_.count(used)) return true;
+        if (const std::uint32_t values = pool_.emptiness.values_at_least(e); values == kInfinite || values > count + texts_.count(used))
+            return true;
     if (count == 0)
-        return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.is_nonempty(texts_.without(e, used)); });
+        return std::any_of(classes.begin(), classes.end(), [&](ExprId e) { return pool_.emptiness.is_nonempty(texts_.without(e, used)); });
     return of(classes, used, count + 1).size() > count;
 }
 
@@ -249,7 +250,7 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
         std::uint32_t least = kInfinite;
         for (ExprId e : classes) {
             const ExprId left = texts_.without(e, now.used);
-            if (const std::uint32_t bytes = left == kNone ? kInfinite : pool_.shortest(left); bytes < least) {
+            if (const std::uint32_t bytes = left == kNone ? kInfinite : pool_.emptiness.shortest(left); bytes < least) {
                 least = bytes;
                 at = left;
             }
@@ -260,7 +261,7 @@ const KeyLengths::Known& KeyLengths::known(const std::vector<ExprId>& classes, s
         }
         std::string text;
         pool_.fuel().spend(least);
-        for (int b; (b = pool_.best_byte(at)) >= 0; at = pool_.derivative(at, static_cast<std::uint8_t>(b)))
+        for (int b; (b = pool_.dfa.best_byte(at)) >= 0; at = pool_.dfa.derivative(at, static_cast<std::uint8_t>(b)))
             text.push_back(static_cast<char>(b));
         now.lengths.push_back(least);
         now.used = texts_.plus(now.used, text);

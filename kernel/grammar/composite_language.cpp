@@ -126,7 +126,7 @@ private:
 
     std::uint32_t count(const AnalysedNode& c) {
         switch (c.kind) {
-            case NodeKind::leaf: return pool_.values_at_least(c.expr);
+            case NodeKind::leaf: return pool_.emptiness.values_at_least(c.expr);
             case NodeKind::alternative: {
                 std::uint32_t most = 1;
                 for (const std::uint32_t part : c.parts) most = std::max(most, values_[part]);
@@ -148,7 +148,7 @@ private:
         if (c.maximum != kInfinite) return 1;
         if (c.most < static_cast<std::uint32_t>(std::popcount(c.demands))) return 1;
         for (std::uint32_t i = c.fixed; i < c.entries.size(); ++i)  // one more entry leaves every demand met
-            if (c.is_live(i) && pool_.values_at_least(c.entries[i].key) == kInfinite) return kInfinite;
+            if (c.is_live(i) && pool_.emptiness.values_at_least(c.entries[i].key) == kInfinite) return kInfinite;
         if (c.demands) return 1;
         std::uint32_t fixed = 1, open = 1;
         for (std::uint32_t i = 0; i < c.entries.size(); ++i) {
@@ -200,8 +200,8 @@ CompositeLanguage& CompositeLanguage::of(ExprPool& pool) {
 ExprId CompositeLanguage::start(std::vector<AnalysedNode>&& components, std::uint32_t root) {
     std::uint32_t digits = 0;
     for (const AnalysedNode& c : components)
-        if (c.kind == NodeKind::leaf && pool_.is_number(c.expr))
-            digits = std::max(digits, pool_.number_language().digits(pool_.number_state(c.expr)));
+        if (c.kind == NodeKind::leaf && pool_[c.expr].op == Op::number)
+            digits = std::max(digits, pool_.number_language().digits(pool_[c.expr].a));
     if (digits > kMaxDigits) throw over_limit(kMaxDigits, "digits in the numbers of unique items", "use bounds with fewer digits");
     return begin(std::move(components), root, false, digits + kExponent);
 }

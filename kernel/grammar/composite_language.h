@@ -22,7 +22,7 @@
 
 #include "guideway/base/byte_set.h"
 #include "guideway/base/intern_table.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/regex/external_language.h"
 
 namespace guideway {

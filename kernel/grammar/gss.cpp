@@ -342,7 +342,7 @@ void Machine::gss_close(int byte, Configs& out) {
             switch (c.kind) {
                 case NodeKind::leaf:
                     if (c.expr == kEmpty) end(frame, ReadTexts::kUnknown, out);
-                    else if (pool_.is_nonempty(c.expr)) out.push_back({node, c.expr, 0, frame});
+                    else if (pool_.emptiness.is_nonempty(c.expr)) out.push_back({node, c.expr, 0, frame});
                     break;
                 case NodeKind::sequence:
                     if (c.parts.empty()) end(frame, ReadTexts::kUnknown, out);
@@ -408,7 +408,7 @@ Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) 
     std::optional<Deferring> deferring(defers_);
     auto take = [&](const Config& c) {
         if (!is_leaf(c)) return step(c, byte, out, outcome);
-        const ExprId next = pool_.derivative(c.state, byte);
+        const ExprId next = pool_.dfa.derivative(c.state, byte);
         if (next == kNone) return;
         const std::uint32_t read_text = read_texts_.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
         if (next == kEmpty) after.emplace_back(c.parent, read_text);
@@ -421,7 +421,7 @@ Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) 
             continue;
         }
         take(c);
-        if (is_leaf(c) && pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) before.emplace_back(c.parent, c.regs);
+        if (is_leaf(c) && pool_[c.state].nullable && components_[c.node].follow.contains(byte)) before.emplace_back(c.parent, c.regs);
     }
     if (!before.empty() || !waiting.empty()) {
         entered.clear();
@@ -430,7 +430,7 @@ Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) 
         gss_close(byte, entered);
         join(entered);
         for (const Config& c : entered) {
-            if (is_leaf(c) && !pool_.nullable(c.state)) take(c);
+            if (is_leaf(c) && !pool_[c.state].nullable) take(c);
             else step(c, byte, out, outcome);
         }
     }

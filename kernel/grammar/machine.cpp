@@ -76,7 +76,7 @@ void Machine::enter(Config start, Configs& out) {
         switch (c.kind) {
             case NodeKind::leaf:
                 if (c.expr == kEmpty) end(at.parent);
-                else if (pool_.is_nonempty(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
+                else if (pool_.emptiness.is_nonempty(c.expr)) out.push_back({at.node, c.expr, 0, at.parent});
                 break;
             case NodeKind::sequence: {
                 const std::uint32_t i = at.state;
@@ -129,11 +129,11 @@ void Machine::leaf_becomes(const Config& c, ExprId state, std::string_view read,
 // kUnknownExpr: it may end inside the text.
 ExprId Machine::leaf_after(const Config& c, std::string_view text) {
     ExprId state = c.state;
-    if (pool_.is_strings(state) || (pool_.is_rowless(state) && pool_.ends_in(state, '"'))) return pool_.derivative_by(state, text);
+    if (pool_[state].op == Op::strings || (pool_[state].rowless && ends_in(pool_, state, '"'))) return pool_.dfa.derivative_by(state, text);
     const ByteSet& follow = components_[c.node].follow;
     for (const char b : text) {
-        if (pool_.nullable(state) && follow.contains(static_cast<std::uint8_t>(b))) return kUnknownExpr;
-        if ((state = pool_.derivative(state, static_cast<std::uint8_t>(b))) == kNone) return kNone;
+        if (pool_[state].nullable && follow.contains(static_cast<std::uint8_t>(b))) return kUnknownExpr;
+        if ((state = pool_.dfa.derivative(state, static_cast<std::uint8_t>(b))) == kNone) return kNone;
     }
     return state;
 }
@@ -144,12 +144,12 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
     for (const Config& c : configs) {
         const bool leaf = is_leaf(c);
         const bool name = !leaf && c.node != kDone && components_[c.node].kind == NodeKind::object && phase_of(c.state) == Phase::key;
-        if (!leaf && !(name && pool_.is_strings(rest_of(c.state)))) return false;
-        const ExprId next = leaf ? leaf_after(c, text) : pool_.derivative_by(rest_of(c.state), text);
+        if (!leaf && !(name && pool_[rest_of(c.state)].op == Op::strings)) return false;
+        const ExprId next = leaf ? leaf_after(c, text) : pool_.dfa.derivative_by(rest_of(c.state), text);
         if (next == kUnknownExpr || next == kEmpty) return false;
         if (next == kNone) continue;
         if (leaf) leaf_becomes(c, next, text, made);
-        else if (pool_.nullable(next)) return false;
+        else if (pool_[next].nullable) return false;
         else if (name_goes_on(c, rest_of(c.state), next)) made.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
     }
     if (made.size() > 1) {
@@ -162,8 +162,8 @@ bool Machine::step_inside(Configs& configs, std::string_view text) {
 
 void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcome& outcome) {
     if (is_leaf(config)) {  // the common case needs no list
-        const ExprId next = pool_.derivative(config.state, byte);
-        if (!pool_.nullable(config.state) || !components_[config.node].follow.contains(byte)) {
+        const ExprId next = pool_.dfa.derivative(config.state, byte);
+        if (!pool_[config.state].nullable || !components_[config.node].follow.contains(byte)) {
             if (next != kNone) leaf_becomes(config, next, {reinterpret_cast<const char*>(&byte), 1}, out);
             return;
         }
@@ -189,9 +189,9 @@ void Machine::step(const Config& config, std::uint8_t byte, Configs& out, Outcom
         }
         switch (components_[c.node].kind) {
             case NodeKind::leaf: {
-                const ExprId next = pool_.derivative(c.state, byte);
+                const ExprId next = pool_.dfa.derivative(c.state, byte);
                 if (next != kNone) leaf_becomes(c, next, {reinterpret_cast<const char*>(&byte), 1}, out);
-                if (pool_.nullable(c.state) && components_[c.node].follow.contains(byte)) resume(c.parent, todo, c.regs);
+                if (pool_[c.state].nullable && components_[c.node].follow.contains(byte)) resume(c.parent, todo, c.regs);
                 break;
             }
             case NodeKind::object: step_object(c, byte, out, todo, outcome); break;
@@ -239,8 +239,8 @@ ByteSet Machine::begins(const Config& c) {
     if (c.node == kDone) return made;
     const AnalysedNode& k = components_[c.node];
     if (k.kind == NodeKind::leaf) {
-        made = pool_.first(c.state);
-        if (pool_.nullable(c.state)) made |= k.follow;
+        made = pool_.dfa.first(c.state);
+        if (pool_[c.state].nullable) made |= k.follow;
         return made;
     }
     if (k.kind == NodeKind::sequence) {
@@ -259,7 +259,7 @@ ByteSet Machine::begins(const Config& c) {
         switch (phase_of(c.state)) {
             case Phase::open: return ByteSet::range(byte_at(marks.open, rest), byte_at(marks.open, rest));
             case Phase::first: made.insert(byte_at(marks.close, 0)); return made;
-            case Phase::key: return pool_.first(rest);
+            case Phase::key: return pool_.dfa.first(rest);
             case Phase::colon: made.insert(byte_at(marks.colon, rest & 0xff)); return made;
             case Phase::gap:
             case Phase::value: return made;
@@ -288,7 +288,7 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_
     if (found->second == kAllTexts) return true;
     const std::string text = read_texts_.text(read_text);
     ExprId state = texts_.expr(found->second);
-    for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool_.derivative(state, static_cast<std::uint8_t>(*b));
+    for (auto b = text.begin(); state != kNone && b != text.end(); ++b) state = pool_.dfa.derivative(state, static_cast<std::uint8_t>(*b));
     return state != kNone;
 }
 
@@ -321,11 +321,11 @@ Outcome Machine::step_all(const Configs& from, std::uint8_t byte, Configs& out) 
 
 bool Machine::accepting(const Config& config) {
     if (uses_gss_) {
-        const bool done = is_leaf(config) ? pool_.nullable(config.state) : is_sequence(config) && may_skip_rest(config);
+        const bool done = is_leaf(config) ? pool_[config.state].nullable : is_sequence(config) && may_skip_rest(config);
         return config.node == kDone || (done && may_end_at(config.parent));
     }
     if (config.node == kDone) return true;
-    if (!is_leaf(config) || !pool_.nullable(config.state)) return false;  // nearly always
+    if (!is_leaf(config) || !pool_[config.state].nullable) return false;  // nearly always
     Configs todo{config};
     VisitedSet visited;
     while (!todo.empty()) {
@@ -333,7 +333,7 @@ bool Machine::accepting(const Config& config) {
         todo.pop_back();
         if (visited.before(c)) continue;
         if (c.node == kDone) return true;
-        if (is_leaf(c) && pool_.nullable(c.state)) resume(c.parent, todo, c.regs);
+        if (is_leaf(c) && pool_[c.state].nullable) resume(c.parent, todo, c.regs);
     }
     return false;
 }
@@ -348,7 +348,7 @@ std::uint32_t Machine::local_cost(const Config& c) {
     if (c.node == kDone) return 0;
     const AnalysedNode& k = components_[c.node];
     switch (k.kind) {
-        case NodeKind::leaf: return pool_.shortest(c.state);
+        case NodeKind::leaf: return pool_.emptiness.shortest(c.state);
         case NodeKind::sequence: return k.tail_cost[c.state];
         case NodeKind::object: return object_cost(c);
         case NodeKind::array: return array_cost(c);
@@ -398,7 +398,7 @@ std::uint32_t Machine::cheapest(const Configs& configs, Configs& out) {
         least = std::min(least, all);
     }
     for (Config& c : out)
-        if (is_leaf(c)) c.state = pool_.cheapest(c.state);
+        if (is_leaf(c)) c.state = cheapest_alternatives(pool_, c.state);
     return least;
 }
 
@@ -416,8 +416,8 @@ int Machine::best_byte(const Configs& configs) {
         int byte = -1;
         const NodeKind kind = components_[c.node].kind;
         if (kind == NodeKind::leaf) {
-            if (pool_.shortest(c.state) == 0) resume(c.parent, todo, c.regs);
-            else byte = pool_.best_byte(c.state);
+            if (pool_.emptiness.shortest(c.state) == 0) resume(c.parent, todo, c.regs);
+            else byte = pool_.dfa.best_byte(c.state);
         } else if (kind == NodeKind::sequence) enter_rest(c, todo);
         else if (kind == NodeKind::object) byte = object_best_byte(c, todo);
         else if (kind == NodeKind::array) byte = array_best_byte(c, todo);

@@ -32,7 +32,7 @@
 #include "guideway/grammar/counters.h"
 #include "guideway/grammar/program.h"
 #include "guideway/grammar/used_values.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 
 namespace guideway {
 
@@ -214,15 +214,15 @@ public:
     // By a byte, in place, where it only stays in its leaf, of which nothing is noted; false: more happens, nothing has changed.
     bool step_within(Config& c, std::uint8_t byte) {
         if (!is_leaf(c) || (c.regs != ReadTexts::kUnknown && c.regs != ReadTexts::kOther)) return false;
-        const ExprId next = pool_.derivative(c.state, byte);
-        if (next <= kEmpty || (pool_.nullable(c.state) && components_[c.node].follow.contains(byte))) return false;
+        const ExprId next = pool_.dfa.derivative(c.state, byte);
+        if (next <= kEmpty || (pool_[c.state].nullable && components_[c.node].follow.contains(byte))) return false;
         c.state = next;
         return true;
     }
     // Whether `step_inside` may be called (not where paths that meet are joined at each byte), and is worth it: for a leaf
     // alone that is not lean, `step_within` is as quick.
     bool may_step_inside(const Configs& configs) const {
-        return !uses_gss_ && (configs.size() != 1 || !is_leaf(configs[0]) || pool_.is_rowless(configs[0].state));
+        return !uses_gss_ && (configs.size() != 1 || !is_leaf(configs[0]) || pool_[configs[0].state].rowless);
     }
     // Only where `may_step_inside`: by several bytes where every configuration continues inside a leaf or a fixed name, or ends
     // for good; false: more may happen, nothing has changed.

@@ -215,7 +215,7 @@ ExprId Machine::keys(std::uint32_t node) {
     std::vector<std::pair<ExprId, std::uint32_t>> names;
     for (std::uint32_t i = 0; i < k.fixed; ++i)
         if (k.is_live(i)) names.emplace_back(k.entries[i].key, i);
-    return keys_[node] = pool_.labelled(names);
+    return keys_[node] = unite_labelled(pool_, names);
 }
 
 // All that may be where a key begins. Spaces before it, and the masks there, ask for the same again and again.
@@ -263,20 +263,20 @@ Config Machine::after_value(const Config& c, std::uint32_t label) {
 
 // Whether some name of `next` may come, where some name of `state` may.
 bool Machine::name_goes_on(const Config& c, ExprId state, ExprId next) {
-    if (pool_.leads_as_far(state, next)) return true;
-    const std::uint32_t last = pool_.last_label(next, true);  // mostly still to come: texts follow the schema's order
+    if (leads_as_far(pool_, state, next)) return true;
+    const std::uint32_t last = pool_.labels.last(next, true);  // mostly still to come: texts follow the schema's order
     if (last == kNoLabel) return false;
     if (may_open(c.node, c.regs, last)) return true;
-    const auto& reach = pool_.labels(next);
+    const auto& reach = pool_.labels.reachable(next);
     const AllowedKeys opens(*this, c.node, c.regs);
     return std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
 }
 
 void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
-    const ExprId next = pool_.derivative(state, byte);
+    const ExprId next = pool_.dfa.derivative(state, byte);
     if (next == kNone) return;
     if (name_goes_on(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
-    pool_.each_accepted_label(next, [&](std::uint32_t label) {
+    pool_.labels.each_accepted(next, [&](std::uint32_t label) {
         if (may_open(c.node, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
     });
 }
@@ -332,7 +332,7 @@ void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Conf
             if (spaced) keys_or(Phase::gap);
             return;
         case Phase::key: return step_key(c, rest, byte, out);
-        case Phase::second: outcome.context_dependent |= pool_.derivative(open_keys(k, c.regs, rest), byte) != kNone; return;
+        case Phase::second: outcome.context_dependent |= pool_.dfa.derivative(open_keys(k, c.regs, rest), byte) != kNone; return;
         case Phase::colon: return step_colon(c, byte, out);
         case Phase::value:
             if (spaced) begin_value(c, rest, out);
@@ -504,7 +504,7 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
         items.push_back(std::move(item));
     };
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
-        if (k.ordered || !seen(k, regs, i)) add(i, pool_.shortest(k.entries[i].key));
+        if (k.ordered || !seen(k, regs, i)) add(i, pool_.emptiness.shortest(k.entries[i].key));
     if (k.misses)  // properties that cannot be completed will not occur
         for (std::uint32_t i = k.ordered ? position(k, regs) : 0; i < k.fixed; ++i)
             if (!k.is_live(i) && (k.ordered || !seen(k, regs, i))) marks.met |= k.entries[i].missing;
@@ -574,7 +574,7 @@ LabelDistance Machine::find_best_label(std::uint32_t node, std::uint32_t regs, E
     const std::uint32_t comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
     LabelDistance best{0, kInfinite, false};
-    for (const LabelDistance& reach : pool_.labels(state)) {
+    for (const LabelDistance& reach : pool_.labels.reachable(state)) {
         const std::uint32_t label = reach.label;
         if (!may_open(node, regs, label)) continue;
         std::uint32_t after;
@@ -597,7 +597,7 @@ std::uint32_t Machine::key_and_rest(std::uint32_t node, std::uint32_t regs) {
     for (std::uint32_t i = components_[node].fixed; i < components_[node].entries.size(); ++i) {
         if (!may_open(node, regs, i)) continue;
         const AnalysedNode& k = components_[node];
-        const std::uint32_t key = sum(pool_.shortest(open_keys(k, regs, i)), length(k.punctuation->colon));
+        const std::uint32_t key = sum(pool_.emptiness.shortest(open_keys(k, regs, i)), length(k.punctuation->colon));
         least = std::min(least, sum(key, value_and_rest(node, after_key(k, regs, i, ReadTexts::kUnknown), i)));
     }
     return least;
@@ -633,7 +633,7 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
     auto towards_key = [&](ExprId state) {
         const std::uint32_t label = best_label(c.node, c.regs, state).label;
         auto distance = [&](ExprId e) {
-            const auto& reach = pool_.labels(e);
+            const auto& reach = pool_.labels.reachable(e);
             auto at =
                 std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
             return at != reach.end() && at->label == label ? at->distance : kInfinite;
@@ -641,7 +641,7 @@ int Machine::object_best_byte(const Config& c, Configs& instead) {
         if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration next to this one
         const std::uint32_t target = distance(state) - 1;
         for (unsigned b = 0; b < 256; ++b) {
-            const ExprId next = pool_.derivative(state, static_cast<std::uint8_t>(b));
+            const ExprId next = pool_.dfa.derivative(state, static_cast<std::uint8_t>(b));
             if (next != kNone && distance(next) == target) return static_cast<int>(b);
         }
         return -1;

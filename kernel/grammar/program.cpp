@@ -433,7 +433,7 @@ private:
             inner = word();
             inside = word();
         }
-        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (pool_.is_quote(tail) ? 1 : 2) || tail == kEmpty)
+        if (exprs_[inner].op != 1 || words_[exprs_[inner].at] < (is_quote(pool_, tail) ? 1 : 2) || tail == kEmpty)
             return pool_.concat(lowered(index, spelling), tail);
         at_ = exprs_[inner].at;
         return encoder_.literals(read_texts(), static_cast<Encoding>(inside), tail);

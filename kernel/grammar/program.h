@@ -35,7 +35,7 @@
 #include "guideway/base/small_list.h"
 #include "guideway/grammar/readings.h"
 #include "guideway/regex/decimal.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/regex/substrings.h"
 
 namespace guideway {

@@ -131,9 +131,9 @@ std::uint32_t UsedValues::plus(std::uint32_t set, std::string_view text) {
 
 ExprId UsedValues::without(ExprId e, std::uint32_t set) {
     if (!set) return e;
-    if (pool_.is_composite(e)) return pool_.subtract(e, sets_[set].boxes);
-    if (!pool_.is_number(e)) {
-        const ByteSet first = pool_.first(e);  // a leaf may be given arrays and objects too
+    if (pool_[e].op == Op::composite) return pool_.subtract(e, sets_[set].boxes);
+    if (pool_[e].op != Op::number) {
+        const ByteSet first = pool_.dfa.first(e);  // a leaf may be given arrays and objects too
         const bool boxes = first.contains('{') || first.contains('[');
         return pool_.intersect({e, pool_.complement(boxes ? sets_[set].expr : sets_[set].scalars)});
     }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "guideway/grammar/program.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/regex/string_trie.h"
 
 namespace guideway {

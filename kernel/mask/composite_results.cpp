@@ -21,7 +21,7 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
     };
     const TokenTrie& x = *forest.trie;
     std::vector<std::uint32_t> byte_classes;
-    std::vector<Level> path{{value, others, forest.whole() ? ChildFilter(x, 0, pool.first(others)) : ChildFilter()}};
+    std::vector<Level> path{{value, others, forest.whole() ? ChildFilter(x, 0, pool.dfa.first(others)) : ChildFilter()}};
     for (const TrieForest::Part& part : forest.parts)
         for (std::uint32_t i = part.begin; i < part.end;) {
             pool.fuel().spend(1);
@@ -31,18 +31,18 @@ std::vector<std::uint32_t> spelled_alike(ExprPool& pool, const TrieForest& fores
                 i = wanted;
                 continue;
             }
-            const ExprId left = pool.derivative(above.others, x.byte[i]);
-            const ExprId next = left == kNone ? kNone : pool.derivative(above.value, x.byte[i]);
+            const ExprId left = pool.dfa.derivative(above.others, x.byte[i]);
+            const ExprId next = left == kNone ? kNone : pool.dfa.derivative(above.value, x.byte[i]);
             if (next == kNone) {
                 i = x.end[i];
                 continue;
             }
-            if (!pool.is_nonempty(pool.subtract(next, left))) {
+            if (!pool.emptiness.is_nonempty(pool.subtract(next, left))) {
                 byte_classes.insert(byte_classes.end(), x.tokens.begin() + x.first_token[i], x.tokens.begin() + x.first_token[x.end[i]]);
                 i = x.end[i];
                 continue;
             }
-            path.push_back({next, left, x.wide(i) ? ChildFilter(x, i, pool.first(left)) : ChildFilter()});
+            path.push_back({next, left, x.wide(i) ? ChildFilter(x, i, pool.dfa.first(left)) : ChildFilter()});
             ++i;
         }
     std::sort(byte_classes.begin(), byte_classes.end());
@@ -94,7 +94,7 @@ std::uint32_t MaskBuilder::take_one(Machine& inner, std::uint32_t trie, const Co
 WalkResult MaskBuilder::composite(AutomatonCache& at, Machine& machine, std::uint32_t trie, const Config& config) {
     at_ = &at;
     ExprPool& pool = machine.pool();
-    const std::uint32_t state = pool.composite_state(config.state);
+    const std::uint32_t state = pool[config.state].a;
     Machine& inner = CompositeLanguage::of(pool).machine(state);
     inner.name([&](const AnalysedNode& c) { return results_.ids().of(c); });
     Taken here;
@@ -121,10 +121,10 @@ WalkResult MaskBuilder::composite(AutomatonCache& at, Machine& machine, std::uin
 
 bool MaskEngine::walk_composite(Machine& machine, std::uint32_t trie, const Config& config, WalkResult& made) {
     ExprPool& pool = machine.pool();
-    std::vector<ExprPool::Layer> layers;
+    std::vector<Layer> layers;
     Config there = config;
-    there.state = pool.layers(config.state, layers);
-    if (!pool.is_composite(there.state)) return false;
+    there.state = split_layers(pool, config.state, layers);
+    if (pool[there.state].op != Op::composite) return false;
     if (layers.empty()) {
         MaskBuilder inner(results_, summaries_, punctuation_);  // what is being found outside waits
         made = inner.composite(*at_, machine, trie, there);

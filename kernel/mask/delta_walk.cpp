@@ -13,7 +13,7 @@ public:
     PairWalker(ExprPool& pool, const TokenTrie& trie, std::size_t bound) : pool_(pool), x_(trie), bound_(bound) {}
 
     bool run(ExprId state, ExprId base) {
-        if (pool_.nullable(state) || pool_.nullable(base)) return false;
+        if (pool_[state].nullable || pool_[base].nullable) return false;
         path_.push_back(pair(0, state, base));
         for (std::uint32_t i = 1; i < x_.size();) {
             if (++visits_ > bound_) return false;
@@ -25,7 +25,7 @@ public:
                 continue;
             }
             const std::uint8_t byte = x_.byte[i];
-            const ExprId s = pool_.derivative(above.state, byte), t = pool_.derivative(above.base, byte);
+            const ExprId s = pool_.dfa.derivative(above.state, byte), t = pool_.dfa.derivative(above.base, byte);
             if (s == t) {
                 i = x_.end[i];
                 continue;
@@ -59,18 +59,18 @@ private:
     const ByteSet& told_apart(ExprId s, ExprId t) {
         for (const Told& known : told_)
             if (known.state == s && known.base == t) return known.bytes;
-        ByteSet some = pool_.first(s), made_set;
-        some |= pool_.first(t);
+        ByteSet some = pool_.dfa.first(s), made_set;
+        some |= pool_.dfa.first(t);
         ByteSet left = some;  // in the base only
-        pool_.for_each_derivative(s, some, [&](const ByteSet& bytes, ExprId to) {
+        pool_.dfa.for_each_derivative(s, some, [&](const ByteSet& bytes, ExprId to) {
             left -= bytes;
             ByteSet without = bytes;
-            pool_.for_each_derivative(t, bytes, [&](const ByteSet& same, ExprId there) {
+            pool_.dfa.for_each_derivative(t, bytes, [&](const ByteSet& same, ExprId there) {
                 if (there == to) without -= same;
             });
             made_set |= without;
         });
-        pool_.for_each_derivative(t, left, [&](const ByteSet& bytes, ExprId) { made_set |= bytes; });
+        pool_.dfa.for_each_derivative(t, left, [&](const ByteSet& bytes, ExprId) { made_set |= bytes; });
         pool_.fuel().spend(some.size());
         Told& kept = told_.size() < kMaxTold ? told_.emplace_back() : told_[visits_ % kMaxTold];
         kept = {s, t, made_set};
@@ -91,7 +91,7 @@ private:
             made.added.insert(made.added.end(), here.begin(), here.end());
         }
         // Where one of them may end, a token could go two ways, or leave at a place where the other stays.
-        return leaf || !(pool_.nullable(s) || (t != kNone && pool_.nullable(t)));
+        return leaf || !(pool_[s].nullable || (t != kNone && pool_[t].nullable));
     }
 
     static constexpr std::size_t kMaxTold = 24;
@@ -116,9 +116,9 @@ public:
         : pool_(pool), words_(pool.strings()), x_(trie), bound_(bound), cleared_(cleared) {}
 
     // Below node `top`, where `head` is. False: it is not as simple as that, or not worth it.
-    bool run(std::uint32_t top, ExprId head, const ExprPool::Layer& layer) {
+    bool run(std::uint32_t top, ExprId head, const Layer& layer) {
         tail_ = layer.tail;
-        const auto [node, part] = pool_.node_and_part(layer.texts);
+        const auto [node, part] = std::pair{pool_[layer.texts].a, pool_[layer.texts].b};
         const std::uint32_t above = x_.depth[top];
         path_.clear();
         if (!enter(top, head, {node, part})) return false;
@@ -131,10 +131,10 @@ public:
                 continue;
             }
             const std::uint8_t byte = x_.byte[i];
-            const ExprId next = pool_.derivative(here.head, byte),
-                         left = tail_ != kEmpty && pool_.nullable(here.head) ? pool_.derivative(tail_, byte) : kNone;
+            const ExprId next = pool_.dfa.derivative(here.head, byte),
+                         left = tail_ != kEmpty && pool_[here.head].nullable ? pool_.dfa.derivative(tail_, byte) : kNone;
             if (next != kNone && left != kNone) return false;
-            const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.derivative(here.end, byte) : left;
+            const ExprId last = here.end == kNone ? kNone : tail_ == kEmpty ? pool_.dfa.derivative(here.end, byte) : left;
             const StringTrie::Step step = words_.next(here.step.node, here.step.part, byte);
             const bool goes_on = step.node != StringTrie::kNoEntries;
             if (last != kNone) {
@@ -147,7 +147,7 @@ public:
                 i = x_.end[i];
                 continue;
             }
-            if (x_.end[i] == i + 1 ? !pool_.is_infinite(next) : !enter(i, next, step)) return false;
+            if (x_.end[i] == i + 1 ? !pool_[next].known_infinite : !enter(i, next, step)) return false;
             ++i;
         }
         return true;
@@ -161,14 +161,14 @@ private:
     };
 
     bool enter(std::uint32_t node, ExprId head, StringTrie::Step step) {
-        if (!pool_.is_infinite(head) || (pool_.nullable(head) && pool_.nullable(tail_))) return false;
+        if (!pool_[head].known_infinite || (pool_[head].nullable && pool_[tail_].nullable)) return false;
         const ExprId end = step.part == 0 ? words_.end(step.node) : kNone;
         if (end != kNone && tail_ != kEmpty && end != kEmpty) return false;
         ChildFilter leap;
         if (x_.wide(node)) {
             ByteSet wanted;
             words_.live(step.node, step.part, wanted);
-            if (end != kNone) wanted |= pool_.first(tail_ == kEmpty ? end : tail_);
+            if (end != kNone) wanted |= pool_.dfa.first(tail_ == kEmpty ? end : tail_);
             leap = ChildFilter(x_, node, wanted);
         }
         path_.push_back({head, end, step, leap});
@@ -189,20 +189,20 @@ private:
 std::optional<Difference> text_walk(ExprPool& pool, const TokenTrie& trie, ExprId state, ExprId base, std::size_t bound) {
     std::uint32_t top = 0;
     Difference made;
-    std::vector<ExprPool::Layer> layers;
-    for (unsigned opening = 0; pool.layers(state, layers) != base; ++opening) {  // the quote before the text
-        const ByteSet bytes = pool.first(state);
+    std::vector<Layer> layers;
+    for (unsigned opening = 0; split_layers(pool, state, layers) != base; ++opening) {  // the quote before the text
+        const ByteSet bytes = pool.dfa.first(state);
         const int byte = bytes.from(0);
-        if (opening == 2 || bytes.size() != 1 || pool.first(base) != bytes || pool.nullable(state) || pool.nullable(base))
+        if (opening == 2 || bytes.size() != 1 || pool.dfa.first(base) != bytes || pool[state].nullable || pool[base].nullable)
             return std::nullopt;
-        state = pool.derivative(state, static_cast<std::uint8_t>(byte));
-        base = pool.derivative(base, static_cast<std::uint8_t>(byte));
+        state = pool.dfa.derivative(state, static_cast<std::uint8_t>(byte));
+        base = pool.dfa.derivative(base, static_cast<std::uint8_t>(byte));
         top = trie.child(top, static_cast<std::uint8_t>(byte));
         if (top == 0) return std::nullopt;
     }
     TextWalker walker(pool, trie, bound, made.cleared);
-    for (const ExprPool::Layer& layer : layers)
-        if (!pool.is_strings(layer.texts) || !walker.run(top, layer.tail == kEmpty ? base : layer.head, layer)) return std::nullopt;
+    for (const Layer& layer : layers)
+        if (pool[layer.texts].op != Op::strings || !walker.run(top, layer.tail == kEmpty ? base : layer.head, layer)) return std::nullopt;
     std::sort(made.cleared.begin(), made.cleared.end());
     made.cleared.erase(std::unique(made.cleared.begin(), made.cleared.end()), made.cleared.end());
     return made;

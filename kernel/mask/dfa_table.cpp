@@ -17,7 +17,7 @@ constexpr std::uint64_t kStateWork = 200;
 // The state that most of the bytes lead to, and these bytes.
 std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& bytes) {
     std::vector<std::pair<ExprId, ByteSet>> ways;
-    pool.for_each_derivative(state, bytes, [&](const ByteSet& some, ExprId to) {
+    pool.dfa.for_each_derivative(state, bytes, [&](const ByteSet& some, ExprId to) {
         auto at = std::find_if(ways.begin(), ways.end(), [&](const auto& way) { return way.first == to; });
         if (at == ways.end()) at = ways.insert(at, {to, {}});
         at->second |= some;
@@ -30,12 +30,12 @@ std::pair<ExprId, ByteSet> most_of(ExprPool& pool, ExprId state, const ByteSet& 
 }  // namespace
 
 const SelfLoops* LoopMemo::find(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state, bool exact) {
-    if (!pool.is_unbounded(state)) return nullptr;
+    if (!pool[state].unbounded) return nullptr;
     const std::uint64_t key = std::uint64_t{state} << 1 | exact;
     if (const SelfLoops** known = found_.find(key)) return *known;
     // A part of a sum may be an intersection without texts, which comes back to itself as well; one hard to tell counts as such.
     bool lives = false;
-    if (!pool.with_short_searches([&] { lives = pool.is_nonempty(state); }) || !lives) return found_.add(key, nullptr);
+    if (!pool.emptiness.with_short_searches([&] { lives = pool.emptiness.is_nonempty(state); }) || !lives) return found_.add(key, nullptr);
     SelfLoops made = loops_of(subtrees, pool, state, exact);
     return found_.add(key, made.any() ? &kept_.emplace_back(std::move(made)) : nullptr);
 }
@@ -50,7 +50,7 @@ void LoopMemo::add_blocks(ExprPool& pool, const SubtreeAlphabets& subtrees, cons
     std::vector<std::uint64_t>& blocks = made.loops.blocks;
     blocks = subtrees.no_blocks();
     const bool loops = made.characters == kInfinite;
-    if (!pool.first(states[0]).meets(kBeyondAscii) || (!loops && pool.first(states.back()).meets(kBeyondAscii))) return;
+    if (!pool.dfa.first(states[0]).meets(kBeyondAscii) || (!loops && pool.dfa.first(states.back()).meets(kBeyondAscii))) return;
     std::vector<const std::vector<std::uint64_t>*> all;
     ByteSet taken = kBeyondAscii;
     taken.words[0] = made.loops.ascii[0];
@@ -58,8 +58,8 @@ void LoopMemo::add_blocks(ExprPool& pool, const SubtreeAlphabets& subtrees, cons
     const auto byte = static_cast<std::uint8_t>(taken.from(0));  // any that the chain takes: all lead alike
     // A character of the head leads to where the byte does, if the byte is one and nothing after an optional head takes either.
     for (std::size_t i = 0; i + 1 < states.size(); ++i) {
-        const ExprId head = pool.head(states[i]);
-        if (head == kNone || pool.derivative(head, byte) != kEmpty || !pool.goes_by_head(states[i], taken)) return;
+        const ExprId head = head_of(pool, states[i]);
+        if (head == kNone || pool.dfa.derivative(head, byte) != kEmpty || !pool.dfa.goes_by_head(states[i], taken)) return;
         all.push_back(&blocks_of(pool, subtrees, head));
     }
     if (loops) {
@@ -73,7 +73,7 @@ void LoopMemo::add_blocks(ExprPool& pool, const SubtreeAlphabets& subtrees, cons
 }
 
 const LoopMemo::ClassSequence* LoopMemo::class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state) {
-    if (pool.boolean(state)) return nullptr;  // a step may need a search
+    if (pool[state].boolean) return nullptr;  // a step may need a search
     if (const ClassSequence** known = found_class_sequences_.find(state)) return *known;
     const auto made = find_class_sequence(pool, subtrees, state);
     return found_class_sequences_.add(state, made ? &class_sequences_.emplace_back(*made) : nullptr);
@@ -82,13 +82,13 @@ const LoopMemo::ClassSequence* LoopMemo::class_sequence(ExprPool& pool, const Su
 std::optional<LoopMemo::ClassSequence> LoopMemo::find_class_sequence(ExprPool& pool, const SubtreeAlphabets& subtrees, ExprId state) {
     ClassSequence made;
     std::vector<ExprId> states{state};
-    ByteSet bytes = pool.first(state);
+    ByteSet bytes = pool.dfa.first(state);
     bytes &= ByteSet::range(0, 0x7f);
     for (std::uint32_t characters = 0; bytes.size() >= kFewBytes && !made.characters; ++characters) {
         const ExprId at = states.back();
         pool.fuel().spend(kStateWork);
-        made.nullable = made.nullable || pool.nullable(at);
-        ByteSet taken = pool.first(at);
+        made.nullable = made.nullable || pool[at].nullable;
+        ByteSet taken = pool.dfa.first(at);
         taken &= bytes;
         if (taken.size() * 2 <= bytes.size()) {
             taken.each([&](std::uint8_t b) { bytes.erase(b); });
@@ -130,7 +130,7 @@ std::uint16_t DfaTable::number(const ExprPool& pool, ExprId expr) {
     slots_[at] = made;
     State& state = states_.emplace_back();
     state.expr = expr;
-    state.nullable = pool.nullable(expr);
+    state.nullable = pool[expr].nullable;
     steps_.emplace_back().fill(kUnknown);
     return made;
 }

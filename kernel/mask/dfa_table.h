@@ -13,7 +13,7 @@
 #include "guideway/base/flat_map.h"
 #include "guideway/base/page_arena.h"
 #include "guideway/mask/stable_sets.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/vocabulary/subtree_alphabets.h"
 
 namespace guideway {

@@ -35,19 +35,19 @@ struct Names {
 
 bool KeyWalk::run(ExprPool& pool, const TrieForest& forest, ExprId state) {
     const StringTrie& words = pool.strings();
-    const bool within = pool.is_strings(state);  // after the quote before the name
-    const ExprId rest = within ? state : pool.after_byte(kQuote, state);
+    const bool within = pool[state].op == Op::strings;  // after the quote before the name
+    const ExprId rest = within ? state : after_byte(pool, kQuote, state);
     Names names{words, *forest.trie, *this};
     StringWalk<Names> walk(words, *forest.trie, names);
-    if (const std::uint32_t label = pool.label_of(rest); label != kNoLabel) {
+    if (const std::uint32_t label = label_of(pool, rest); label != kNoLabel) {
         labels.push_back(label);
         walk.each_quote(forest, [&](std::uint32_t top) { names.over(top, 0); });
         return true;
     }
-    if (!pool.is_strings(rest)) return false;
-    const auto [node, part] = pool.node_and_part(rest);
+    if (pool[rest].op != Op::strings) return false;
+    const auto [node, part] = std::pair{pool[rest].a, pool[rest].b};
     if (words.count(node) > kMaxNames) return false;
-    words.each_end(node, [&](ExprId end) { labels.push_back(pool.label_of(pool.after_byte(kQuote, end))); });
+    words.each_end(node, [&](ExprId end) { labels.push_back(label_of(pool, after_byte(pool, kQuote, end))); });
     if (std::find(labels.begin(), labels.end(), kNoLabel) != labels.end()) return false;
     walk.run(forest, {node, part}, !within);
     return true;

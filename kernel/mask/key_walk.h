@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "guideway/mask/leaf_walk.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 
 namespace guideway {
 

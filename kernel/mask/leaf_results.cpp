@@ -53,7 +53,7 @@ LeafResults::LeafResults(const TokenTable& vocabulary, const Tuning& tuning, Fue
     for (std::uint32_t t = 0; t < size; ++t) {
         const std::uint32_t length = starts[t + 1] - starts[t];
         if (length == 0) all_[t >> 5] &= ~(1u << (t & 31));
-        else if (length >= ExprPool::kNear) longest_first_.push_back(t);
+        else if (length >= kNear) longest_first_.push_back(t);
     }
     std::stable_sort(longest_first_.begin(), longest_first_.end(),
                      [&](std::uint32_t a, std::uint32_t b) { return vocabulary.token(a).size() > vocabulary.token(b).size(); });
@@ -138,7 +138,7 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
     Config at = config;
     at.state = key.state;
     const bool clipped = at.state != config.state;
-    const bool difference = leaf && trie == 0 && machine.pool().is_difference(at.state);
+    const bool difference = leaf && trie == 0 && is_difference(machine.pool(), at.state);
     // What other counts have left after costs nothing, so it is requested first; its own walk only where no table serves.
     auto shorter = [&] {
         if (difference) return !bare && (walk_difference(machine, at, made) || walk_superset(machine, at, tuning_.tries, made));
@@ -164,9 +164,9 @@ const WalkResult& LeafResults::run(Machine& machine, std::uint32_t trie, const C
 // Whether the state loops by all plain characters. The space is tested first, since most states do not loop
 // by it, and to find the whole class is expensive (decision 7).
 bool LeafResults::accepts_plain_tokens(ExprPool& pool, ExprId state, bool exact) {
-    if (!pool.is_unbounded(state)) return false;
-    const ExprId behind = pool.derivative(state, ' ');
-    if (behind != state && (exact || behind == kNone || !pool.has_summand(behind, state))) return false;
+    if (!pool[state].unbounded) return false;
+    const ExprId behind = pool.dfa.derivative(state, ' ');
+    if (behind != state && (exact || behind == kNone || !has_summand(pool, behind, state))) return false;
     const SelfLoops* const loops = loops_.find(pool, subtrees_, state, exact);
     return loops && PlainTokens::accepted_by(*loops);
 }
@@ -174,8 +174,8 @@ bool LeafResults::accepts_plain_tokens(ExprPool& pool, ExprId state, bool exact)
 // A part of a sum that accepts all plain tokens; kNone. What one part takes, the sum takes; it is not left before the quote.
 ExprId LeafResults::plain_summand(ExprPool& pool, ExprId state) {
     ExprId found = kNone;
-    if (!pool.ends_in(state, '"')) return found;
-    pool.each_summand(state, [&](ExprId part) {
+    if (!ends_in(pool, state, '"')) return found;
+    each_summand(pool, state, [&](ExprId part) {
         const bool good = accepts_plain_tokens(pool, part, false);
         if (good) found = part;
         return good;
@@ -206,8 +206,8 @@ std::uint32_t LeafResults::plain_set(std::uint32_t characters, std::span<const s
 // All plain tokens that the state has characters left for, by a table; only the structural ones are walked.
 bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool bare, WalkResult& made) {
     ExprPool& pool = machine.pool();
-    const ExprPool::Unbounded state = pool.unbounded(config.state);
-    if (!tuning_.plain_tokens || pool.nullable(state.expr)) return false;
+    const Supersets::Unbounded state = pool.supersets.unbounded(config.state);
+    if (!tuning_.plain_tokens || pool[state.expr].nullable) return false;
     ExprId like = state.left == kInfinite ? kNone : state.expr;  // whose run has the same plain tokens, if it is not to be cut
     if (!accepts_plain_tokens(pool, state.expr, true)) {
         if (state.left != kInfinite) return false;
@@ -226,7 +226,7 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
         there.state = at;
         suffix_tries.clear();
         for (const auto kind : {PlainTokens::control, PlainTokens::longer, PlainTokens::rest}) {
-            if (kind == PlainTokens::control && !pool.first(state.expr).meets(controls)) continue;
+            if (kind == PlainTokens::control && !pool.dfa.first(state.expr).meets(controls)) continue;
             const WalkResult one = run(machine, structural_[kind], there);
             sets_.append(one.tokens, tokens);
             if (one.suffix_trie) suffix_tries.push_back(one.suffix_trie);
@@ -258,7 +258,8 @@ bool LeafResults::walk_plain_tokens(Machine& machine, const Config& config, bool
 // Loop bodies are recorded only for the whole vocabulary: over short suffix tries few counts occur, and to walk states
 // without bounds costs more there than it saves (decision 7).
 ExprId LeafResults::clipped(ExprPool& pool, std::uint32_t trie, ExprId state) const {
-    return tuning_.saturated_counters ? pool.saturate_counters(state, suffix_tries_.reach(trie), trie == 0 && tuning_.loop_bounds) : state;
+    return tuning_.saturated_counters ? pool.supersets.saturate_counters(state, suffix_tries_.reach(trie), trie == 0 && tuning_.loop_bounds)
+                                      : state;
 }
 
 // Whether the run of a leaf's state over the whole vocabulary is known.
@@ -270,10 +271,10 @@ bool LeafResults::knows(Machine& machine, const Config& config, ExprId state) {
 bool LeafResults::walk_difference(Machine& machine, const Config& config, WalkResult& made) {
     if (!tuning_.differences) return false;
     ExprPool& pool = machine.pool();
-    const ExprId base = pool.delta_base(config.state);
+    const ExprId base = pool.dfa.delta_base(config.state);
     if (base <= kEmpty || base == config.state) return false;
     // Two walks at once pay where the base's own run needs none: it is a string that continues, or known.
-    if (!pool.is_difference(config.state) && !accepts_plain_tokens(pool, base, true) && !knows(machine, config, base)) return false;
+    if (!is_difference(pool, config.state) && !accepts_plain_tokens(pool, base, true) && !knows(machine, config, base)) return false;
     const auto difference = pair_walk(pool, trie_, config.state, base, tuning_.difference_bound);
     if (!difference) return false;
     Config there = config;
@@ -290,7 +291,7 @@ bool LeafResults::walk_as_base(Machine& machine, std::uint32_t trie, const Confi
     const TrieForest forest = suffix_tries_.forest(trie);
     if (!tuning_.bases || !forest.whole()) return false;
     Config there = config;
-    there.state = machine.pool().taken_from(config.state);
+    there.state = taken_from(machine.pool(), config.state);
     if (there.state == kNone) return false;
     const auto difference = text_walk(machine.pool(), *forest.trie, config.state, there.state, tuning_.difference_bound);
     if (!difference || !difference->cleared.empty()) return false;
@@ -321,18 +322,18 @@ bool LeafResults::walk_superset(Machine& machine, const Config& config, std::siz
     if (!tuning_.supersets) return false;
     ExprPool& pool = machine.pool();
     bool quick = false;  // one part of a sum takes whole subtrees
-    if (!pool.boolean(config.state))
-        pool.each_summand(config.state, [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
+    if (!pool[config.state].boolean)
+        each_summand(pool, config.state, [&](ExprId part) { return quick = loops_.find(pool, subtrees_, part, false) != nullptr; });
     if (quick) return false;
-    const ExprPool::Superset relaxed = pool.superset(config.state);
+    const Superset relaxed = pool.supersets.superset(config.state);
     if (relaxed.expr == config.state || relaxed.expr <= kEmpty) return false;
     Config there = config;
     there.state = relaxed.expr;
     SupersetBounds wider;
     const WalkResult run = superset_result(machine, there, wider).run;
-    const std::uint32_t needed = pool.boolean(config.state) ? wider.rest : 0;
+    const std::uint32_t needed = pool[config.state].boolean ? wider.rest : 0;
     const std::uint32_t most = std::min(relaxed.early, relaxed.exact_up_to - std::min(relaxed.exact_up_to, needed));
-    if (wider.deepest > most || most + 1 < ExprPool::kNear || run.context_dependent != kNoTokens) return false;
+    if (wider.deepest > most || most + 1 < kNear || run.context_dependent != kNoTokens) return false;
     write_row(run.tokens);
     std::vector<std::uint32_t> cleared;
     std::size_t tried = 0;
@@ -356,7 +357,7 @@ void LeafResults::write_row(std::uint32_t set) {
 
 bool LeafResults::lives(ExprPool& pool, ExprId state, std::string_view token) {
     fuel_.spend(token.size());
-    return pool.nonempty_after(state, token);
+    return pool.dfa.nonempty_after(state, token);
 }
 
 // The row at hand holds the run's tokens, `cleared` among them. A run that is a delta clears tokens of its suffix trie too: it
@@ -389,7 +390,7 @@ std::uint32_t LeafResults::without(std::uint32_t suffix_trie, std::span<const st
 bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& config, bool walks, WalkResult& made) {
     if (!tuning_.loop_bounds) return false;
     ExprPool& pool = machine.pool();
-    const ExprPool::Superset unbounded = pool.without_loop_bounds(config.state);
+    const Superset unbounded = pool.supersets.without_loop_bounds(config.state);
     if (unbounded.expr == config.state) return false;
     const AnalysedNode& component = machine.component(config.node);
     const ResultKey key{0, component.id, unbounded.expr, 0};
@@ -417,14 +418,15 @@ bool LeafResults::walk_without_loop_bounds(Machine& machine, const Config& confi
 // The tokens that a string in few ASCII characters can take, as a trie: a walk over all tokens mostly reaches bytes that it
 // cannot take. 0: too many, or no such string.
 std::uint32_t LeafResults::alphabet_slice(ExprPool& pool, ExprId state) {
-    if (!tuning_.alphabet_slices || !pool.ends_in(state, '"')) return 0;
+    if (!tuning_.alphabet_slices || !ends_in(pool, state, '"')) return 0;
     // The first bytes, also those after the opening quote, are mostly too many already. To find all bytes is expensive.
-    if (!pool.boolean(state)) {
-        const ByteSet first = pool.first(state);
-        if (is_large_alphabet(first.size() == 1 ? pool.first(pool.derivative(state, static_cast<std::uint8_t>(first.from(0)))) : first))
+    if (!pool[state].boolean) {
+        const ByteSet first = pool.dfa.first(state);
+        if (is_large_alphabet(first.size() == 1 ? pool.dfa.first(pool.dfa.derivative(state, static_cast<std::uint8_t>(first.from(0))))
+                                                : first))
             return 0;
     }
-    const ByteSet bytes = pool.alphabet(state);
+    const ByteSet bytes = pool.byte_facts.alphabet(state);
     if (!bytes.within(kAscii)) return 0;
     if (const std::uint32_t* known = known_slice(bytes)) return *known;
     if (few_.size() >= kMaxAlphabets) return 0;
@@ -448,7 +450,7 @@ bool LeafResults::is_large_alphabet(const ByteSet& bytes) {
 }
 
 void LeafResults::keep_rounds(ExprPool& pool, const TokenTrie& x, const LeafWalk& walked, const ResultKey& key) {
-    Rounds& kept = rounds_[key] = {{}, walked.counts ? walked.rounds_at_pieces : kInfinite, pool.loop_bodies()};
+    Rounds& kept = rounds_[key] = {{}, walked.counts ? walked.rounds_at_pieces : kInfinite, pool.supersets.loop_bodies()};
     if (walked.counts) {
         for (const auto& [places, begun] : walked.rounds)
             for (std::uint32_t p = places.begin; p < places.end; ++p) kept.tokens.emplace_back(x.tokens[p], begun);
@@ -472,7 +474,7 @@ WalkResult LeafResults::walk_leaf(ExprPool& pool, std::uint32_t id, ExprId state
     if (rounds_of) keep_rounds(pool, *forest.trie, walked, *rounds_of);
     const std::uint32_t suffix_trie = suffix_tries_.after_exits(*forest.trie, walked.exit_nodes);
     std::uint32_t tokens = keep(*forest.trie, walked, !forest.whole());
-    std::erase_if(walked.to_verify, [&](std::uint32_t t) { return pool.nonempty_after(state, vocabulary_.token(t)); });
+    std::erase_if(walked.to_verify, [&](std::uint32_t t) { return pool.dfa.nonempty_after(state, vocabulary_.token(t)); });
     if (!walked.to_verify.empty()) {
         write_row(tokens);
         for (const std::uint32_t t : walked.to_verify) row_[t >> 5] &= ~(1u << (t & 31));

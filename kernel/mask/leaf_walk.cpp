@@ -175,7 +175,7 @@ private:
     // The bytes with which rounds begin.
     const ByteSet& begins_of(Number state) {
         if (begins_.size() <= state) begins_.resize(state + 32u);
-        if (!begins_[state]) begins_[state] = pool_.iterations_begin(states_[state].expr);
+        if (!begins_[state]) begins_[state] = pool_.supersets.iterations_begin(states_[state].expr);
         return *begins_[state];
     }
 
@@ -187,7 +187,7 @@ private:
     TokenRange below(std::uint32_t node) const { return {x_.first_token[node + 1], x_.first_token[x_.end[node]]}; }
 
     void measure(ExprId expr, std::uint32_t& known) {
-        if (known == kInfinite) known = pool_.shortest(expr);
+        if (known == kInfinite) known = pool_.emptiness.shortest(expr);
         made_.rest = std::max(made_.rest, known);
     }
 
@@ -196,8 +196,8 @@ private:
         const Number at = path_[depth - 1].state;
         const ExprId expr = states_[at].expr;
         pool_.fuel().spend(1);
-        if (alone) return states_.next(at, byte) = pool_.has_derivative(expr, byte) ? DfaTable::kAlive : DfaTable::kDead;
-        const ExprId to = pool_.derivative(expr, byte);
+        if (alone) return states_.next(at, byte) = pool_.dfa.has_derivative(expr, byte) ? DfaTable::kAlive : DfaTable::kDead;
+        const ExprId to = pool_.dfa.derivative(expr, byte);
         if (to == kNone) return states_.next(at, byte) = DfaTable::kDead;
         if (states_.full()) forget(depth);
         const Number made = states_.number(pool_, to);
@@ -229,7 +229,7 @@ private:
         level.nullable = known.nullable;
         level.leaps = tuning_.child_filters && x_.wide(node) && (depth > 0 || whole_);
         if (!level.leaps) return;
-        if (known.live.empty()) known.live = pool_.first(known.expr);
+        if (known.live.empty()) known.live = pool_.dfa.first(known.expr);
         ByteSet wanted = known.live;
         if (level.nullable) wanted |= follow_;
         level.leap = ChildFilter(x_, node, wanted);
@@ -255,17 +255,19 @@ private:
         return true;
     }
 
-    ExprPool::Unbounded unbounded(ExprId e) { return tuning_.counted_heads ? pool_.unbounded(e) : ExprPool::Unbounded{e, kInfinite}; }
+    Supersets::Unbounded unbounded(ExprId e) {
+        return tuning_.counted_heads ? pool_.supersets.unbounded(e) : Supersets::Unbounded{e, kInfinite};
+    }
 
     // What counts may; else, whether a part of the state is known to, or comes back to itself by the first byte below the node:
     // one step for each, instead of up to 128 to find all its loops. The sum itself is not stepped, since it may be ambiguous.
     bool may_loop(std::uint32_t node, const DfaTable::State& state) {
         if (unbounded(state.expr).left != kInfinite) return true;
         bool found = false;
-        pool_.each_summand(state.expr, [&](ExprId part) {
+        each_summand(pool_, state.expr, [&](ExprId part) {
             if (loops_.known(part, false)) return found = true;
-            const ExprId to = pool_.derivative(part, x_.byte[node + 1]);
-            return found = to != kNone && pool_.has_summand(to, part);
+            const ExprId to = pool_.dfa.derivative(part, x_.byte[node + 1]);
+            return found = to != kNone && has_summand(pool_, to, part);
         });
         return found;
     }
@@ -273,14 +275,14 @@ private:
     // A sum may self-loop on few bytes although one of its alternatives self-loops on almost all. So the alternatives are
     // examined too, first those whose loops are cached.
     void scout(DfaTable::State& state) {
-        const ExprPool::Unbounded u = unbounded(state.expr);
+        const Supersets::Unbounded u = unbounded(state.expr);
         state.looping = u.expr;
         state.left = u.left;
         const bool itself = u.expr == state.expr;  // else bounds are left out: what is after would seem to begin too early
         const SelfLoops* known = loops_.known(u.expr, !itself);
         if (!itself || (known && known->count() >= kFew) || !scout_parts(state, kMany, true)) {
             state.loops = loops_.find(pool_, *subtrees_, u.expr, !itself);
-            state.open_end = pool_.nullable(u.expr) || (state.loops && state.loops->grows);
+            state.open_end = pool_[u.expr].nullable || (state.loops && state.loops->grows);
             const unsigned own = state.loops ? state.loops->count() : 0;
             if (itself && own < kFew) scout_parts(state, 2 * own + 1, false);
         }
@@ -291,7 +293,7 @@ private:
     // What one part of a sum takes, the sum takes: the first that loops by this many bytes.
     bool scout_parts(DfaTable::State& state, unsigned least, bool known) {
         bool found = false;
-        pool_.each_summand(state.expr, [&](ExprId part) {
+        each_summand(pool_, state.expr, [&](ExprId part) {
             if (part == state.expr) return false;
             const SelfLoops* loops = known ? loops_.known(part, false) : loops_.find(pool_, *subtrees_, part, false);
             if (!loops || loops->count() < least) return false;
@@ -342,7 +344,7 @@ private:
         };
         if (!state.looked_around && x_.end[node] - node >= tuning_.worth_closing) {
             const bool none = state.closed.characters < StableSets::kFewCharacters && !state.loops;  // nothing loops here
-            const bool narrow = !none && pool_.boolean(state.expr) && !closed();
+            const bool narrow = !none && pool_[state.expr].boolean && !closed();
             if (none) stable_sets_->look_around(state.expr);
             if (narrow) stable_sets_->look_wider(state.expr);
             if (none || narrow) {
@@ -375,7 +377,7 @@ private:
     // Whether a token below the node may leave the leaf from a state beyond the stable set, of which nothing is known. It may not
     // where all texts end in a quote and the subtree has none.
     bool may_leave_beyond(std::uint32_t node, const DfaTable::State& state) const {
-        const ByteSet leaving = pool_.ends_in(state.expr, '"') ? ByteSet::range('"', '"') : follow_;
+        const ByteSet leaving = ends_in(pool_, state.expr, '"') ? ByteSet::range('"', '"') : follow_;
         return !subtrees_->loop_behind(node, *state.closed.loops, leaving);
     }
 
@@ -415,12 +417,12 @@ struct Texts {
 
 // False: it is no set of such texts.
 bool walk_texts(ExprPool& pool, const TrieForest& forest, ExprId start, const ByteSet& follow, LeafWalk& made) {
-    const bool within = pool.is_strings(start);
-    const ExprId rest = within ? start : pool.after_byte(kQuote, start);
-    if (!pool.is_strings(rest)) return false;
-    const auto [node, part] = pool.node_and_part(rest);
+    const bool within = pool[start].op == Op::strings;
+    const ExprId rest = within ? start : after_byte(pool, kQuote, start);
+    if (pool[rest].op != Op::strings) return false;
+    const auto [node, part] = std::pair{pool[rest].a, pool[rest].b};
     const StringTrie& words = pool.strings();
-    if (words.spelling(node) == Encoding::text || !pool.is_byte(words.only_tail(node), kQuote)) return false;
+    if (words.spelling(node) == Encoding::text || !is_byte(pool, words.only_tail(node), kQuote)) return false;
     Texts texts{*forest.trie, follow, made};
     StringWalk<Texts>(words, *forest.trie, texts).run(forest, {node, part}, !within);
     return true;

@@ -12,7 +12,7 @@
 
 #include "guideway/base/tuning.h"
 #include "guideway/mask/dfa_table.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/vocabulary/subtree_alphabets.h"
 #include "guideway/vocabulary/token_trie.h"
 

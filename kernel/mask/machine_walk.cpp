@@ -67,7 +67,7 @@ private:
         const ExprId state = stepped_[0].state;
         const SelfLoops* const found = loops_.find(machine_.pool(), *subtrees_, state, true);
         return found &&
-               subtrees_->loop(node, *found, machine_.pool().nullable(state) ? machine_.component(stepped_[0].node).follow : ByteSet{});
+               subtrees_->loop(node, *found, machine_.pool()[state].nullable ? machine_.component(stepped_[0].node).follow : ByteSet{});
     }
 
     void enter(std::size_t depth, std::uint32_t node) {

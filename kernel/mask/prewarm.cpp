@@ -25,9 +25,9 @@ void MaskEngine::warm_up_leaves(Machine& machine, std::uint32_t automaton) {
         for (const bool quoted : {true, false})
             for (std::uint32_t n = 0; n < machine.size(); ++n) {
                 const AnalysedNode& c = machine.component(n);
-                if (c.kind != NodeKind::leaf || !pool.is_nonempty(c.expr)) continue;
-                if (pool.is_strings(c.expr) || pool.is_strings(pool.after_byte('"', c.expr))) continue;
-                const ExprId state = quoted ? pool.derivative(c.expr, '"') : c.expr;
+                if (c.kind != NodeKind::leaf || !pool.emptiness.is_nonempty(c.expr)) continue;
+                if (pool[c.expr].op == Op::strings || pool[after_byte(pool, '"', c.expr)].op == Op::strings) continue;
+                const ExprId state = quoted ? pool.dfa.derivative(c.expr, '"') : c.expr;
                 if (state <= kEmpty) continue;
                 if (before - fuel_.left() > kEnough || used() > budget_) return;
                 results_.run(machine, 0, {n, state, 0, kBottom});
@@ -49,7 +49,7 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
     std::vector<std::vector<Config>> behind(machine.size());  // by leaf: the rests of sequences that begin where it ends
     for (std::uint32_t n = 0; n < machine.size(); ++n) {
         const AnalysedNode& c = machine.component(n);
-        if (c.kind == NodeKind::leaf && machine.pool().is_nonempty(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
+        if (c.kind == NodeKind::leaf && machine.pool().emptiness.is_nonempty(c.expr)) leaves.push_back({n, c.expr, 0, kBottom});
         if (c.kind != NodeKind::sequence || !machine.forks()) continue;
         for (std::uint32_t i = 1; i < c.parts.size(); ++i) {
             behind[c.parts[i - 1]].push_back({n, i, 0, kBottom});
@@ -66,9 +66,9 @@ void MaskEngine::warm_up(Machine& machine, std::uint32_t automaton, std::uint64_
         if (made.suffix_trie)
             for (const Config& rest : behind[at.node])
                 if (!is_over()) builder_.call(machine, made.suffix_trie, rest, 0);
-        const ByteSet live = machine.pool().first(at.state);
+        const ByteSet live = machine.pool().dfa.first(at.state);
         for (int b = live.from(0); b >= 0; b = b < 255 ? live.from(static_cast<unsigned>(b) + 1) : -1) {
-            const ExprId next = machine.pool().derivative(at.state, static_cast<std::uint8_t>(b));
+            const ExprId next = machine.pool().dfa.derivative(at.state, static_cast<std::uint8_t>(b));
             if (next != kNone && (leaves.empty() || leaves.back().state != next)) leaves.push_back({at.node, next, 0, kBottom});
         }
     }

@@ -18,7 +18,7 @@ public:
         state_ = state;
         all_.reset();
         ways_.clear();
-        pool.for_each_derivative(state, kBeyondAscii, [&](const ByteSet& bytes, ExprId to) { ways_.emplace_back(bytes, to); });
+        pool.dfa.for_each_derivative(state, kBeyondAscii, [&](const ByteSet& bytes, ExprId to) { ways_.emplace_back(bytes, to); });
         return *this;
     }
     ExprId by(std::uint8_t byte) const {
@@ -50,7 +50,7 @@ SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId stat
     SelfLoops made;
     auto comes_back = [&](ExprId to) {
         if (to == state) return true;
-        if (exact || !pool.has_summand(to, state)) return false;
+        if (exact || !has_summand(pool, to, state)) return false;
         made.grows = true;
         return true;
     };
@@ -58,7 +58,7 @@ SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId stat
     auto closed = [&](ExprId from, unsigned left) {
         std::vector<ExprId> here{from}, after;
         for (; left > 0; --left) {
-            for (ExprId at : here) pool.for_each_derivative(at, kContinuation, [&](const ByteSet&, ExprId to) { after.push_back(to); });
+            for (ExprId at : here) pool.dfa.for_each_derivative(at, kContinuation, [&](const ByteSet&, ExprId to) { after.push_back(to); });
             std::sort(after.begin(), after.end());
             after.erase(std::unique(after.begin(), after.end()), after.end());
             here.swap(after);
@@ -67,7 +67,7 @@ SelfLoops loops_of(const SubtreeAlphabets& subtrees, ExprPool& pool, ExprId stat
         return here == std::vector<ExprId>{state};
     };
     pool.fuel().spend(128);
-    pool.for_each_raw_derivative(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
+    pool.dfa.for_each_raw_derivative(state, ByteSet::range(0, 0x7f), [&](const ByteSet& bytes, ExprId to) {
         if (!comes_back(to)) return;
         made.ascii[0] |= bytes.words[0];
         made.ascii[1] |= bytes.words[1];
@@ -84,7 +84,7 @@ std::vector<std::uint64_t> blocks_to(const SubtreeAlphabets& subtrees, ExprPool&
                                      const std::function<bool(ExprId)>& good, const std::function<bool(ExprId, unsigned)>& inside) {
     const std::span<const SubtreeAlphabets::Block> blocks = subtrees.blocks();
     std::vector<std::uint64_t> made = subtrees.no_blocks();
-    if (!pool.boolean(state) && !pool.first(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
+    if (!pool[state].boolean && !pool.dfa.first(state).meets(kBeyondAscii)) return made;  // most patterns take ASCII alone
     pool.fuel().spend(blocks.size());
     ExprId path[4] = {state};  // after this many bytes of a block; those that begin alike are together
     Ways ways[4];              // from the last state there

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/vocabulary/subtree_alphabets.h"
 
 namespace guideway {

@@ -29,7 +29,7 @@ void StableSets::close(ExprId start, const ByteSet& bytes) {
         pool_.fuel().spend(bytes.size());
         targets.clear();
         ByteSet missing = bytes;
-        pool_.for_each_derivative(state, bytes, [&](const ByteSet& some, ExprId to) {
+        pool_.dfa.for_each_derivative(state, bytes, [&](const ByteSet& some, ExprId to) {
             missing -= some;
             targets.push_back(to);
         });
@@ -83,8 +83,8 @@ void StableSets::add_blocks(StableSet& made) {
     for (const State& state : states_) {
         if (state.characters == 0) continue;
         leads.assign(0xf5 - 0xc2, kNone);
-        pool_.for_each_derivative(state.expr, ByteSet::range(0xc2, 0xf4),
-                                  [&](const ByteSet& some, ExprId to) { some.each([&](std::uint8_t b) { leads[b - 0xc2u] = to; }); });
+        pool_.dfa.for_each_derivative(state.expr, ByteSet::range(0xc2, 0xf4),
+                                      [&](const ByteSet& some, ExprId to) { some.each([&](std::uint8_t b) { leads[b - 0xc2u] = to; }); });
         const State*& most = kinds.emplace(leads, &state).first->second;
         if (state.characters > most->characters) most = &state;
         if (kinds.size() > kMaxKinds) break;
@@ -105,7 +105,7 @@ void StableSets::keep(const ByteSet& bytes) {
     made.loops.ascii[1] = bytes.words[1];
     add_blocks(made);
     for (const State& state : states_) {
-        made.nullable = made.nullable || pool_.nullable(state.expr);
+        made.nullable = made.nullable || pool_[state.expr].nullable;
         Place& place = places_[state.expr];
         const Place here{static_cast<std::uint32_t>(stable_sets_.size()), state.characters, bytes.size()};
         if (!place.better_than(here)) place = here;
@@ -114,30 +114,30 @@ void StableSets::keep(const ByteSet& bytes) {
 }
 
 void StableSets::look_around(ExprId start) {
-    looks_ += !pool_.with_short_searches([&] { look(start, looks_); });
+    looks_ += !pool_.emptiness.with_short_searches([&] { look(start, looks_); });
 }
 
 void StableSets::look_wider(ExprId start) {
     if (wider_looks_ < kMaxLooks && looked_.insert(start).second)
-        wider_looks_ += !pool_.with_short_searches([&] { look(start, wider_looks_); });
+        wider_looks_ += !pool_.emptiness.with_short_searches([&] { look(start, wider_looks_); });
 }
 
 // Bytes that soon lead to where others do not continue are left out.
 void StableSets::look(ExprId start, unsigned& looks) {
-    if (looks >= kMaxLooks || (!pool_.is_unbounded(start) && !pool_.boolean(start))) return;
-    ByteSet bytes = pool_.first(start);
+    if (looks >= kMaxLooks || (!pool_[start].unbounded && !pool_[start].boolean)) return;
+    ByteSet bytes = pool_.dfa.first(start);
     bytes.words[2] = bytes.words[3] = 0;
     for (unsigned turn = 0; turn < kMaxTurns && bytes.size() >= kFewBytes; ++turn) {
         looks += turn == 0;
         const ByteSet before = bytes;
-        pool_.for_each_derivative(start, before, [&](const ByteSet& some, ExprId next) {
-            if (!before.within(pool_.first(next))) bytes -= some;  // seen without following the others
+        pool_.dfa.for_each_derivative(start, before, [&](const ByteSet& some, ExprId next) {
+            if (!before.within(pool_.dfa.first(next))) bytes -= some;  // seen without following the others
         });
         if (bytes != before) continue;  // a turn as well
         close(start, bytes);
         measure();
         if (states_[0].characters >= kFewCharacters) return keep(bytes);
-        pool_.for_each_derivative(start, before, [&](const ByteSet& some, ExprId next) {
+        pool_.dfa.for_each_derivative(start, before, [&](const ByteSet& some, ExprId next) {
             const std::uint32_t to = number_of(next);
             if (to == states_.size() || states_[to].characters < states_[0].characters) bytes -= some;
         });

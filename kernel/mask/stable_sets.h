@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/vocabulary/subtree_alphabets.h"
 
 namespace guideway {

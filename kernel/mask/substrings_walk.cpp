@@ -21,13 +21,13 @@ struct Start {
 
 // A state of substrings alone, or before a quote, or between two.
 std::optional<Start> start_of(const ExprPool& pool, ExprId e) {
-    const ExprId rest = pool.after_byte(kQuoteByte, e);
+    const ExprId rest = after_byte(pool, kQuoteByte, e);
     const ExprId whole = rest == kNone ? e : rest;
-    const auto [head, tail] = pool.head_and_tail(whole);
-    if (!pool.is_substring(head)) return std::nullopt;
-    const bool quoted = pool.is_byte(tail, kQuoteByte);
+    const auto [head, tail] = head_and_tail(pool, whole);
+    if (pool[head].op != Op::substring) return std::nullopt;
+    const bool quoted = is_byte(pool, tail, kQuoteByte);
     if (!quoted && (tail != kEmpty || rest != kNone)) return std::nullopt;
-    const auto [state, part] = pool.substring_and_part(head);
+    const auto [state, part] = std::pair{pool[head].a, pool[head].b};
     return Start{state, part, rest != kNone, quoted};
 }
 
@@ -109,9 +109,9 @@ private:
 bool is_substring_leaf(const ExprPool& pool, ExprId state) { return start_of(pool, state).has_value(); }
 
 Quotation quotation_at(ExprPool& pool, ExprId state) {
-    const ExprId head = pool.head_and_tail(state).first;
-    if (!pool.is_substring(head)) return Quotation::none;
-    const auto [number, part] = pool.substring_and_part(head);
+    const ExprId head = head_and_tail(pool, state).first;
+    if (pool[head].op != Op::substring) return Quotation::none;
+    const auto [number, part] = std::pair{pool[head].a, pool[head].b};
     const Substrings::Interval& at = pool.substrings().interval(number);
     return part == 0 && at.high > 0 && at.depth == 0 ? Quotation::begins : Quotation::inside;
 }

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "guideway/mask/leaf_walk.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 
 namespace guideway {
 

@@ -65,7 +65,8 @@ bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint
         const Hold guard(store, StoreLock::Rank::background);
         Program program =
             read_program(words, store.pool, &vocabulary, vocabulary.limits().tuning.program_prefixes ? &store.beginnings : nullptr);
-        if (const Node& root = program.nodes[program.root]; root.kind == NodeKind::leaf) return !store.pool.is_nonempty(root.expr);
+        if (const Node& root = program.nodes[program.root]; root.kind == NodeKind::leaf)
+            return !store.pool.emptiness.is_nonempty(root.expr);
         try {
             analyse(std::move(program), store.pool);
         } catch (const Error& error) {

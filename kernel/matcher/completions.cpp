@@ -23,7 +23,7 @@ std::string Completions::forced(Configs configs) {
     Configs next, only;
     const auto copies = [&](const Config& c) {
         ExprPool& pool = machine_.pool();
-        return machine_.is_leaf(c) && is_substring_leaf(pool, c.state) && pool.after_byte('"', c.state) == kNone;
+        return machine_.is_leaf(c) && is_substring_leaf(pool, c.state) && after_byte(pool, '"', c.state) == kNone;
     };
     const auto ends = [&](const Config& c) { return machine_.accepting(c); };
     while (forced.size() < kMaxForced && std::none_of(configs.begin(), configs.end(), ends) &&
@@ -120,7 +120,7 @@ std::uint32_t Completions::loop_needs(const Configs& configs, std::uint32_t node
     std::uint32_t least = kInfinite;
     for (const Config& c : configs) {
         if (!machine_.is_leaf(c)) continue;
-        const ExprPool::Unbounded state = machine_.pool().unbounded(c.state);
+        const Supersets::Unbounded state = machine_.pool().supersets.unbounded(c.state);
         const SelfLoops* loops = engine_.loops(machine_.pool(), state.expr);
         if (!loops || !vocabulary_.subtrees().loop(node, *loops, machine_.component(c.node).follow)) continue;
         const bool alone = configs.size() == 1 && state.expr == c.state;  // so every character leads back to it

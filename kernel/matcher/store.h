@@ -11,7 +11,7 @@
 #include "guideway/grammar/machine.h"
 #include "guideway/grammar/program.h"
 #include "guideway/mask/mask_engine.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/vocabulary/token_table.h"
 
 namespace guideway {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "guideway/regex/string_trie.h"
+#include "guideway/regex/structure.h"
 
 namespace guideway {
 
@@ -66,7 +67,7 @@ void split_digits(std::uint32_t low, std::uint32_t high, unsigned bits, unsigned
 
 ExprId Encoder::join(const std::vector<std::pair<unsigned, unsigned>>& pieces) {
     ExprId made = kEmpty;
-    for (auto i = pieces.rbegin(); i != pieces.rend(); ++i) made = pool_.concat(pool_.set(ByteSet::range(i->first, i->second)), made);
+    for (auto i = pieces.rbegin(); i != pieces.rend(); ++i) made = exprs_.concat(exprs_.set(ByteSet::range(i->first, i->second)), made);
     return made;
 }
 
@@ -86,8 +87,8 @@ ExprId Encoder::utf8(const Ranges& ranges) {
     for (auto [low, high] : lengths)
         for (auto [a, b] : clip(ranges, low, high)) add(a, b);
     std::vector<ExprId> parts;
-    for (const auto& [tail, leads] : by_tail) parts.push_back(pool_.concat(pool_.set(leads), tail));
-    return pool_.unite(std::move(parts));
+    for (const auto& [tail, leads] : by_tail) parts.push_back(exprs_.concat(exprs_.set(leads), tail));
+    return exprs_.unite(std::move(parts));
 }
 
 ExprId Encoder::hex4(std::uint32_t low, std::uint32_t high) {
@@ -97,15 +98,15 @@ ExprId Encoder::hex4(std::uint32_t low, std::uint32_t high) {
             set.insert(static_cast<std::uint8_t>("0123456789abcdef"[d]));
             set.insert(static_cast<std::uint8_t>("0123456789ABCDEF"[d]));
         }
-        return pool_.set(set);
+        return exprs_.set(set);
     };
     std::vector<ExprId> parts;
     split_digits(low, high, 4, 4, [&](std::uint32_t a, std::uint32_t b) {
         ExprId made = kEmpty;
-        for (unsigned shift = 0; shift < 16; shift += 4) made = pool_.concat(digits(a >> shift & 15, b >> shift & 15), made);
+        for (unsigned shift = 0; shift < 16; shift += 4) made = exprs_.concat(digits(a >> shift & 15, b >> shift & 15), made);
         parts.push_back(made);
     });
-    return pool_.unite(std::move(parts));
+    return exprs_.unite(std::move(parts));
 }
 
 ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
@@ -115,7 +116,7 @@ ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
     for (unsigned i = 0; i < 8; ++i)
         if (!clip(ranges, kShortTargets[i], kShortTargets[i]).empty() && (any || kShortEscapes[i] != '/'))
             shorts.insert(static_cast<std::uint8_t>(kShortEscapes[i]));
-    parts.push_back(pool_.set(shorts));
+    parts.push_back(exprs_.set(shorts));
     const ExprId u = byte('u');
     if (!any) {
         const auto digit = [](unsigned d) {
@@ -125,16 +126,16 @@ ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
         for (auto [low, high] : clip(ranges, 0, 0x1f))
             for (std::uint32_t c = low; c <= high; ++c)
                 if (std::find(std::begin(kShortTargets), std::end(kShortTargets), c) == std::end(kShortTargets))
-                    parts.push_back(pool_.concat(u, join({digit(0), digit(0), digit(c >> 4), digit(c & 15)})));
-        return pool_.concat(byte('\\'), pool_.unite(std::move(parts)));
+                    parts.push_back(exprs_.concat(u, join({digit(0), digit(0), digit(c >> 4), digit(c & 15)})));
+        return exprs_.concat(byte('\\'), exprs_.unite(std::move(parts)));
     }
-    for (auto [low, high] : clip(ranges, 0, 0xd7ff)) parts.push_back(pool_.concat(u, hex4(low, high)));
-    for (auto [low, high] : clip(ranges, 0xe000, 0xffff)) parts.push_back(pool_.concat(u, hex4(low, high)));
-    const ExprId low_escape = pool_.concat(byte('\\'), u);
+    for (auto [low, high] : clip(ranges, 0, 0xd7ff)) parts.push_back(exprs_.concat(u, hex4(low, high)));
+    for (auto [low, high] : clip(ranges, 0xe000, 0xffff)) parts.push_back(exprs_.concat(u, hex4(low, high)));
+    const ExprId low_escape = exprs_.concat(byte('\\'), u);
     auto pair = [&](std::uint32_t h1, std::uint32_t h2, std::uint32_t l1, std::uint32_t l2) {
         if (h1 <= h2 && l1 <= l2)
             parts.push_back(
-                pool_.concat(u, pool_.concat(hex4(0xd800 + h1, 0xd800 + h2), pool_.concat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
+                exprs_.concat(u, exprs_.concat(hex4(0xd800 + h1, 0xd800 + h2), exprs_.concat(low_escape, hex4(0xdc00 + l1, 0xdc00 + l2)))));
     };
     for (auto [low, high] : clip(ranges, 0x10000, kLast)) {
         const std::uint32_t h1 = (low - 0x10000) >> 10, h2 = (high - 0x10000) >> 10, l1 = low & 0x3ff, l2 = high & 0x3ff;
@@ -146,7 +147,7 @@ ExprId Encoder::escapes(const Ranges& ranges, Encoding spelling) {
         if (h2 > h1 + 1) pair(h1 + 1, h2 - 1, 0, 0x3ff);
         pair(h2, h2, 0, l2);
     }
-    return pool_.concat(byte('\\'), pool_.unite(std::move(parts)));
+    return exprs_.concat(byte('\\'), exprs_.unite(std::move(parts)));
 }
 
 ExprId Encoder::characters(const Ranges& ranges, Encoding spelling) {
@@ -158,30 +159,30 @@ ExprId Encoder::characters(const Ranges& ranges, Encoding spelling) {
         Ranges raw;
         for (auto [low, high] : {std::pair<std::uint32_t, std::uint32_t>{0x20, 0x21}, {0x23, 0x5b}, {0x5d, kLast}})
             for (auto r : clip(ranges, low, high)) raw.push_back(r);
-        made = pool_.unite({utf8(raw), escapes(ranges, spelling)});
+        made = exprs_.unite({utf8(raw), escapes(ranges, spelling)});
     }
-    if (made > kEmpty) pool_.mark_within(made, mode);
-    if (spelling == Encoding::escaped_any) pool_.mark_encoding_closed(made);
+    if (made > kEmpty) exprs_.mark_within(made, mode);
+    if (spelling == Encoding::escaped_any) exprs_.mark_encoding_closed(made);
     // Not in `universe`: texts of some length get it without this.
-    if (ranges == all_characters()) pool_.mark_universe(pool_.repeat(made, 0, kInfinite), mode);
-    pool_.grew(80 + ranges.size() * sizeof ranges[0]);
+    if (ranges == all_characters()) exprs_.mark_universe(exprs_.repeat(made, 0, kInfinite), mode);
+    exprs_.grew(80 + ranges.size() * sizeof ranges[0]);
     known_[mode].emplace(ranges, made);
     return made;
 }
 
-ExprId Encoder::universe(Encoding spelling) { return pool_.repeat(characters(all_characters(), spelling), 0, kInfinite); }
+ExprId Encoder::universe(Encoding spelling) { return exprs_.repeat(characters(all_characters(), spelling), 0, kInfinite); }
 
 ExprId Encoder::literals(std::vector<std::u32string> texts, Encoding spelling, ExprId tail) {
     if (texts.size() == 1 && texts[0].size() == 1) {  // a quote: a set of bytes, as others write it
         const char32_t c = texts[0][0];
-        return pool_.concat(characters({{c, c}}, spelling), tail);
+        return exprs_.concat(characters({{c, c}}, spelling), tail);
     }
-    const bool ends = pool_.may_end_strings(tail);
+    const bool ends = may_end_strings(exprs_[tail]);
     std::vector<StringTrie::Entry> all;
     all.reserve(texts.size());
     for (auto& text : texts) all.push_back({std::move(text), ends ? tail : kEmpty});
-    const ExprId made = pool_.string_state(pool_.strings().make(std::move(all), spelling));
-    return ends ? made : pool_.concat(made, tail);
+    const ExprId made = exprs_.string_state(exprs_.strings().make(std::move(all), spelling));
+    return ends ? made : exprs_.concat(made, tail);
 }
 
 }  // namespace guideway

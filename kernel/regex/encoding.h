@@ -26,7 +26,7 @@ using Ranges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // inclusi
 
 class Encoder {
 public:
-    explicit Encoder(ExprPool& pool) : pool_(pool) {}
+    explicit Encoder(ExprTable& exprs) : exprs_(exprs) {}
 
     ExprId characters(const Ranges& ranges, Encoding spelling);
     // `tail` comes after each of them.
@@ -37,10 +37,10 @@ private:
     ExprId utf8(const Ranges& ranges);
     ExprId hex4(std::uint32_t low, std::uint32_t high);
     ExprId escapes(const Ranges& ranges, Encoding spelling);
-    ExprId byte(unsigned b) { return pool_.set(ByteSet::range(b, b)); }
+    ExprId byte(unsigned b) { return exprs_.set(ByteSet::range(b, b)); }
     ExprId join(const std::vector<std::pair<unsigned, unsigned>>& pieces);
 
-    ExprPool& pool_;
+    ExprTable& exprs_;
     std::map<Ranges, ExprId> known_[3];
 };
 

@@ -6,11 +6,11 @@
 #include "guideway/base/dcheck.h"
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
-#include "guideway/regex/emptiness.h"
 #include "guideway/regex/encoding.h"
 #include "guideway/regex/external_language.h"
 #include "guideway/regex/number_language.h"
 #include "guideway/regex/string_trie.h"
+#include "guideway/regex/structure.h"
 #include "guideway/regex/substrings.h"
 
 namespace guideway {
@@ -23,18 +23,116 @@ constexpr std::uint64_t kExprWork = 10;
 constexpr std::size_t kLargeSum = 256;
 constexpr std::size_t kNodeBytes = 80;  // of a node of a map, with what allocation adds
 
+std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) {
+    std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
+    if (parts) {
+        for (ExprId p : *parts) h = mix(h, p);
+        return h;
+    }
+    return mix(mix(mix(h, x.a), x.b), x.c);
+}
+
+// A product whose head may be empty holds all texts of what follows it, which is then not needed next to it. Without
+// this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
+void drop_tails(ExprTable& exprs, std::vector<ExprId>& sum) {
+    constexpr int kSteps = 64;
+    const std::uint64_t each = sum.size() > kLargeSum ? 4 : 2;  // per step
+    std::vector<ExprId> dropped;
+    for (ExprId p : sum) {
+        const Expr* x = &exprs[p];
+        int step = 0;
+        for (; step < kSteps && x->op == Op::concatenation && exprs[x->a].nullable; ++step) {
+            const ExprId tail = x->b;
+            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which continues from there itself
+                dropped.push_back(tail);
+                break;
+            }
+            x = &exprs[tail];
+        }
+        if (step) exprs.fuel().spend(each * static_cast<std::uint64_t>(step));
+    }
+    if (dropped.empty()) return;
+    std::sort(dropped.begin(), dropped.end());
+    std::erase_if(sum, [&](ExprId p) { return std::binary_search(dropped.begin(), dropped.end(), p); });
+}
+
+// Whether all texts of p are texts of q, as far as products of equal parts show it: q repeats a part at least as freely.
+bool is_within(const ExprTable& exprs, ExprId p, ExprId q) {
+    constexpr unsigned kSteps = 16;
+    for (unsigned step = 0; step < kSteps && p != q; ++step) {
+        const Expr &x = exprs[p], &y = exprs[q];
+        const ExprId a = x.op == Op::concatenation ? x.a : p, b = y.op == Op::concatenation ? y.a : q;
+        if (a != b) {
+            const Expr &few = exprs[a], &many = exprs[b];
+            if (many.op != Op::repetition) return false;
+            const bool repeats = few.op == Op::repetition && few.a == many.a;
+            if (!repeats && a != many.a) return false;
+            if ((repeats ? few.b : 1) < many.b || (repeats ? few.c : 1) > many.c) return false;
+        }
+        p = x.op == Op::concatenation ? x.b : kEmpty;
+        q = y.op == Op::concatenation ? y.b : kEmpty;
+    }
+    return p == q;
+}
+
+// Of summands that differ only in their repetition bounds, those with the widest bounds suffice. Otherwise a text of n dots
+// has about n * n / 2 open counters in `(.{1,63}\.){1,127}`.
+void drop_counts(ExprTable& exprs, std::vector<ExprId>& sum) {
+    constexpr std::size_t kMostCounts = 32;
+    std::vector<ExprId> counts;
+    for (const ExprId p : sum) {
+        const Expr& x = exprs[p];
+        if (x.bounded && !x.labelled && (x.op == Op::concatenation || x.op == Op::repetition)) counts.push_back(p);
+    }
+    if (counts.size() < 2 || counts.size() > kMostCounts) return;
+    exprs.fuel().spend(counts.size());
+    std::vector<ExprId> dropped;
+    for (const ExprId p : counts) {
+        const auto holds = [&](ExprId q) {
+            return q != p && std::find(dropped.begin(), dropped.end(), q) == dropped.end() && is_within(exprs, p, q);
+        };
+        if (std::any_of(counts.begin(), counts.end(), holds)) dropped.push_back(p);
+    }
+    if (!dropped.empty()) std::erase_if(sum, [&](ExprId p) { return std::find(dropped.begin(), dropped.end(), p) != dropped.end(); });
+}
+
+// Sets of texts in one spelling become one. Where a large one would be copied for a small one's sake, they stay as they are.
+void join_strings(ExprTable& exprs, std::vector<ExprId>& sum) {
+    for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
+        std::uint32_t count = 0, total = 0, largest = 0;
+        auto joins = [&](ExprId p) {
+            return exprs[p].op == Op::strings && exprs[p].b == 0 && exprs.strings().spelling(exprs[p].a) == spelling;
+        };
+        for (ExprId p : sum)
+            if (joins(p)) {
+                ++count;
+                total = guideway::sum(total, exprs.strings().characters(exprs[p].a));
+                largest = std::max(largest, exprs.strings().characters(exprs[p].a));
+            }
+        if (count < 2 || (total > kMaxJoined && largest > total / 2)) continue;
+        std::vector<StringTrie::Entry> all;
+        for (ExprId p : sum)
+            if (joins(p)) {
+                auto more = exprs.strings().texts(exprs[p].a);
+                all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+            }
+        std::erase_if(sum, joins);
+        const ExprId made = exprs.string_state(exprs.strings().make(std::move(all), spelling));
+        sum.insert(std::lower_bound(sum.begin(), sum.end(), made), made);
+    }
+}
+
 }  // namespace
 
-ExprPool::~ExprPool() = default;
+ExprTable::~ExprTable() = default;
 
-ExprPool::ExprPool(ExprLimits limits)
+ExprTable::ExprTable(const ExprLimits& limits)
     : limits_(limits), fuel_(limits.max_work), numbers_(std::make_unique<NumberLanguage>(*this)),
       encoder_(std::make_unique<Encoder>(*this)), strings_(std::make_unique<StringTrie>(*this)),
-      substrings_(std::make_unique<Substrings>(fuel_)), liveness_(std::make_unique<Emptiness>(*this)) {
+      substrings_(std::make_unique<Substrings>(fuel_)) {
     if (limits.max_exprs > kMaxExprs)
         throw Error(ErrorKind::argument,
                     "max_states is " + std::to_string(limits.max_exprs) + "; it can be at most " + std::to_string(kMaxExprs));
-    rows_.push_back({});  // row 0 means "not made"
     Expr none;
     none.encoding_closed = none.weakly_encoding_closed = true;
     intern(none);
@@ -47,28 +145,19 @@ ExprPool::ExprPool(ExprLimits limits)
     intern(empty);
 }
 
-std::vector<ExprId> ExprPool::parts_of(ExprId e) const {
+std::vector<ExprId> ExprTable::parts_of(ExprId e) const {
     const Expr& x = exprs_[e];
     auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
     return {first, first + static_cast<std::ptrdiff_t>(x.b)};
 }
 
-std::uint64_t ExprPool::hash(const Expr& x, const std::vector<ExprId>* parts) const {
-    std::uint64_t h = mix(0, static_cast<std::uint64_t>(x.op));
-    if (parts) {
-        for (ExprId p : *parts) h = mix(h, p);
-        return h;
-    }
-    return mix(mix(mix(h, x.a), x.b), x.c);
-}
-
-bool ExprPool::same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const {
+bool ExprTable::same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const {
     if (x.op != y.op) return false;
     if (!parts) return x.a == y.a && x.b == y.b && x.c == y.c;
     return y.b == parts->size() && std::equal(parts->begin(), parts->end(), args_.begin() + static_cast<std::ptrdiff_t>(y.a));
 }
 
-std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
+std::uint32_t ExprTable::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
     const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
     if (known != InternTable::kMissing) {
         exprs_[known].encoding_closed |= made.encoding_closed;
@@ -79,7 +168,7 @@ std::uint32_t ExprPool::find(std::uint64_t h, const Expr& made, const std::vecto
     return known;
 }
 
-ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
+ExprId ExprTable::intern(Expr made, const std::vector<ExprId>* parts) {
     GUIDEWAY_DCHECK(!parts || std::ranges::all_of(*parts, [&](ExprId part) { return part < exprs_.size(); }));
     GUIDEWAY_DCHECK(made.op != Op::concatenation ||
                     (made.a < exprs_.size() && made.b < exprs_.size() && exprs_[made.a].op != Op::concatenation));
@@ -100,13 +189,12 @@ ExprId ExprPool::intern(Expr made, const std::vector<ExprId>* parts) {
     const auto id = static_cast<ExprId>(exprs_.size());
     made.measured = !made.boolean && made.op != Op::number && (made.op != Op::composite || made.known_finite);
     made.known_nonempty |= !made.boolean && made.op != Op::none;
-    while (found_.size() <= id) found_.push_back({});  // one more than needed where the next allocation failed before
     exprs_.push_back(made);
     interned_.add(h, id);
     return id;
 }
 
-std::uint32_t ExprPool::set_id(const ByteSet& bytes) {
+std::uint32_t ExprTable::set_id(const ByteSet& bytes) {
     const std::uint64_t h = ByteSetHash{}(bytes);
     std::uint32_t id = set_ids_.find(h, [&](std::uint32_t known) { return sets_[known] == bytes; });
     if (id != InternTable::kMissing) return id;
@@ -116,7 +204,7 @@ std::uint32_t ExprPool::set_id(const ByteSet& bytes) {
     return id;
 }
 
-ExprId ExprPool::set(const ByteSet& bytes) {
+ExprId ExprTable::set(const ByteSet& bytes) {
     if (bytes.empty()) return kNone;
     static const ByteSet ascii = ByteSet::range(0, 0x7f);
     static const ByteSet unescaped = [] {
@@ -135,7 +223,7 @@ ExprId ExprPool::set(const ByteSet& bytes) {
     return intern(made);
 }
 
-ExprId ExprPool::concat(ExprId a, ExprId b) {
+ExprId ExprTable::concat(ExprId a, ExprId b) {
     if (a == kNone || b == kNone) return kNone;
     if (a == kEmpty) return b;
     if (b == kEmpty) return a;
@@ -151,7 +239,7 @@ ExprId ExprPool::concat(ExprId a, ExprId b) {
 }
 
 // Of what is no product, and anything.
-ExprId ExprPool::product(ExprId head, ExprId b) {
+ExprId ExprTable::product(ExprId head, ExprId b) {
     Expr made;
     made.op = Op::concatenation;
     made.a = head;
@@ -162,7 +250,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     made.counted = x.counted || y.counted;
     if (const std::uint32_t known = find(hash(made, nullptr), made, nullptr); known != InternTable::kMissing) return known;
     // A quote or a label after one text becomes its end, so that sets of such texts can be joined.
-    if (x.op == Op::strings && x.b == 0 && strings_->count(x.a) == 1 && is_quote(b)) {
+    if (x.op == Op::strings && x.b == 0 && strings_->count(x.a) == 1 && is_quote(*this, b)) {
         StringTrie::Entry text = strings_->only_text(x.a);
         text.end = concat(text.end, b);
         return string_state(strings_->make({std::move(text)}, strings_->spelling(x.a)));
@@ -182,102 +270,7 @@ ExprId ExprPool::product(ExprId head, ExprId b) {
     return intern(made);
 }
 
-bool ExprPool::is_quote(ExprId e) const {
-    const Expr& x = exprs_[e];
-    return x.op == Op::set || x.op == Op::label || (x.op == Op::concatenation && exprs_[x.a].op == Op::set && exprs_[x.b].op == Op::label);
-}
-
-// A product whose head may be empty holds all texts of what follows it, which is then not needed next to it. Without
-// this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
-void ExprPool::drop_tails(std::vector<ExprId>& sum) {
-    constexpr int kSteps = 64;
-    const std::uint64_t each = sum.size() > kLargeSum ? 4 : 2;  // per step
-    std::vector<ExprId> dropped;
-    for (ExprId p : sum) {
-        const Expr* x = &exprs_[p];
-        int step = 0;
-        for (; step < kSteps && x->op == Op::concatenation && exprs_[x->a].nullable; ++step) {
-            const ExprId tail = x->b;
-            if (std::binary_search(sum.begin(), sum.end(), tail)) {  // which continues from there itself
-                dropped.push_back(tail);
-                break;
-            }
-            x = &exprs_[tail];
-        }
-        if (step) fuel_.spend(each * static_cast<std::uint64_t>(step));
-    }
-    if (dropped.empty()) return;
-    std::sort(dropped.begin(), dropped.end());
-    std::erase_if(sum, [&](ExprId p) { return std::binary_search(dropped.begin(), dropped.end(), p); });
-}
-
-// Whether all texts of p are texts of q, as far as products of equal parts show it: q repeats a part at least as freely.
-bool ExprPool::is_within(ExprId p, ExprId q) const {
-    constexpr unsigned kSteps = 16;
-    for (unsigned step = 0; step < kSteps && p != q; ++step) {
-        const Expr &x = exprs_[p], &y = exprs_[q];
-        const ExprId a = x.op == Op::concatenation ? x.a : p, b = y.op == Op::concatenation ? y.a : q;
-        if (a != b) {
-            const Expr &few = exprs_[a], &many = exprs_[b];
-            if (many.op != Op::repetition) return false;
-            const bool repeats = few.op == Op::repetition && few.a == many.a;
-            if (!repeats && a != many.a) return false;
-            if ((repeats ? few.b : 1) < many.b || (repeats ? few.c : 1) > many.c) return false;
-        }
-        p = x.op == Op::concatenation ? x.b : kEmpty;
-        q = y.op == Op::concatenation ? y.b : kEmpty;
-    }
-    return p == q;
-}
-
-// Of summands that differ only in their repetition bounds, those with the widest bounds suffice. Otherwise a text of n dots
-// has about n * n / 2 open counters in `(.{1,63}\.){1,127}`.
-void ExprPool::drop_counts(std::vector<ExprId>& sum) {
-    constexpr std::size_t kMostCounts = 32;
-    std::vector<ExprId> counts;
-    for (const ExprId p : sum) {
-        const Expr& x = exprs_[p];
-        if (x.bounded && !x.labelled && (x.op == Op::concatenation || x.op == Op::repetition)) counts.push_back(p);
-    }
-    if (counts.size() < 2 || counts.size() > kMostCounts) return;
-    fuel_.spend(counts.size());
-    std::vector<ExprId> dropped;
-    for (const ExprId p : counts) {
-        const auto holds = [&](ExprId q) {
-            return q != p && std::find(dropped.begin(), dropped.end(), q) == dropped.end() && is_within(p, q);
-        };
-        if (std::any_of(counts.begin(), counts.end(), holds)) dropped.push_back(p);
-    }
-    if (!dropped.empty()) std::erase_if(sum, [&](ExprId p) { return std::find(dropped.begin(), dropped.end(), p) != dropped.end(); });
-}
-
-// Sets of texts in one spelling become one. Where a large one would be copied for a small one's sake, they stay as they are.
-void ExprPool::join_strings(std::vector<ExprId>& sum) {
-    for (const Encoding spelling : {Encoding::text, Encoding::escaped, Encoding::escaped_any}) {
-        std::uint32_t count = 0, total = 0, largest = 0;
-        auto joins = [&](ExprId p) {
-            return exprs_[p].op == Op::strings && exprs_[p].b == 0 && strings_->spelling(exprs_[p].a) == spelling;
-        };
-        for (ExprId p : sum)
-            if (joins(p)) {
-                ++count;
-                total = guideway::sum(total, strings_->characters(exprs_[p].a));
-                largest = std::max(largest, strings_->characters(exprs_[p].a));
-            }
-        if (count < 2 || (total > kMaxJoined && largest > total / 2)) continue;
-        std::vector<StringTrie::Entry> all;
-        for (ExprId p : sum)
-            if (joins(p)) {
-                auto more = strings_->texts(exprs_[p].a);
-                all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-            }
-        std::erase_if(sum, joins);
-        const ExprId made = string_state(strings_->make(std::move(all), spelling));
-        sum.insert(std::lower_bound(sum.begin(), sum.end(), made), made);
-    }
-}
-
-ExprId ExprPool::unite(std::vector<ExprId> parts) {
+ExprId ExprTable::unite(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     ByteSet bytes;
     std::uint8_t universe = 0;
@@ -302,9 +295,9 @@ ExprId ExprPool::unite(std::vector<ExprId> parts) {
     flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
     if (universe)  // all texts of a spelling absorb every other text of it
         std::erase_if(flat, [&](ExprId p) { return !exprs_[p].universe && (exprs_[p].within & universe); });
-    join_strings(flat);
-    drop_tails(flat);
-    drop_counts(flat);
+    join_strings(*this, flat);
+    drop_tails(*this, flat);
+    drop_counts(*this, flat);
     if (flat.empty()) return kNone;
     if (flat.size() == 1) {
         exprs_[flat[0]].encoding_closed |= encoding_closed;
@@ -336,7 +329,7 @@ ExprId ExprPool::unite(std::vector<ExprId> parts) {
     return intern(made, &flat);
 }
 
-ExprId ExprPool::intersect(std::vector<ExprId> parts) {
+ExprId ExprTable::intersect(std::vector<ExprId> parts) {
     std::vector<ExprId> flat;
     const ExprId everything = complement(kNone);
     for (ExprId p : parts) {
@@ -394,7 +387,7 @@ ExprId ExprPool::intersect(std::vector<ExprId> parts) {
     return intern(made, &flat);
 }
 
-ExprId ExprPool::subtract(ExprId a, ExprId texts) {
+ExprId ExprTable::subtract(ExprId a, ExprId texts) {
     if (exprs_[a].op == Op::difference) {
         texts = unite({exprs_[a].b, texts});
         a = exprs_[a].a;
@@ -420,7 +413,7 @@ ExprId ExprPool::subtract(ExprId a, ExprId texts) {
     return intern(made);
 }
 
-ExprId ExprPool::string_state(std::uint32_t node, std::uint32_t part) {
+ExprId ExprTable::string_state(std::uint32_t node, std::uint32_t part) {
     if (node == StringTrie::kNoEntries) return kNone;
     if (part == 0 && strings_->is_end(node)) return strings_->end(node);
     Expr made;
@@ -442,7 +435,7 @@ ExprId ExprPool::string_state(std::uint32_t node, std::uint32_t part) {
     return intern(made);
 }
 
-ExprId ExprPool::substring(std::uint32_t state, std::uint32_t part) {
+ExprId ExprTable::substring(std::uint32_t state, std::uint32_t part) {
     if (state == Substrings::kNowhere) return kNone;
     Expr made;
     made.op = Op::substring;
@@ -459,23 +452,7 @@ ExprId ExprPool::substring(std::uint32_t state, std::uint32_t part) {
     return intern(made);
 }
 
-bool ExprPool::leads_as_far(ExprId e, ExprId next) const {
-    if (!is_strings(e) || !is_strings(next)) return false;
-    const Expr &from = exprs_[e], &to = exprs_[next];
-    const auto leaves_none = [&](const Expr& x) {  // by the character that it is in
-        return x.b == 0 || (strings_->children(x.a) == 1 && strings_->end(x.a) == kNone);
-    };
-    const std::uint32_t count = strings_->count(from.a);
-    return count < kInfinite - 1 && count == strings_->count(to.a) && leaves_none(from) && leaves_none(to) &&
-           (to.b || strings_->end(to.a) == kNone);
-}
-
-ExprId ExprPool::tail_of_string(ExprId e) const {
-    const Expr& x = exprs_[e];
-    return x.op == Op::strings && x.b == 0 ? strings_->end(x.a) : kNone;
-}
-
-ExprId ExprPool::complement(ExprId a) {
+ExprId ExprTable::complement(ExprId a) {
     if (exprs_[a].op == Op::complement) return exprs_[a].a;
     Expr made;
     made.op = Op::complement;
@@ -490,7 +467,7 @@ ExprId ExprPool::complement(ExprId a) {
     return intern(made);
 }
 
-ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) {
+ExprId ExprTable::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) {
     if (a == kEmpty || maximum == 0) return kEmpty;
     if (a == kNone) return minimum == 0 ? kEmpty : kNone;
     if (exprs_[a].nullable) minimum = 0;
@@ -517,53 +494,7 @@ ExprId ExprPool::repeat(ExprId a, std::uint32_t minimum, std::uint32_t maximum) 
     return intern(made);
 }
 
-bool ExprPool::has_summand(ExprId e, ExprId summand) {
-    if (e == summand) return true;
-    const Expr x = exprs_[e];
-    if (x.op == Op::alternation) {
-        const auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
-        return std::binary_search(first, first + static_cast<std::ptrdiff_t>(x.b), summand);
-    }
-    bool found = false;
-    each_summand(e, [&](ExprId one) { return found = one == summand; });
-    return found;
-}
-
-bool ExprPool::ends_in(ExprId e, std::uint8_t byte) const {
-    constexpr int kSteps = 256;  // a product of thousands of parts is queried for each of its states
-    bool all = true;
-    each_part(e, [&](ExprId last) {
-        Expr x = exprs_[last];
-        for (int step = 0; step < kSteps && (x.op == Op::concatenation || x.op == Op::difference || x.op == Op::intersection);
-             ++step, x = exprs_[last])
-            last = x.op == Op::concatenation ? x.b : x.op == Op::difference ? x.a : args_[x.a];  // of an intersection one part will do
-        all = exprs_[last].op == Op::set && sets_[exprs_[last].a] == ByteSet::range(byte, byte);
-        return !all;
-    });
-    return all;
-}
-
-// Keys of one text, as most are, become one set of texts at once.
-ExprId ExprPool::labelled(const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
-    std::map<std::pair<ExprId, Encoding>, std::vector<StringTrie::Entry>> texts;  // by the quote before them
-    std::vector<ExprId> made;
-    for (const auto& [key, number] : keys) {
-        const Expr x = exprs_[key];
-        const bool quoted = x.op == Op::concatenation && exprs_[x.a].op == Op::set;
-        const Expr y = quoted ? exprs_[x.b] : x;
-        if (y.op != Op::strings || y.b != 0 || strings_->count(y.a) != 1) {
-            made.push_back(concat(key, label(number)));
-            continue;
-        }
-        StringTrie::Entry text = strings_->only_text(y.a);
-        text.end = concat(text.end, label(number));
-        texts[{quoted ? x.a : kEmpty, strings_->spelling(y.a)}].push_back(std::move(text));
-    }
-    for (auto& [kind, all] : texts) made.push_back(concat(kind.first, string_state(strings_->make(std::move(all), kind.second))));
-    return unite(std::move(made));
-}
-
-ExprId ExprPool::label(std::uint32_t number) {
+ExprId ExprTable::label(std::uint32_t number) {
     Expr made;
     made.op = Op::label;
     made.a = number;
@@ -572,7 +503,7 @@ ExprId ExprPool::label(std::uint32_t number) {
     return intern(made);
 }
 
-ExprId ExprPool::graph(const std::vector<GraphState>& states) {
+ExprId ExprTable::graph(const std::vector<GraphState>& states) {
     std::vector<std::uint32_t> key;
     for (const GraphState& state : states) {
         key.push_back(state.accepting);
@@ -633,7 +564,7 @@ ExprId ExprPool::graph(const std::vector<GraphState>& states) {
     return first;
 }
 
-ExprId ExprPool::number(std::uint32_t state) {
+ExprId ExprTable::number(std::uint32_t state) {
     Expr made;
     made.op = Op::number;
     made.a = state;
@@ -642,9 +573,18 @@ ExprId ExprPool::number(std::uint32_t state) {
     return intern(made);
 }
 
-void ExprPool::install_composites(std::unique_ptr<ExternalLanguage> language) { composites_ = std::move(language); }
+void ExprTable::mark_within(ExprId e, unsigned spelling) {
+    const auto bit = static_cast<std::uint8_t>(1u << spelling);
+    exprs_[e].within |= bit;
+    each_part(*this, e, [&](ExprId part) {
+        exprs_[part].within |= bit;
+        return false;
+    });
+}
 
-ExprId ExprPool::composite(std::uint32_t state) {
+void ExprTable::install_composites(std::unique_ptr<ExternalLanguage> language) { composites_ = std::move(language); }
+
+ExprId ExprTable::composite(std::uint32_t state) {
     Expr made;
     made.op = Op::composite;
     made.a = state;
@@ -656,11 +596,9 @@ ExprId ExprPool::composite(std::uint32_t state) {
     return intern(made);
 }
 
-std::size_t ExprPool::bytes() const {
-    return exprs_.size() * (sizeof(Expr) + sizeof(Found)) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) +
-           set_ids_.bytes() + class_ids_.bytes() + rows_.size() * sizeof(Row) + targets_.size() * 4 + classes_.size() * 256 +
-           class_sets_.size() * 256 + needed_.bytes() + saturated_.bytes() + supersets_.bytes() + loop_bodies_.bytes() + grown_ +
-           strings_->bytes() + substrings_->bytes() + (composites_ ? composites_->bytes() : 0) + liveness_->bytes();
+std::size_t ExprTable::bytes() const {
+    return exprs_.size() * sizeof(Expr) + interned_.bytes() + args_.size() * 4 + sets_.size() * sizeof(ByteSet) + set_ids_.bytes() +
+           loop_bodies_.bytes() + grown_ + strings_->bytes() + substrings_->bytes() + (composites_ ? composites_->bytes() : 0);
 }
 
 }  // namespace guideway

@@ -214,20 +214,20 @@ ExprId NumberLanguage::start(const List<Cell>& cells, NumberText text) {
             if (holds_value(range, {}, {})) spec.sides[side].push_back(std::move(range));
         }
     }
-    pool_.grew(sizeof(Spec) + (spec.sides[0].size() + spec.sides[1].size()) * sizeof(Range));
+    exprs_.grew(sizeof(Spec) + (spec.sides[0].size() + spec.sides[1].size()) * sizeof(Range));
     specs_.push_back(std::move(spec));
     State first;
     first.spec = static_cast<std::uint32_t>(specs_.size() - 1);
     const Spec& kept = specs_.back();
     const bool any = kept.zero || !kept.sides[0].empty() || !kept.sides[1].empty();
     const ExprId made = any ? intern(std::move(first)) : kNone;
-    pool_.grew(kNodeBytes + key.size());
+    exprs_.grew(kNodeBytes + key.size());
     spec_ids_.emplace(std::move(key), made);
     return made;
 }
 
 ExprId NumberLanguage::without(ExprId start_state, const Decimal& value) {
-    const Spec& spec = specs_[states_[pool_.number_state(start_state)].spec];
+    const Spec& spec = specs_[states_[exprs_[start_state].a].spec];
     const NumberText text = spec.text;
     const Cell taken = taken_by(value);
     List<Cell> cells;
@@ -297,7 +297,7 @@ ExprId NumberLanguage::intern(State s) {
     const Spec& spec = specs_[s.spec];
     const auto& ranges = spec.sides[s.negative];
     const bool both_signs = s.phase == Phase::start;
-    pool_.fuel().spend(kStateWork + s.live.size() * (kStateWork + s.digits.size()));
+    exprs_.fuel().spend(kStateWork + s.live.size() * (kStateWork + s.digits.size()));
     std::erase_if(s.live, [&](const Live& live) { return !possible(s, ranges[live.range]); });
     if (!both_signs && s.live.empty() && !zero_allowed(s)) return kNone;
     bool digits = false;
@@ -312,8 +312,8 @@ ExprId NumberLanguage::intern(State s) {
     const std::string key = key_of(s);
     if (const auto known = ids_.find(key); known != ids_.end()) return known->second;
     states_.push_back(std::move(s));
-    pool_.grew(kNodeBytes + key.size() + sizeof(State) + states_.back().digits.size() + states_.back().live.size() * kLiveBytes);
-    return ids_[key] = pool_.number(static_cast<std::uint32_t>(states_.size() - 1));
+    exprs_.grew(kNodeBytes + key.size() + sizeof(State) + states_.back().digits.size() + states_.back().live.size() * kLiveBytes);
+    return ids_[key] = exprs_.number(static_cast<std::uint32_t>(states_.size() - 1));
 }
 
 std::string NumberLanguage::key_of(const State& s) const {
@@ -508,34 +508,36 @@ ExprId NumberLanguage::free_rest(const State& s) {
     signs.insert('-');
     e.insert('e');
     e.insert('E');
-    const ExprId digit = pool_.set(ByteSet::range('0', '9')), digits = pool_.repeat(digit, 0, kInfinite),
-                 some = pool_.repeat(digit, 1, kInfinite);
+    const ExprId digit = exprs_.set(ByteSet::range('0', '9')), digits = exprs_.repeat(digit, 0, kInfinite),
+                 some = exprs_.repeat(digit, 1, kInfinite);
     const bool plain = specs_[s.spec].plain();
     const ExprId exponent =
-        plain ? kEmpty : pool_.repeat(pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some)), 0, 1);
+        plain ? kEmpty : exprs_.repeat(exprs_.concat(exprs_.set(e), exprs_.concat(exprs_.repeat(exprs_.set(signs), 0, 1), some)), 0, 1);
     switch (s.phase) {
         case Phase::integer: {
-            const ExprId fraction = pool_.concat(pool_.set(ByteSet::range('.', '.')), some);
-            ExprId rest = pool_.concat(pool_.repeat(fraction, 0, 1), exponent);
+            const ExprId fraction = exprs_.concat(exprs_.set(ByteSet::range('.', '.')), some);
+            ExprId rest = exprs_.concat(exprs_.repeat(fraction, 0, 1), exponent);
             if (specs_[s.spec].text == NumberText::pointed)  // a fraction, or an exponent without one
-                rest = pool_.unite({pool_.concat(fraction, exponent),
-                                    pool_.concat(pool_.set(e), pool_.concat(pool_.repeat(pool_.set(signs), 0, 1), some))});
-            return pool_.concat(digits, rest);
+                rest = exprs_.unite({exprs_.concat(fraction, exponent),
+                                     exprs_.concat(exprs_.set(e), exprs_.concat(exprs_.repeat(exprs_.set(signs), 0, 1), some))});
+            return exprs_.concat(digits, rest);
         }
-        case Phase::point: return pool_.concat(some, exponent);
-        default: return pool_.concat(digits, exponent);
+        case Phase::point: return exprs_.concat(some, exponent);
+        default: return exprs_.concat(digits, exponent);
     }
 }
 
 // Digits (with any zeros in front) of the numbers low..high, neither negative.
 ExprId NumberLanguage::counting_texts(std::int64_t low, std::int64_t high) {
-    auto byte_range = [&](char a, char b) { return pool_.set(ByteSet::range(static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b))); };
+    auto byte_range = [&](char a, char b) {
+        return exprs_.set(ByteSet::range(static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(b)));
+    };
     const ExprId digit = byte_range('0', '9');
     std::vector<ExprId> parts;
     auto add = [&](const std::string& head, char from, char to, std::size_t more) {
-        ExprId made = pool_.repeat(digit, static_cast<std::uint32_t>(more), static_cast<std::uint32_t>(more));
-        made = pool_.concat(byte_range(from, to), made);
-        for (std::size_t i = head.size(); i-- > 0;) made = pool_.concat(byte_range(head[i], head[i]), made);
+        ExprId made = exprs_.repeat(digit, static_cast<std::uint32_t>(more), static_cast<std::uint32_t>(more));
+        made = exprs_.concat(byte_range(from, to), made);
+        for (std::size_t i = head.size(); i-- > 0;) made = exprs_.concat(byte_range(head[i], head[i]), made);
         parts.push_back(made);
     };
     // Numbers of as many digits as `a`, from a to b.
@@ -565,15 +567,15 @@ ExprId NumberLanguage::counting_texts(std::int64_t low, std::int64_t high) {
         }
         if (high >= kFar) {  // without end: all longer ones too
             span(from, std::string(size, '9'));
-            parts.push_back(pool_.concat(byte_range('1', '9'), pool_.repeat(digit, static_cast<std::uint32_t>(size), kInfinite)));
+            parts.push_back(exprs_.concat(byte_range('1', '9'), exprs_.repeat(digit, static_cast<std::uint32_t>(size), kInfinite)));
             break;
         }
         const std::string last = std::to_string(high);
         span(from, size == last.size() ? last : std::string(size, '9'));
         if (size == last.size()) break;
     }
-    const ExprId zeros = pool_.repeat(byte_range('0', '0'), 0, kInfinite);
-    return pool_.concat(zeros, pool_.unite(std::move(parts)));
+    const ExprId zeros = exprs_.repeat(byte_range('0', '0'), 0, kInfinite);
+    return exprs_.concat(zeros, exprs_.unite(std::move(parts)));
 }
 
 ExprId NumberLanguage::exponent_texts(std::vector<Interval> intervals) {
@@ -582,13 +584,13 @@ ExprId NumberLanguage::exponent_texts(std::vector<Interval> intervals) {
     for (const Interval& x : intervals) key += std::to_string(std::max(x.low, -kFar)) + ":" + std::to_string(std::min(x.high, kFar)) + ";";
     if (const auto known = exponent_ids_.find(key); known != exponent_ids_.end()) return known->second;
     std::vector<ExprId> parts;
-    const ExprId plus = pool_.repeat(pool_.set(ByteSet::range('+', '+')), 0, 1), minus = pool_.set(ByteSet::range('-', '-'));
+    const ExprId plus = exprs_.repeat(exprs_.set(ByteSet::range('+', '+')), 0, 1), minus = exprs_.set(ByteSet::range('-', '-'));
     for (const Interval& x : intervals) {
-        if (x.high >= 0) parts.push_back(pool_.concat(plus, counting_texts(std::max<std::int64_t>(x.low, 0), std::min(x.high, kFar))));
-        if (x.low <= 0) parts.push_back(pool_.concat(minus, counting_texts(std::max<std::int64_t>(-x.high, 0), std::min(-x.low, kFar))));
+        if (x.high >= 0) parts.push_back(exprs_.concat(plus, counting_texts(std::max<std::int64_t>(x.low, 0), std::min(x.high, kFar))));
+        if (x.low <= 0) parts.push_back(exprs_.concat(minus, counting_texts(std::max<std::int64_t>(-x.high, 0), std::min(-x.low, kFar))));
     }
-    pool_.grew(kNodeBytes + key.size());
-    return exponent_ids_[key] = pool_.unite(std::move(parts));
+    exprs_.grew(kNodeBytes + key.size());
+    return exponent_ids_[key] = exprs_.unite(std::move(parts));
 }
 
 }  // namespace guideway

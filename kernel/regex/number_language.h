@@ -28,7 +28,7 @@ namespace guideway {
 
 class NumberLanguage {
 public:
-    explicit NumberLanguage(ExprPool& pool) : pool_(pool) {}
+    explicit NumberLanguage(ExprTable& exprs) : exprs_(exprs) {}
 
     // Throws Error(limit) for bounds or divisors too large to count with; kNone: no number fits.
     ExprId start(const List<Cell>& cells, NumberText text);
@@ -114,7 +114,7 @@ private:
     static std::uint32_t digits_to_multiple(const Divisor& d, std::uint64_t rest, bool zero);
     bool zero_allowed(const State& s) const;
 
-    ExprPool& pool_;
+    ExprTable& exprs_;
     std::vector<Spec> specs_;
     std::vector<State> states_;
     std::unordered_map<std::string, ExprId> ids_, spec_ids_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "guideway/base/dcheck.h"
+#include "guideway/regex/labels.h"
+
 namespace guideway {
 
 namespace {
@@ -46,7 +49,7 @@ std::uint32_t StringTrie::shortest(std::uint32_t node, DecoderState part) const 
 
 std::uint32_t StringTrie::last_label_below(std::uint32_t node, DecoderState part) const {
     const ExprId here = part == 0 ? end(node) : kNone;
-    std::uint32_t made = here != kNone ? pool_.last_label(here, true) : kNoLabel;
+    std::uint32_t made = here != kNone ? guideway::last_label(exprs_, here, true, nullptr) : kNoLabel;
     each_child(node, part, [&](std::uint32_t child, std::uint32_t) { made = greatest(made, last_label(child)); });
     return made;
 }
@@ -68,11 +71,12 @@ std::uint32_t StringTrie::intern(ExprId end, std::span<const Edge> edges, Encodi
     made.first = static_cast<std::uint32_t>(edges_.size());
     made.count = static_cast<std::uint32_t>(edges.size());
     if (end != kNone) {
-        made.shortest = pool_.shortest(end);
-        made.label = pool_.last_label(end, false);
-        made.depth = pool_.depth(end);
+        GUIDEWAY_DCHECK(exprs_[end].nullable || exprs_[end].measured);
+        made.shortest = exprs_[end].nullable ? 0 : exprs_[end].shortest;
+        made.label = guideway::last_label(exprs_, end, false, nullptr);
+        made.depth = exprs_[end].depth;
         made.plain = end == kEmpty;
-        made.spelled = pool_.encoding_closed(end);
+        made.spelled = exprs_[end].encoding_closed;
         made.texts = made.characters = 1;
     }
     for (const auto& [c, child] : edges) {
@@ -127,7 +131,7 @@ StringTrie::Edge StringTrie::chain(std::u32string_view characters, std::uint32_t
 
 std::uint32_t StringTrie::make_one(const Entry& text, Encoding spelling) {
     if (has_no_spelling(text.characters)) return kNoEntries;
-    pool_.fuel().spend(10 * (1 + text.characters.size()));
+    exprs_.fuel().spend(10 * (1 + text.characters.size()));
     const std::uint32_t end = intern(text.end, {}, spelling);
     if (text.characters.empty()) return end;
     const Edge edge = chain(text.characters, end, spelling);
@@ -147,7 +151,7 @@ std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
     std::vector<Level> path(1);
     std::u32string_view current;
     const auto close = [&](const Level& last) {
-        return intern(last.ends.empty() ? kNone : last.ends.size() == 1 ? last.ends[0] : pool_.unite(last.ends), last.edges, spelling);
+        return intern(last.ends.empty() ? kNone : last.ends.size() == 1 ? last.ends[0] : exprs_.unite(last.ends), last.edges, spelling);
     };
     const auto close_to = [&](std::size_t depth) {
         while (path.back().depth > depth) {
@@ -160,7 +164,7 @@ std::uint32_t StringTrie::make(std::vector<Entry> texts, Encoding spelling) {
         }
     };
     for (const Entry& text : texts) {
-        pool_.fuel().spend(10 * (1 + text.characters.size()));
+        exprs_.fuel().spend(10 * (1 + text.characters.size()));
         const auto apart = std::mismatch(text.characters.begin(), text.characters.end(), current.begin(), current.end()).first;
         close_to(static_cast<std::size_t>(apart - text.characters.begin()));
         current = text.characters;
@@ -185,7 +189,7 @@ std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, E
     std::vector<std::pair<std::uint32_t, std::size_t>> path;  // nodes, and where in the text they are
     std::size_t depth = 0;
     const auto edges_of = [&](const Node& n) {
-        pool_.fuel().spend(10 + n.count);
+        exprs_.fuel().spend(10 + n.count);
         return std::vector<Edge>(edges_.begin() + n.first, edges_.begin() + n.first + n.count);
     };
     const auto edge_of = [&](std::vector<Edge>& edges, std::size_t at) {
@@ -197,7 +201,7 @@ std::uint32_t StringTrie::plus(std::uint32_t node, const std::u32string& text, E
         const Node n = nodes_[cells_[at]];
         std::vector<Edge> edges = edges_of(n);
         if (depth == text.size()) {
-            grown = intern(n.end == kNone ? end : pool_.unite({n.end, end}), edges, spelling);
+            grown = intern(n.end == kNone ? end : exprs_.unite({n.end, end}), edges, spelling);
             break;
         }
         const auto edge = edge_of(edges, depth);

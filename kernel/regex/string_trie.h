@@ -1,7 +1,7 @@
 // Finite sets of texts as tries of characters; each text continues with an expression, its end.
 //
 // For the user: a node of a trie and a `DecoderState` (what was read of a character whose spelling is not over) are a state of
-// an automaton over bytes, as `ExprPool` wants it: `next`, `live`, `shortest`. Nothing is spelled out: a character is
+// an automaton over bytes, as `LazyDfa` wants it: `next`, `live`, `shortest`. Nothing is spelled out: a character is
 // decoded as its bytes come, in whichever of its spellings, so a set of names costs as many nodes as it has characters.
 //
 // For the maintainer: most characters of a set of names lie on a way without branches. Such a way is a chain, of a cell
@@ -39,7 +39,7 @@ public:
     };
     static constexpr std::uint32_t kNoEntries = 0;  // the node without texts
 
-    explicit StringTrie(ExprPool& pool) : pool_(pool) {
+    explicit StringTrie(ExprTable& exprs) : exprs_(exprs) {
         nodes_.push_back({});
         cells_.push_back(0);
     }
@@ -183,7 +183,7 @@ private:
     std::uint32_t chained(std::u32string_view characters, std::uint32_t below);
     std::u32string way(const Edge& edge, std::uint32_t& at) const;
 
-    ExprPool& pool_;
+    ExprTable& exprs_;
     SegmentedVector<Node> nodes_;
     std::vector<Edge> edges_;
     SegmentedVector<std::uint32_t, 10> cells_;

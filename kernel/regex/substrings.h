@@ -1,7 +1,7 @@
 // The substrings of a text as an automaton over bytes, in every spelling of their characters.
 //
 // For the user: `make` gives the state of no character read. A state is an expression of the pool (Op::substring), so it
-// is an automaton as `ExprPool` wants it: `next`, `live`, `shortest`, `ends`. Every state can be completed.
+// is an automaton as `LazyDfa` wants it: `next`, `live`, `shortest`, `ends`. Every state can be completed.
 //
 // A substring begins at a place with `kBegins` and ends at a place with `kEnds`: these flags decide about word boundaries.
 // What follows the last end is left out, so a substring that was begun can always be completed. Characters may have

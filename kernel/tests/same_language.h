@@ -5,7 +5,7 @@
 #include <random>
 
 #include "check.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 
 namespace same_language {
 
@@ -21,17 +21,17 @@ inline void compare(guideway::ExprPool& pool, guideway::ExprId found, guideway::
     for (int walk = 0; walk < walks.count; ++walk) {
         ExprId a = found, b = expected;
         for (int step = 0; step < walks.bytes && CHECK((a == kNone) == (b == kNone)) && a != kNone; ++step) {
-            const ByteSet live = pool.first(b);
-            CHECK(pool.first(a) == live);
-            CHECK(pool.nullable(a) == pool.nullable(b));
-            CHECK(pool.shortest(a) == pool.shortest(b));
+            const ByteSet live = pool.dfa.first(b);
+            CHECK(pool.dfa.first(a) == live);
+            CHECK(pool[a].nullable == pool[b].nullable);
+            CHECK(pool.emptiness.shortest(a) == pool.emptiness.shortest(b));
             for (unsigned x = 0; x < 256; x += 1 + static_cast<unsigned>(random() % 8))
-                CHECK(pool.has_derivative(a, static_cast<std::uint8_t>(x)) == live.contains(static_cast<std::uint8_t>(x)));
+                CHECK(pool.dfa.has_derivative(a, static_cast<std::uint8_t>(x)) == live.contains(static_cast<std::uint8_t>(x)));
             if (live.empty()) break;
             int byte = live.from(static_cast<unsigned>(random() % 256));
             if (byte < 0) byte = live.from(0);
-            a = pool.derivative(a, static_cast<std::uint8_t>(byte));
-            b = pool.derivative(b, static_cast<std::uint8_t>(byte));
+            a = pool.dfa.derivative(a, static_cast<std::uint8_t>(byte));
+            b = pool.dfa.derivative(b, static_cast<std::uint8_t>(byte));
         }
     }
 }

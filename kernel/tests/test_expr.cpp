@@ -8,7 +8,7 @@
 #include "guideway/grammar/composite_language.h"
 #include "guideway/grammar/used_values.h"
 #include "guideway/regex/encoding.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/regex/number_language.h"
 #include "programs.h"
 
@@ -17,11 +17,11 @@ using namespace guideway;
 namespace {
 
 ExprId run(ExprPool& pool, ExprId e, const std::string& text) {
-    for (char b : text) e = pool.derivative(e, static_cast<std::uint8_t>(b));
+    for (char b : text) e = pool.dfa.derivative(e, static_cast<std::uint8_t>(b));
     return e;
 }
 
-bool matches(ExprPool& pool, ExprId e, const std::string& text) { return pool.nullable(run(pool, e, text)); }
+bool matches(ExprPool& pool, ExprId e, const std::string& text) { return pool[run(pool, e, text)].nullable; }
 
 void test_basics() {
     ExprPool pool;
@@ -32,8 +32,8 @@ void test_basics() {
     CHECK(matches(pool, word, "bbba"));
     CHECK(!matches(pool, word, "aa"));
     CHECK(run(pool, word, "bbbb") == kNone);
-    CHECK(pool.shortest(word) == 3);
-    CHECK(pool.best_byte(word) == 'a');
+    CHECK(pool.emptiness.shortest(word) == 3);
+    CHECK(pool.dfa.best_byte(word) == 'a');
     CHECK(pool.concat(a, pool.concat(b, a)) == pool.concat(pool.concat(a, b), a));
     CHECK(pool.unite({a, b, a}) == pool.unite({b, a}));
 }
@@ -43,10 +43,10 @@ void test_boolean_liveness() {
     Encoder encoder(pool);
     const ExprId a = encoder.characters({{'a', 'a'}}, Encoding::text);
     const ExprId even = pool.repeat(pool.concat(a, a), 0, kInfinite), three = pool.repeat(a, 3, 3);
-    CHECK(!pool.is_nonempty(pool.intersect({even, three})));
+    CHECK(!pool.emptiness.is_nonempty(pool.intersect({even, three})));
     const ExprId odd = pool.intersect({encoder.universe(Encoding::text), pool.complement(even), pool.repeat(a, 0, kInfinite)});
-    CHECK(pool.is_nonempty(odd));
-    CHECK(pool.shortest(odd) == 1);
+    CHECK(pool.emptiness.is_nonempty(odd));
+    CHECK(pool.emptiness.shortest(odd) == 1);
     CHECK(matches(pool, odd, "aaa"));
     CHECK(!matches(pool, odd, "aa"));
     CHECK(run(pool, odd, "b") == kNone);
@@ -59,25 +59,26 @@ void test_alphabets() {
                  letters = pool.repeat(any_of("ab12"), 1, 9);
     const ExprId both = pool.intersect({pool.concat(digits, quote), pool.concat(letters, quote)}),
                  but = pool.concat(pool.subtract(letters, any_of("a")), quote);
-    CHECK(pool.alphabet(pool.concat(digits, quote)) == ByteSet::of("0123456789\""));
-    CHECK(pool.alphabet(both) == ByteSet::of("12\""));
-    CHECK(pool.alphabet(but) == ByteSet::of("ab12\""));
-    CHECK(pool.alphabet(pool.complement(letters)) == ByteSet::range(0, 255));
-    CHECK(pool.alphabet(kEmpty).empty());
+    CHECK(pool.byte_facts.alphabet(pool.concat(digits, quote)) == ByteSet::of("0123456789\""));
+    CHECK(pool.byte_facts.alphabet(both) == ByteSet::of("12\""));
+    CHECK(pool.byte_facts.alphabet(but) == ByteSet::of("ab12\""));
+    CHECK(pool.byte_facts.alphabet(pool.complement(letters)) == ByteSet::range(0, 255));
+    CHECK(pool.byte_facts.alphabet(kEmpty).empty());
     const auto literals = [&](std::vector<std::u32string> texts, Encoding spelling) {
         return pool.encoder().literals(std::move(texts), spelling, quote);
     };
-    CHECK(pool.alphabet(literals({U"ab", U"a\n"}, Encoding::text)) == ByteSet::of("ab\n\""));
-    CHECK(pool.alphabet(literals({U"zy", U"x"}, Encoding::escaped)) == ByteSet::of("xyz\""));
-    CHECK(pool.alphabet(literals({U"zy", U"/"}, Encoding::escaped_any)) == ByteSet::of("zy/\\u0123456789abcdefABCDEF\""));
-    CHECK(pool.alphabet(literals({U"a\u00e9"}, Encoding::escaped)) == ByteSet::range(0, 255));
-    CHECK(pool.alphabet(literals({std::u32string(100, U'a')}, Encoding::text)) == ByteSet::range(0, 255));  // too many to look through
-    for (const ExprId e : {both, but, pool.unite({pool.concat(digits, quote), pool.concat(letters, quote)})}) CHECK(pool.ends_in(e, '"'));
-    CHECK(!pool.ends_in(pool.unite({letters, quote}), '"'));
-    CHECK(!pool.ends_in(pool.concat(quote, digits), '"'));
-    CHECK(pool.taken_from(but) == pool.concat(letters, quote));
-    CHECK(pool.taken_from(pool.concat(quote, but)) == pool.concat(quote, pool.concat(letters, quote)));
-    CHECK(pool.taken_from(pool.concat(quote, letters)) == kNone);
+    CHECK(pool.byte_facts.alphabet(literals({U"ab", U"a\n"}, Encoding::text)) == ByteSet::of("ab\n\""));
+    CHECK(pool.byte_facts.alphabet(literals({U"zy", U"x"}, Encoding::escaped)) == ByteSet::of("xyz\""));
+    CHECK(pool.byte_facts.alphabet(literals({U"zy", U"/"}, Encoding::escaped_any)) == ByteSet::of("zy/\\u0123456789abcdefABCDEF\""));
+    CHECK(pool.byte_facts.alphabet(literals({U"a\u00e9"}, Encoding::escaped)) == ByteSet::range(0, 255));
+    CHECK(pool.byte_facts.alphabet(literals({std::u32string(100, U'a')}, Encoding::text)) ==
+          ByteSet::range(0, 255));  // too many to look through
+    for (const ExprId e : {both, but, pool.unite({pool.concat(digits, quote), pool.concat(letters, quote)})}) CHECK(ends_in(pool, e, '"'));
+    CHECK(!ends_in(pool, pool.unite({letters, quote}), '"'));
+    CHECK(!ends_in(pool, pool.concat(quote, digits), '"'));
+    CHECK(taken_from(pool, but) == pool.concat(letters, quote));
+    CHECK(taken_from(pool, pool.concat(quote, but)) == pool.concat(quote, pool.concat(letters, quote)));
+    CHECK(taken_from(pool, pool.concat(quote, letters)) == kNone);
 }
 
 void test_needed() {
@@ -85,16 +86,17 @@ void test_needed() {
     const auto characters = [&](Ranges ranges) { return pool.encoder().characters(ranges, Encoding::escaped_any); };
     const ExprId any = pool.encoder().universe(Encoding::escaped_any), a = characters({{'a', 'a'}}), b = characters({{'b', 'b'}}),
                  quote = pool.set(ByteSet::of("\""));
-    CHECK(pool.needed(a) == ByteSet::of("a"));
-    CHECK(pool.needed(pool.concat(any, pool.concat(a, pool.concat(any, quote)))) == ByteSet::of("a\""));
-    CHECK(pool.needed(pool.unite({pool.concat(a, quote), pool.concat(b, pool.concat(a, quote))})) == ByteSet::of("a\""));
-    CHECK(pool.needed(pool.repeat(a, 0, 3)).empty() && pool.needed(pool.repeat(a, 2, 3)) == ByteSet::of("a"));
-    CHECK(pool.needed(characters({{'"', '"'}})).empty() && pool.needed(characters({{'a', 'b'}})).empty());
-    CHECK(pool.needed(pool.encoder().literals({U"a\n\"b"}, Encoding::escaped_any, quote)) == ByteSet::of("ab\""));
-    CHECK(pool.needed(pool.encoder().literals({U"ab", U"ac"}, Encoding::escaped_any, quote)).empty());  // not looked at so closely
-    CHECK(pool.needed(pool.complement(a)).empty() && pool.needed(kEmpty).empty());
-    CHECK(!pool.is_nonempty(pool.intersect({pool.concat(any, pool.concat(a, any)), pool.repeat(b, 0, kInfinite)})));
-    CHECK(pool.is_nonempty(pool.intersect({pool.concat(any, pool.concat(a, any)), pool.repeat(characters({{'a', 'b'}}), 3, 3)})));
+    CHECK(pool.byte_facts.needed(a) == ByteSet::of("a"));
+    CHECK(pool.byte_facts.needed(pool.concat(any, pool.concat(a, pool.concat(any, quote)))) == ByteSet::of("a\""));
+    CHECK(pool.byte_facts.needed(pool.unite({pool.concat(a, quote), pool.concat(b, pool.concat(a, quote))})) == ByteSet::of("a\""));
+    CHECK(pool.byte_facts.needed(pool.repeat(a, 0, 3)).empty() && pool.byte_facts.needed(pool.repeat(a, 2, 3)) == ByteSet::of("a"));
+    CHECK(pool.byte_facts.needed(characters({{'"', '"'}})).empty() && pool.byte_facts.needed(characters({{'a', 'b'}})).empty());
+    CHECK(pool.byte_facts.needed(pool.encoder().literals({U"a\n\"b"}, Encoding::escaped_any, quote)) == ByteSet::of("ab\""));
+    CHECK(
+        pool.byte_facts.needed(pool.encoder().literals({U"ab", U"ac"}, Encoding::escaped_any, quote)).empty());  // not looked at so closely
+    CHECK(pool.byte_facts.needed(pool.complement(a)).empty() && pool.byte_facts.needed(kEmpty).empty());
+    CHECK(!pool.emptiness.is_nonempty(pool.intersect({pool.concat(any, pool.concat(a, any)), pool.repeat(b, 0, kInfinite)})));
+    CHECK(pool.emptiness.is_nonempty(pool.intersect({pool.concat(any, pool.concat(a, any)), pool.repeat(characters({{'a', 'b'}}), 3, 3)})));
 }
 
 // A search steps values, whose machines search themselves: of numbers inside arrays and objects.
@@ -104,8 +106,9 @@ void test_search_inside_search() {
         const std::string_view bytes(text);
         const ExprId same = *CompositeLanguage::of(pool).spelled(bytes);
         const ExprId literal = pool.encoder().literals({std::u32string(bytes.begin(), bytes.end())}, Encoding::text);
-        CHECK(!pool.is_nonempty(pool.intersect({literal, pool.complement(same)})));
-        CHECK(pool.is_nonempty(pool.intersect({literal, same})) && pool.shortest(pool.intersect({literal, same})) == bytes.size());
+        CHECK(!pool.emptiness.is_nonempty(pool.intersect({literal, pool.complement(same)})));
+        CHECK(pool.emptiness.is_nonempty(pool.intersect({literal, same})) &&
+              pool.emptiness.shortest(pool.intersect({literal, same})) == bytes.size());
     }
 }
 
@@ -118,9 +121,9 @@ std::uint32_t breadth_first(ExprPool& pool, ExprId start) {
     for (std::uint32_t depth = 0; !level.empty(); ++depth) {
         std::vector<ExprId> following;
         for (const ExprId e : level) {
-            if (pool.nullable(e)) return depth;
-            pool.first(e).each([&](std::uint8_t b) {
-                if (const ExprId to = pool.derivative(e, b); to != kNone && seen.insert(to).second) following.push_back(to);
+            if (pool[e].nullable) return depth;
+            pool.dfa.first(e).each([&](std::uint8_t b) {
+                if (const ExprId to = pool.dfa.derivative(e, b); to != kNone && seen.insert(to).second) following.push_back(to);
             });
         }
         level = std::move(following);
@@ -146,12 +149,12 @@ void test_shortest_numbers() {
         ExprId at = pool.number_language().start({cell}, static_cast<NumberText>(draw(0, 2)));
         while (at != kNone) {
             const std::uint32_t expected = breadth_first(pool, at);
-            CHECK(pool.shortest(at) == expected);
+            CHECK(pool.emptiness.shortest(at) == expected);
             ++compared;
             std::vector<std::uint8_t> bytes;
-            pool.first(at).each([&](std::uint8_t b) { bytes.push_back(b); });
+            pool.dfa.first(at).each([&](std::uint8_t b) { bytes.push_back(b); });
             if (bytes.empty() || draw(0, 4) == 0) break;
-            at = pool.derivative(at, bytes[static_cast<std::size_t>(draw(0, static_cast<std::int64_t>(bytes.size()) - 1))]);
+            at = pool.dfa.derivative(at, bytes[static_cast<std::size_t>(draw(0, static_cast<std::int64_t>(bytes.size()) - 1))]);
         }
     }
     CHECK(compared > 400);
@@ -168,7 +171,7 @@ void test_work_for_shortest_numbers() {
         ExprPool pool;
         const ExprId start = pool.number_language().start({cell}, plain ? NumberText::plain : NumberText::any);
         const std::uint64_t before = pool.fuel().left();
-        CHECK(pool.shortest(start) == (plain ? 6 : 4));
+        CHECK(pool.emptiness.shortest(start) == (plain ? 6 : 4));
         CHECK(before - pool.fuel().left() < 100'000);
     }
 }
@@ -184,12 +187,12 @@ void test_universe() {
             pool.unite({characters({{'a', 'z'}}), pool.concat(characters({{'%', '%'}}), characters({{'0', '9'}, {0xe9, 0x2000}}))});
         const ExprId texts = pool.concat(characters({{'a', 'a'}}), pool.concat(characters({{'b', 'b'}}), pool.repeat(mixed, 0, kInfinite)));
         ExprId both = pool.intersect({some, texts}), left = texts;
-        CHECK(pool.boolean(both));
+        CHECK(pool[both].boolean);
         for (const char byte : {'a', 'b'}) {
-            both = pool.derivative(both, static_cast<std::uint8_t>(byte));
-            left = pool.derivative(left, static_cast<std::uint8_t>(byte));
+            both = pool.dfa.derivative(both, static_cast<std::uint8_t>(byte));
+            left = pool.dfa.derivative(left, static_cast<std::uint8_t>(byte));
         }
-        CHECK(both == left && !pool.boolean(both));
+        CHECK(both == left && !pool[both].boolean);
         CHECK(pool.intersect({pool.repeat(one, 0, kInfinite), pool.concat(mixed, texts)}) == pool.concat(mixed, texts));
     }
 }
@@ -203,7 +206,7 @@ void test_counts_inside_counts() {
     ExprPool large;
     ExprId state = groups(large, 63, 127);
     const std::size_t before = large.size();
-    for (unsigned i = 0; i < 100; ++i) state = large.derivative(state, '.');
+    for (unsigned i = 0; i < 100; ++i) state = large.dfa.derivative(state, '.');
     CHECK(state != kNone && large.size() - before < 3000);
     ExprPool pool;
     const ExprId few = groups(pool, 3, 3);
@@ -234,9 +237,9 @@ void test_hard_targets() {
     const ExprId hard = pool.intersect({back('a'), back('b')});  // of one text no character is both
     const ExprId e = pool.intersect({pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), any)}),
                                      pool.unite({pool.concat(character('x'), hard), pool.concat(character('y'), letter)})});
-    for (int i = 0; i < 100; ++i) CHECK(pool.derivative(e, 'y') != kNone && pool.derivative(e, 'z') == kNone);
-    CHECK_THROWS(pool.derivative(e, 'x'), Error);
-    CHECK(pool.nonempty_after(e, "ya") && !pool.nonempty_after(e, "yy") && !pool.nonempty_after(e, "za"));
+    for (int i = 0; i < 100; ++i) CHECK(pool.dfa.derivative(e, 'y') != kNone && pool.dfa.derivative(e, 'z') == kNone);
+    CHECK_THROWS(pool.dfa.derivative(e, 'x'), Error);
+    CHECK(pool.dfa.nonempty_after(e, "ya") && !pool.dfa.nonempty_after(e, "yy") && !pool.dfa.nonempty_after(e, "za"));
 }
 
 // The same constraint on characters, in one spelling.
@@ -262,23 +265,23 @@ void test_shortest_spellings() {
         ExprPool pool;
         std::mt19937 chance(seed), again(seed);
         const ExprId any = make(pool, Encoding::escaped_any, chance, 4), one = make(pool, Encoding::escaped, again, 4);
-        spelled += pool.encoding_closed(any);
-        CHECK(pool.shortest(any) == pool.shortest(one));
-        ++(pool.shortest(any) == kInfinite ? empty : found);
+        spelled += pool[any].encoding_closed;
+        CHECK(pool.emptiness.shortest(any) == pool.emptiness.shortest(one));
+        ++(pool.emptiness.shortest(any) == kInfinite ? empty : found);
         for (const ExprId e : {any, one}) {  // by its bytes
             ByteSet met;
-            for (ExprId at = e; pool.is_nonempty(at) && !pool.nullable(at);) {
-                const int byte = pool.best_byte(at);
+            for (ExprId at = e; pool.emptiness.is_nonempty(at) && !pool[at].nullable;) {
+                const int byte = pool.dfa.best_byte(at);
                 CHECK(byte >= 0);
                 if (byte < 0) break;
-                const ExprId to = pool.derivative(at, static_cast<std::uint8_t>(byte));
-                CHECK(pool.shortest(to) + 1 == pool.shortest(at));
+                const ExprId to = pool.dfa.derivative(at, static_cast<std::uint8_t>(byte));
+                CHECK(pool.emptiness.shortest(to) + 1 == pool.emptiness.shortest(at));
                 at = to;
                 met.insert(static_cast<std::uint8_t>(byte));
             }
-            if (!pool.is_nonempty(e)) continue;
-            CHECK(met.within(pool.alphabet(e)) && pool.needed(e).within(met));
-            needing += !pool.needed(e).empty();
+            if (!pool.emptiness.is_nonempty(e)) continue;
+            CHECK(met.within(pool.byte_facts.alphabet(e)) && pool.byte_facts.needed(e).within(met));
+            needing += !pool.byte_facts.needed(e).empty();
         }
     }
     CHECK(found > 300 && empty > 300 && spelled > 2000 && needing > 300);
@@ -316,7 +319,7 @@ void test_limits() {
     bool refused = false;
     try {
         ExprId e = pool.repeat(a, 0, 1'000'000);
-        for (int i = 0; i < 1000; ++i) e = pool.derivative(e, 'a');
+        for (int i = 0; i < 1000; ++i) e = pool.dfa.derivative(e, 'a');
     } catch (const Error& error) {
         refused = error.kind == ErrorKind::limit;
     }
@@ -328,11 +331,11 @@ void test_labels() {
     Encoder encoder(pool);
     const ExprId keys = pool.unite({pool.concat(encoder.literals({U"ab"}, Encoding::text), pool.label(0)),
                                     pool.concat(encoder.literals({U"acd"}, Encoding::text), pool.label(1))});
-    CHECK(pool.labels(keys).size() == 2);
-    CHECK(pool.labels(keys)[1].distance == 3);
+    CHECK(pool.labels.reachable(keys).size() == 2);
+    CHECK(pool.labels.reachable(keys)[1].distance == 3);
     const ExprId end = run(pool, keys, "ab");
     std::uint32_t found = kInfinite;
-    pool.each_accepted_label(end, [&](std::uint32_t label) { found = label; });
+    pool.labels.each_accepted(end, [&](std::uint32_t label) { found = label; });
     CHECK(found == 0);
 }
 
@@ -344,13 +347,13 @@ void test_values() {
     CHECK(!matches(pool, value, R"({"a":[1,"b"]})"));
     CHECK(run(pool, value, R"({"a":[2)") == kNone);
     CHECK(run(pool, value, R"({"a":[1,"b"],"c":{}})") == kEmpty);
-    CHECK(pool.shortest(value) == 20);
+    CHECK(pool.emptiness.shortest(value) == 20);
     // Taken away from itself, nothing is left at once; from another, all of that.
     UsedValues texts(pool);
     const std::uint32_t used = texts.plus(0, R"({"c":{},"a":[1,"b"]})");
-    CHECK(!pool.is_nonempty(texts.without(value, used)));
+    CHECK(!pool.emptiness.is_nonempty(texts.without(value, used)));
     const ExprId other = *CompositeLanguage::of(pool).spelled(R"({"a":[1,"b"],"d":{}})");
-    CHECK(pool.shortest(texts.without(other, used)) == 20);
+    CHECK(pool.emptiness.shortest(texts.without(other, used)) == 20);
     for (const char* text : {"[1", "[1]]", R"({"a"})", R"({"a":1)", "{1:2}", "1", "", "[}", R"(["a)"})
         CHECK(!CompositeLanguage::of(pool).spelled(text));
 }
@@ -392,16 +395,16 @@ void test_units() {
     ExprPool pool;
     const auto byte = [&](char32_t c) { return pool.encoder().characters({{c, c}}, Encoding::text); };
     const ExprId unit = pool.concat(byte('a'), byte('b')), other = pool.concat(byte('b'), byte('a'));
-    const ExprId far = pool.saturate_counters(pool.concat(pool.repeat(unit, 0, 99), byte('c')), 6, true);
-    const auto near = pool.without_loop_bounds(pool.concat(pool.repeat(unit, 0, 3), byte('c')));
-    CHECK(pool.loop_bodies() == 1 && near.expr == far && near.exact_up_to == 3 && near.loop_body == 1);
+    const ExprId far = pool.supersets.saturate_counters(pool.concat(pool.repeat(unit, 0, 99), byte('c')), 6, true);
+    const auto near = pool.supersets.without_loop_bounds(pool.concat(pool.repeat(unit, 0, 3), byte('c')));
+    CHECK(pool.supersets.loop_bodies() == 1 && near.expr == far && near.exact_up_to == 3 && near.loop_body == 1);
     const ExprId counts = pool.repeat(other, 0, 3);
-    CHECK(pool.without_loop_bounds(counts).expr == counts);
-    CHECK(pool.iterations_begin(far).contains('a') && !pool.iterations_begin(far).contains('b') &&
-          !pool.iterations_begin(far).contains('c'));
-    pool.saturate_counters(pool.repeat(byte('a'), 0, 99), 6, true);
-    pool.saturate_counters(pool.repeat(other, 0, 99), 6, false);
-    CHECK(pool.loop_bodies() == 1);  // texts of one byte are none, nor what only a part of the vocabulary cannot tell
+    CHECK(pool.supersets.without_loop_bounds(counts).expr == counts);
+    CHECK(pool.supersets.iterations_begin(far).contains('a') && !pool.supersets.iterations_begin(far).contains('b') &&
+          !pool.supersets.iterations_begin(far).contains('c'));
+    pool.supersets.saturate_counters(pool.repeat(byte('a'), 0, 99), 6, true);
+    pool.supersets.saturate_counters(pool.repeat(other, 0, 99), 6, false);
+    CHECK(pool.supersets.loop_bodies() == 1);  // texts of one byte are none, nor what only a part of the vocabulary cannot tell
 }
 
 // A state that counts has no row until it is often queried; what it says is the same before and after.
@@ -415,12 +418,13 @@ void test_counts_without_rows() {
             const ExprId tail = byte('d');
             for (const ExprId start : {pool.repeat(part, low, high), pool.concat(pool.repeat(part, low, high), tail)}) {
                 ExprId first[4];
-                for (unsigned b = 0; b < 4; ++b) first[b] = pool.derivative(start, static_cast<std::uint8_t>('a' + b));
-                for (unsigned k = 0; k < 99; ++k) pool.derivative(start, static_cast<std::uint8_t>(k));
+                for (unsigned b = 0; b < 4; ++b) first[b] = pool.dfa.derivative(start, static_cast<std::uint8_t>('a' + b));
+                for (unsigned k = 0; k < 99; ++k) pool.dfa.derivative(start, static_cast<std::uint8_t>(k));
                 for (unsigned b = 0; b < 4; ++b) {
                     const auto c = static_cast<std::uint8_t>('a' + b);
-                    CHECK(pool.derivative(start, c) == first[b]);
-                    CHECK(pool.has_derivative(start, c) == (first[b] != kNone) && pool.first(start).contains(c) == (first[b] != kNone));
+                    CHECK(pool.dfa.derivative(start, c) == first[b]);
+                    CHECK(pool.dfa.has_derivative(start, c) == (first[b] != kNone) &&
+                          pool.dfa.first(start).contains(c) == (first[b] != kNone));
                 }
             }
         }

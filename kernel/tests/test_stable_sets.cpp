@@ -113,12 +113,12 @@ void test_promises(const std::vector<std::string>& all) {
     CHECK(stable.find(e).loops == nullptr);
     stable.look_around(e);
     CHECK(stable.find(e).loops && stable.find(e).characters == 11);
-    CHECK(stable.find(pool.derivative(e, 'x')).characters == 10);
+    CHECK(stable.find(pool.dfa.derivative(e, 'x')).characters == 10);
     CHECK(stable.find(e).nullable);
     // A state that another's stable set holds, without the character that it may not take, keeps its own, or reaches it.
     ExprId last = e;
-    for (int i = 0; i < 11; ++i) last = pool.derivative(last, 'x');
-    CHECK(pool.derivative(last, 'x') == kNone);
+    for (int i = 0; i < 11; ++i) last = pool.dfa.derivative(last, 'x');
+    CHECK(pool.dfa.derivative(last, 'x') == kNone);
     const auto holds_x = [](const StableSets::Found& found) { return found.loops && (found.loops->ascii[1] >> ('x' - 64) & 1); };
     StableSets later(pool, vocabulary.subtrees());
     later.look_around(last);
@@ -141,11 +141,11 @@ void test_hard_ones(const std::vector<std::string>& all) {
                                             pool.repeat(encoder.characters({{0, 0x10ffff}}, Encoding::text), 12, 12)));
     };
     const ExprId e = pool.intersect({but('a'), but('b'), pool.complement(but('c'))});
-    CHECK_THROWS(pool.is_nonempty(pool.derivative(e, 'a')), Error);
+    CHECK_THROWS(pool.emptiness.is_nonempty(pool.dfa.derivative(e, 'a')), Error);
     StableSets stable(pool, vocabulary.subtrees());
     stable.look_around(e);
     CHECK(stable.find(e).loops == nullptr);
-    CHECK_THROWS(pool.is_nonempty(pool.derivative(e, 'a')), Error);  // the limit is the old one again
+    CHECK_THROWS(pool.emptiness.is_nonempty(pool.dfa.derivative(e, 'a')), Error);  // the limit is the old one again
 }
 
 // This many letters, then a dash: taken whole up to that many characters. A second walk finds what the first one did.

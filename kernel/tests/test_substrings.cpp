@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "guideway/regex/encoding.h"
-#include "guideway/regex/expr.h"
+#include "guideway/regex/expr_pool.h"
 #include "guideway/regex/substrings.h"
 #include "guideway/regex/suffix_array.h"
 #include "same_language.h"
@@ -95,19 +95,19 @@ void test_long_text() {
     text.flags[1] = kBegins;
     const std::u32string characters = text.characters;
     const ExprId start = pool.substring(pool.substrings().make(std::move(text), Encoding::text));
-    CHECK(pool.shortest(start) == 1);
+    CHECK(pool.emptiness.shortest(start) == 1);
     for (int walk = 0; walk < 20; ++walk) {
         const std::size_t from = random() % (characters.size() - 40);
         ExprId at = start;
         for (std::size_t i = from; i < from + 40 && CHECK(at != kNone); ++i) {
-            const ByteSet live = pool.first(at);
+            const ByteSet live = pool.dfa.first(at);
             for (const char32_t next : U"ab ")
                 if (next)
                     CHECK(live.contains(static_cast<std::uint8_t>(next)) ==
                           (characters.find(characters.substr(from, i - from) + next) != std::u32string::npos));
-            at = pool.derivative(at, static_cast<std::uint8_t>(characters[i]));
+            at = pool.dfa.derivative(at, static_cast<std::uint8_t>(characters[i]));
         }
-        CHECK(pool.nullable(at));
+        CHECK(pool[at].nullable);
     }
 }
 

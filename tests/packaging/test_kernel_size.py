@@ -9,7 +9,7 @@ from .repository import kernel_files
 
 LINES, METHODS = 60, 40
 # Classes that are larger, and how many methods they may have. They may shrink, and leave this table, but not grow.
-LARGER = {"ExprPool": 127, "Machine": 102}
+LARGER = {"ExprTable": 43, "Machine": 102}
 
 
 def test_functions_are_short() -> None:

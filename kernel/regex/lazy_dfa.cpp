@@ -1,18 +1,18 @@
-// Derivatives: rows of the lazy automaton, labels.
+// Derivatives, and rows of the lazy DFA (lazy_dfa.h).
+#include "guideway/regex/lazy_dfa.h"
+
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
 
-#include "guideway/base/error.h"
 #include "guideway/base/stack_guard.h"
 #include "guideway/regex/emptiness.h"
-#include "guideway/regex/expr.h"
 #include "guideway/regex/external_language.h"
 #include "guideway/regex/number_language.h"
 #include "guideway/regex/string_trie.h"
+#include "guideway/regex/structure.h"
 #include "guideway/regex/substrings.h"
 
 namespace guideway {
@@ -34,9 +34,50 @@ void split(std::vector<ByteSet>& sets, const ByteSet& by) {
     }
 }
 
+// What is left of a repetition, once one of its parts has begun.
+ExprId one_less(ExprTable& exprs, const Expr& repeated) {
+    return exprs.repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
+}
+
+// A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
+// Tuning::row_lookups bounds what it costs.
+bool is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.c != kInfinite); }
+
+// The parts of an intersection that must take a text, and those that must not.
+void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) {
+    with.clear();
+    without.clear();
+    std::vector<ExprId> todo{e};
+    while (!todo.empty()) {
+        const ExprId part = todo.back();
+        const Expr x = exprs[part];
+        todo.pop_back();
+        if (x.op == Op::intersection) {
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs.part(x, i));
+        } else if (x.op == Op::difference) {
+            todo.push_back(x.a);
+            without.push_back(x.b);
+        } else if (x.op == Op::complement) without.push_back(x.a);
+        else with.push_back(part);
+    }
+}
+
 }  // namespace
 
-std::uint32_t ExprPool::class_id(const std::array<std::uint8_t, 256>& classes) {
+LazyDfa::LazyDfa(ExprTable& exprs, Emptiness& emptiness) : exprs_(exprs), emptiness_(emptiness) {
+    rows_.push_back({});  // row 0 means "not made"
+}
+
+void LazyDfa::add_facts() {
+    while (facts_.size() < exprs_.size()) facts_.push_back({});
+}
+
+std::size_t LazyDfa::bytes() const {
+    return facts_.size() * sizeof(Facts) + rows_.size() * sizeof(Row) + targets_.size() * 4 + classes_.size() * sizeof(Classes) +
+           class_ids_.bytes() + class_sets_.size() * 256;
+}
+
+std::uint32_t LazyDfa::class_id(const Classes& classes) {
     std::uint64_t h = 7;
     for (std::size_t i = 0; i < 256; i += 8) {
         std::uint64_t word = 0;
@@ -52,7 +93,7 @@ std::uint32_t ExprPool::class_id(const std::array<std::uint8_t, 256>& classes) {
     return id;
 }
 
-std::uint32_t ExprPool::store_row(const Targets& targets) {
+std::uint32_t LazyDfa::store_row(const Targets& targets) {
     std::array<std::uint8_t, 256> classes{};
     std::array<ExprId, 256> distinct;
     unsigned count = 0;
@@ -68,29 +109,30 @@ std::uint32_t ExprPool::store_row(const Targets& targets) {
         if (k == count) distinct[count++] = targets[b];
         std::fill(classes.begin() + b, classes.begin() + next, static_cast<std::uint8_t>(k));
     }
-    rows_.push_back({class_id(classes), static_cast<std::uint32_t>(targets_.size()), set_id(live), static_cast<std::uint32_t>(count)});
+    rows_.push_back(
+        {class_id(classes), static_cast<std::uint32_t>(targets_.size()), exprs_.set_id(live), static_cast<std::uint32_t>(count)});
     for (unsigned k = 0; k < count; ++k) targets_.push_back(distinct[k]);
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
 // Of what continues as its head does, before a tail: the head's row with other targets, and nothing is looked at byte by byte.
 // Two of them might be equal.
-std::uint32_t ExprPool::row_before(ExprId head, ExprId tail) {
+std::uint32_t LazyDfa::row_before(ExprId head, ExprId tail) {
     const Row from = rows_[raw_row(head)];
     std::vector<ExprId> made;
-    for (std::uint32_t k = 0; k < from.count; ++k) made.push_back(concat(targets_[from.offset + k], tail));
+    for (std::uint32_t k = 0; k < from.count; ++k) made.push_back(exprs_.concat(targets_[from.offset + k], tail));
     rows_.push_back({from.classes, static_cast<std::uint32_t>(targets_.size()), from.live, from.count});
     targets_.append(made);
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
 // The rows that a row is made from are made first, with a worklist: expressions may nest thousands of levels deep.
-std::uint32_t ExprPool::raw_row(ExprId e) {
-    if (found_[e].raw_row) return found_[e].raw_row;
+std::uint32_t LazyDfa::raw_row(ExprId e) {
+    if (facts(e).raw_row) return facts(e).raw_row;
     check_stack();
     std::vector<ExprId> todo{e};
     const auto need = [&](ExprId part) {
-        if (found_[part].raw_row == 0) todo.push_back(part);
+        if (facts(part).raw_row == 0) todo.push_back(part);
     };
     const auto is_product_after_set = [&](ExprId part) {
         return exprs_[part].op == Op::concatenation && exprs_[exprs_[part].a].op == Op::set;
@@ -99,7 +141,7 @@ std::uint32_t ExprPool::raw_row(ExprId e) {
         const ExprId at = todo.back();
         const std::size_t size = todo.size();
         const Expr x = exprs_[at];
-        if (found_[at].raw_row) {
+        if (facts(at).raw_row) {
             todo.pop_back();
             continue;
         }
@@ -112,14 +154,14 @@ std::uint32_t ExprPool::raw_row(ExprId e) {
             need(x.b);
         } else if (x.op == Op::alternation || x.op == Op::intersection) {
             for (std::uint32_t i = 0; i < x.b; ++i)
-                if (x.op == Op::intersection || !is_product_after_set(args_[x.a + i])) need(args_[x.a + i]);
+                if (x.op == Op::intersection || !is_product_after_set(exprs_.part(x, i))) need(exprs_.part(x, i));
         } else if (x.op == Op::state) {
-            for (const auto& [step, after] : steps_[x.a]) need(step);
+            for (const auto& [step, after] : exprs_.steps(x)) need(step);
         }
         if (todo.size() > size) continue;
-        fuel_.spend(kRowWork);
+        exprs_.fuel().spend(kRowWork);
         std::uint32_t row = 0;
-        if (x.op == Op::repetition) row = row_before(x.a, one_less(x));
+        if (x.op == Op::repetition) row = row_before(x.a, one_less(exprs_, x));
         else if (x.op == Op::concatenation && !exprs_[x.a].nullable) row = row_before(x.a, x.b);
         else {
             auto out = std::make_unique<Targets>();
@@ -127,23 +169,23 @@ std::uint32_t ExprPool::raw_row(ExprId e) {
             derive(at, *out);
             row = store_row(*out);
         }
-        found_[at].raw_row = row;
+        facts(at).raw_row = row;
         todo.pop_back();
     }
-    return found_[e].raw_row;
+    return facts(e).raw_row;
 }
 
-std::uint32_t ExprPool::make_live_row(ExprId e) {
+std::uint32_t LazyDfa::make_live_row(ExprId e) {
     const std::uint32_t raw = raw_row(e);
     std::uint32_t live = raw;
     if (exprs_[e].boolean) {
-        fuel_.spend(kRowWork);
+        exprs_.fuel().spend(kRowWork);
         const Row row = rows_[raw];
         std::vector<ExprId> kept;
         bool all = true;
         for (std::uint32_t k = 0; k < row.count; ++k) {
             const ExprId t = targets_[row.offset + k];
-            const bool good = t == kNone || is_nonempty(t);
+            const bool good = t == kNone || emptiness_.is_nonempty(t);
             kept.push_back(good ? t : kNone);
             all = all && good;
         }
@@ -153,35 +195,27 @@ std::uint32_t ExprPool::make_live_row(ExprId e) {
             live = store_row(*out);
         }
     }
-    return found_[e].live_row = live;
+    return facts(e).live_row = live;
 }
 
 // As `make_live_row`, if it takes no long search; else 0. A caller who asks for one byte is not to fail at another.
-std::uint32_t ExprPool::find_live_row(ExprId e) {
+std::uint32_t LazyDfa::find_live_row(ExprId e) {
     if (!exprs_[e].boolean) return make_live_row(e);
     std::uint32_t made = 0;
-    if (!found_[e].expensive) found_[e].expensive = !with_short_searches([&] { made = make_live_row(e); });
+    if (!facts(e).expensive) facts(e).expensive = !emptiness_.with_short_searches([&] { made = make_live_row(e); });
     return made;
 }
 
-ExprId ExprPool::derivative_of_expensive(ExprId e, std::uint8_t byte) {
+ExprId LazyDfa::derivative_of_expensive(ExprId e, std::uint8_t byte) {
     const Row row = rows_[raw_row(e)];
-    const ExprId to = targets_[row.offset + classes_[row.classes][byte]];
-    return is_nonempty(to) ? to : kNone;
+    const ExprId to = target(row, byte);
+    return emptiness_.is_nonempty(to) ? to : kNone;
 }
-
-ExprId ExprPool::one_less(const Expr& repeated) {
-    return repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
-}
-
-// A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
-// Tuning::row_lookups bounds what it costs.
-bool ExprPool::is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.c != kInfinite); }
 
 // Decomposes e into pairs (head, tail) whose derivatives unite to that of e, and calls f for each. False if there are too
 // many, if a head may be empty, or if e is Boolean and the result is not `searched`.
 template <class F>
-bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
+bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
     const Expr x = exprs_[e];
     if (!x.rowless && ((x.boolean && !searched) || x.labelled)) return false;
     if (!x.rowless && x.op != Op::concatenation && x.op != Op::alternation) return false;
@@ -189,7 +223,7 @@ bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     if (count > kMaxHeads) return false;
     std::uint32_t heads = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-        ExprId part = x.op == Op::alternation ? args_[x.a + i] : e;
+        ExprId part = x.op == Op::alternation ? exprs_.part(x, i) : e;
         for (bool behind = false; part != kEmpty; behind = true) {
             const Expr y = exprs_[part];
             if (y.rowless && y.op != Op::concatenation) {
@@ -209,96 +243,96 @@ bool ExprPool::each_head(ExprId e, bool searched, F&& f) {
     return true;
 }
 
-ExprId ExprPool::derivative_of_strings(const Expr& x, std::uint8_t byte) {
-    const StringTrie::Step step = strings_->next(x.a, x.b, byte);
-    const ExprId made = string_state(step.node, step.part);
-    const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone;
+ExprId LazyDfa::derivative_of_strings(const Expr& x, std::uint8_t byte) {
+    const StringTrie::Step step = exprs_.strings().next(x.a, x.b, byte);
+    const ExprId made = exprs_.string_state(step.node, step.part);
+    const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone;
     if (end <= kEmpty) return made;
     const ExprId after = derivative(end, byte);
-    return made == kNone ? after : after == kNone ? made : unite({made, after});
+    return made == kNone ? after : after == kNone ? made : exprs_.unite({made, after});
 }
 
-ExprId ExprPool::derivative_of_substrings(const Expr& x, std::uint8_t byte) {
-    const auto [state, part] = substrings_->next(x.a, x.b, byte);
-    return substring(state, part);
+ExprId LazyDfa::derivative_of_substrings(const Expr& x, std::uint8_t byte) {
+    const auto [state, part] = exprs_.substrings().next(x.a, x.b, byte);
+    return exprs_.substring(state, part);
 }
 
-ExprId ExprPool::derivative_of_difference(const Expr& x, std::uint8_t byte) {
+ExprId LazyDfa::derivative_of_difference(const Expr& x, std::uint8_t byte) {
     const ExprId left = derivative(x.a, byte);
     if (left == kNone) return kNone;
-    const ExprId made = subtract(left, derivative(x.b, byte));
-    return is_nonempty(made) ? made : kNone;
+    const ExprId made = exprs_.subtract(left, derivative(x.b, byte));
+    return emptiness_.is_nonempty(made) ? made : kNone;
 }
 
-ExprId ExprPool::derivative_of_intersection(const Expr& x, std::uint8_t byte) {
+ExprId LazyDfa::derivative_of_intersection(const Expr& x, std::uint8_t byte) {
     std::vector<ExprId> made;
     for (std::uint32_t i = 0; i < x.b; ++i) {
-        const ExprId part = args_[x.a + i];
+        const ExprId part = exprs_.part(x, i);
         const Expr y = exprs_[part];
-        made.push_back(y.op == Op::complement ? complement(derivative(y.a, byte)) : derivative(part, byte));
+        made.push_back(y.op == Op::complement ? exprs_.complement(derivative(y.a, byte)) : derivative(part, byte));
         if (made.back() == kNone) return kNone;
     }
-    return intersect(std::move(made));
+    return exprs_.intersect(std::move(made));
 }
 
-ExprId ExprPool::raw_derivative(ExprId e, std::uint8_t byte) {
+ExprId LazyDfa::raw_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
-    if (found_[e].live_row == 0 && x.op == Op::intersection) return derivative_of_intersection(x, byte);
-    if (found_[e].live_row || x.op != Op::concatenation || exprs_[x.a].op != Op::intersection) return derivative(e, byte);
-    const ExprId head = concat(derivative_of_intersection(exprs_[x.a], byte), x.b);
-    return exprs_[x.a].nullable ? unite({head, derivative(x.b, byte)}) : head;
+    if (facts(e).live_row == 0 && x.op == Op::intersection) return derivative_of_intersection(x, byte);
+    if (facts(e).live_row || x.op != Op::concatenation || exprs_[x.a].op != Op::intersection) return derivative(e, byte);
+    const ExprId head = exprs_.concat(derivative_of_intersection(exprs_[x.a], byte), x.b);
+    return exprs_[x.a].nullable ? exprs_.unite({head, derivative(x.b, byte)}) : head;
 }
 
 // The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves. So
 // it is with most intersections, of which each target of a row would be searched.
-ExprId ExprPool::derivative_without_row(ExprId e, std::uint8_t byte) {
+ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
     if (!x.rowless && stack_is_low()) return kUnknownExpr;  // rows are made without recursion
     check_stack();
-    fuel_.spend(kByteWork);
+    exprs_.fuel().spend(kByteWork);
     if (x.op == Op::strings) return derivative_of_strings(x, byte);
     if (x.op == Op::substring) return derivative_of_substrings(x, byte);
     if (x.op == Op::difference) return derivative_of_difference(x, byte);
-    if (x.op == Op::composite) return composites_->next(x.a, byte);
+    if (x.op == Op::composite) return exprs_.composites()->next(x.a, byte);
     if (!x.rowless) {
-        if (found_[e].lookups >= limits_.tuning.row_lookups) return kUnknownExpr;
-        ++found_[e].lookups;
+        if (facts(e).lookups >= exprs_.limits().tuning.row_lookups) return kUnknownExpr;
+        ++facts(e).lookups;
     }
     if (x.op == Op::intersection) {
         const ExprId to = derivative_of_intersection(x, byte);
-        return is_nonempty(to) ? to : kNone;
+        return emptiness_.is_nonempty(to) ? to : kNone;
     }
     ExprId only = kNone;
     std::vector<ExprId> several;
     auto step_head = [&](ExprId head, ExprId tail) {
         const ExprId left = derivative(head, byte);
         if (left == kNone) return;
-        const ExprId made = left == kEmpty ? tail : concat(left, tail);
+        const ExprId made = left == kEmpty ? tail : exprs_.concat(left, tail);
         if (only == kNone) only = made;
         else several.push_back(made);
     };
     const bool counts = x.op == Op::repetition && x.c != kInfinite;  // a state that is passed once; what comes round without end is not
-    if (counts) step_head(x.a, one_less(x));
+    if (counts) step_head(x.a, one_less(exprs_, x));
     const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {
-        found_[e].lookups = static_cast<std::uint8_t>(limits_.tuning.row_lookups & 127);
+        facts(e).lookups = static_cast<std::uint8_t>(exprs_.limits().tuning.row_lookups & 127);
         return kUnknownExpr;
     }
     if (!several.empty()) {
         several.push_back(only);
-        only = unite(std::move(several));
+        only = exprs_.unite(std::move(several));
     }
-    return !x.boolean || x.rowless || is_nonempty(only) ? only : kNone;
+    return !x.boolean || x.rowless || emptiness_.is_nonempty(only) ? only : kNone;
 }
 
-bool ExprPool::nonempty_after(ExprId e, std::string_view text) {
+bool LazyDfa::nonempty_after(ExprId e, std::string_view text) {
     const ExprId start = e;
     std::vector<ExprId> with, without;  // what must take the text, and what must not
     for (std::size_t at = 0; at < text.size() && e != kNone;) {
         const Expr x = exprs_[e];
         const ExprId head = x.op == Op::concatenation ? x.a : e, tail = x.op == Op::concatenation ? x.b : kEmpty;
         if (exprs_[head].op == Op::intersection) {
-            split_intersection(head, with, without);
+            split_intersection(exprs_, head, with, without);
             const ByteSet behind = first(tail);
             const auto may_end = [&] {
                 return std::all_of(with.begin(), with.end(), [&](ExprId p) { return exprs_[p].nullable; }) &&
@@ -312,8 +346,8 @@ bool ExprPool::nonempty_after(ExprId e, std::string_view text) {
                 for (ExprId& p : without) p = derivative(p, byte);
             }
             std::vector<ExprId> parts = with;
-            for (const ExprId p : without) parts.push_back(complement(p));
-            e = concat(intersect(std::move(parts)), tail);
+            for (const ExprId p : without) parts.push_back(exprs_.complement(p));
+            e = exprs_.concat(exprs_.intersect(std::move(parts)), tail);
         }
         if (at < text.size()) e = derivative(e, static_cast<std::uint8_t>(text[at++]));
     }
@@ -324,65 +358,51 @@ bool ExprPool::nonempty_after(ExprId e, std::string_view text) {
         lives = to != kNone;
     };
     // What is hard to tell from here is determined by what was found on the way: most texts end before.
-    return with_short_searches([&] { lives = is_nonempty(e); }) || with_short_searches(follow) ? lives : is_nonempty(e);
+    return emptiness_.with_short_searches([&] { lives = emptiness_.is_nonempty(e); }) || emptiness_.with_short_searches(follow)
+               ? lives
+               : emptiness_.is_nonempty(e);
 }
 
-void ExprPool::split_intersection(ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) const {
-    with.clear();
-    without.clear();
-    std::vector<ExprId> todo{e};
-    while (!todo.empty()) {
-        const ExprId part = todo.back();
-        const Expr x = exprs_[part];
-        todo.pop_back();
-        if (x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
-        } else if (x.op == Op::difference) {
-            todo.push_back(x.a);
-            without.push_back(x.b);
-        } else if (x.op == Op::complement) without.push_back(x.a);
-        else with.push_back(part);
-    }
-}
-
-ExprId ExprPool::derivative_by(ExprId e, std::string_view text) {
+ExprId LazyDfa::derivative_by(ExprId e, std::string_view text) {
     const Expr x = exprs_[e];
     if (x.op == Op::strings) {
         StringTrie::Step at{x.a, x.b};
         for (const char b : text) {
-            if (at.part == 0 && strings_->end(at.node) != kNone) return kUnknownExpr;
-            at = strings_->next(at.node, at.part, static_cast<std::uint8_t>(b));
+            if (at.part == 0 && exprs_.strings().end(at.node) != kNone) return kUnknownExpr;
+            at = exprs_.strings().next(at.node, at.part, static_cast<std::uint8_t>(b));
             if (at.node == StringTrie::kNoEntries) return kNone;
         }
-        return string_state(at.node, at.part);
+        return exprs_.string_state(at.node, at.part);
     }
     if (x.op == Op::difference) {
         const ExprId left = derivative_by(x.a, text);
         if (left == kNone || left == kUnknownExpr) return left;
         const ExprId texts = derivative_by(x.b, text);
         if (texts == kUnknownExpr) return kUnknownExpr;
-        const ExprId made = subtract(left, texts);
-        return is_nonempty(made) ? made : kNone;
+        const ExprId made = exprs_.subtract(left, texts);
+        return emptiness_.is_nonempty(made) ? made : kNone;
     }
     if (x.op == Op::concatenation && x.rowless) {
         const ByteSet end = first(x.b);
         if (std::ranges::any_of(text, [&](char b) { return end.contains(static_cast<std::uint8_t>(b)); })) return kUnknownExpr;
         const ExprId head = derivative_by(x.a, text);
-        return head == kNone || head == kUnknownExpr ? head : concat(head, x.b);
+        return head == kNone || head == kUnknownExpr ? head : exprs_.concat(head, x.b);
     }
     for (const char b : text)
         if ((e = derivative(e, static_cast<std::uint8_t>(b))) == kNone) return kNone;
     return e;
 }
 
-ByteSet ExprPool::first_of_rowless(ExprId e) {
+bool LazyDfa::looked_up_rarely(ExprId e) { return facts(e).lookups < exprs_.limits().tuning.row_lookups && !stack_is_low(); }
+
+ByteSet LazyDfa::first_of_rowless(ExprId e) {
     const Expr x = exprs_[e];
-    if (x.op == Op::composite) return composites_->begins(x.a);
+    if (x.op == Op::composite) return exprs_.composites()->begins(x.a);
     ByteSet made;
-    if (x.op == Op::substring) substrings_->live(x.a, x.b, made);
+    if (x.op == Op::substring) exprs_.substrings().live(x.a, x.b, made);
     else if (x.op == Op::strings) {
-        strings_->live(x.a, x.b, made);
-        if (const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone; end > kEmpty) made |= first(end);
+        exprs_.strings().live(x.a, x.b, made);
+        if (const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone; end > kEmpty) made |= first(end);
     } else {
         made = first(x.a);
         ByteSet both = first(x.b);
@@ -394,19 +414,20 @@ ByteSet ExprPool::first_of_rowless(ExprId e) {
     return made;
 }
 
-ByteSet ExprPool::first(ExprId e) {
+ByteSet LazyDfa::first(ExprId e) {
     if (exprs_[e].op == Op::repetition && !exprs_[e].boolean) return first(exprs_[e].a);
-    if (found_[e].live_row == 0 && (exprs_[e].rowless || (found_[e].lookups < limits_.tuning.row_lookups && !stack_is_low()))) {
+    if (facts(e).live_row == 0 && (exprs_[e].rowless || looked_up_rarely(e))) {
         check_stack();
-        if (exprs_[e].op == Op::strings || exprs_[e].op == Op::difference || is_composite(e) || is_substring(e)) return first_of_rowless(e);
+        if (exprs_[e].op == Op::strings || exprs_[e].op == Op::difference || exprs_[e].op == Op::composite || exprs_[e].op == Op::substring)
+            return first_of_rowless(e);
         ByteSet made;
         if (each_head(e, false, [&](ExprId head, ExprId) { made |= first(head); })) return made;
     }
-    const std::uint32_t r = found_[e].live_row ? found_[e].live_row : make_live_row(e);
-    return sets_[rows_[r].live];
+    const std::uint32_t r = facts(e).live_row ? facts(e).live_row : make_live_row(e);
+    return exprs_.bytes_of(rows_[r].live);
 }
 
-const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
+const std::vector<ByteSet>& LazyDfa::sets_of_classes(std::uint32_t classes) {
     if (class_sets_.size() <= classes) class_sets_.resize(classes_.size());
     std::vector<ByteSet>& known = class_sets_[classes];
     if (!known.empty()) return known;
@@ -422,7 +443,7 @@ const std::vector<ByteSet>& ExprPool::sets_of_classes(std::uint32_t classes) {
 }
 
 // Bytes that none of the sets tells apart from which an expression is made, as far as its texts begin there.
-std::vector<ByteSet> ExprPool::byte_classes(ExprId start, const ByteSet& some) {
+std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
     std::vector<ByteSet> made;
     if (!some.empty()) made.push_back(some);
     const auto split_all = [&](const ByteSet& bytes) { bytes.each([&](std::uint8_t b) { split(made, ByteSet::range(b, b)); }); };
@@ -431,24 +452,24 @@ std::vector<ByteSet> ExprPool::byte_classes(ExprId start, const ByteSet& some) {
         const ExprId e = todo.back();
         const Expr x = exprs_[e];
         todo.pop_back();
-        if (const std::uint32_t row = found_[e].live_row ? found_[e].live_row : found_[e].raw_row) {
+        if (const std::uint32_t row = facts(e).live_row ? facts(e).live_row : facts(e).raw_row) {
             for (const ByteSet& bytes : sets_of_classes(rows_[row].classes)) split(made, bytes);
-        } else if (x.op == Op::set) split(made, sets_[x.a]);
+        } else if (x.op == Op::set) split(made, exprs_.bytes_of(x.a));
         else if (x.op == Op::concatenation) {
             todo.push_back(x.a);
             if (exprs_[x.a].nullable) todo.push_back(x.b);
         } else if (x.op == Op::alternation || x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(args_[x.a + i]);
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.part(x, i));
         } else if (x.op == Op::difference) todo.insert(todo.end(), {x.a, x.b});
         else if (x.op == Op::complement || x.op == Op::repetition) todo.push_back(x.a);
         else if (x.op == Op::strings) {
             ByteSet bytes;
-            strings_->live(x.a, x.b, bytes);
+            exprs_.strings().live(x.a, x.b, bytes);
             split_all(bytes);
-            if (const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone; end > kEmpty) todo.push_back(end);
+            if (const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone; end > kEmpty) todo.push_back(end);
         } else if (x.op == Op::substring) {
             ByteSet bytes;
-            substrings_->live(x.a, x.b, bytes);
+            exprs_.substrings().live(x.a, x.b, bytes);
             split_all(bytes);
         } else if (x.op != Op::none && x.op != Op::empty && x.op != Op::label) split_all(some);
         if (made.size() > kMaxWays || todo.size() > kMaxHeads) split_all(some);
@@ -456,16 +477,16 @@ std::vector<ByteSet> ExprPool::byte_classes(ExprId start, const ByteSet& some) {
     return made;
 }
 
-bool ExprPool::has_derivative(ExprId e, std::uint8_t byte) {
+bool LazyDfa::has_derivative(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
     if (x.op == Op::repetition && !x.boolean) return has_derivative(x.a, byte);
-    if (x.op == Op::strings && found_[e].live_row == 0) {
-        if (strings_->next(x.a, x.b, byte).node != StringTrie::kNoEntries) return true;
-        const ExprId end = x.b == 0 ? strings_->end(x.a) : kNone;
+    if (x.op == Op::strings && facts(e).live_row == 0) {
+        if (exprs_.strings().next(x.a, x.b, byte).node != StringTrie::kNoEntries) return true;
+        const ExprId end = x.b == 0 ? exprs_.strings().end(x.a) : kNone;
         return end > kEmpty && has_derivative(end, byte);
     }
-    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && found_[e].live_row == 0 &&
-        (x.rowless || (found_[e].lookups < limits_.tuning.row_lookups && !stack_is_low()))) {
+    if (x.op != Op::difference && x.op != Op::composite && x.op != Op::substring && facts(e).live_row == 0 &&
+        (x.rowless || looked_up_rarely(e))) {
         check_stack();
         bool some = false;
         if (each_head(e, false, [&](ExprId head, ExprId) { some = some || has_derivative(head, byte); })) return some;
@@ -474,7 +495,7 @@ bool ExprPool::has_derivative(ExprId e, std::uint8_t byte) {
 }
 
 // Of all but repetitions, and products whose head is never empty: `row_before`.
-void ExprPool::derive(ExprId e, Targets& out) {
+void LazyDfa::derive(ExprId e, Targets& out) {
     const Expr x = exprs_[e];
     std::vector<Source> sources;
     switch (x.op) {
@@ -482,7 +503,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
         case Op::empty:
         case Op::label:
         case Op::repetition: return;  // never requested
-        case Op::set: sets_[x.a].each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
+        case Op::set: exprs_.bytes_of(x.a).each([&](std::uint8_t b) { out[b] = kEmpty; }); return;
         case Op::concatenation: {
             sources.push_back({raw_row(x.a), x.b});
             sources.push_back({raw_row(x.b), kEmpty});
@@ -490,7 +511,7 @@ void ExprPool::derive(ExprId e, Targets& out) {
         }
         case Op::alternation: {
             std::vector<ExprId> heads;  // products that begin with a byte set need no separate row
-            for (ExprId p : parts_of(e)) {
+            for (ExprId p : exprs_.parts_of(e)) {
                 const Expr part = exprs_[p];
                 if (part.op == Op::concatenation && exprs_[part.a].op == Op::set) heads.push_back(p);
                 else sources.push_back({raw_row(p), kEmpty});
@@ -498,33 +519,32 @@ void ExprPool::derive(ExprId e, Targets& out) {
             return derive_sum(sources, heads, out);
         }
         case Op::state: {
-            const auto steps = steps_[x.a];
+            const auto steps = exprs_.steps(x);
             for (auto [step, after] : steps) sources.push_back({raw_row(step), after});
             return derive_sum(sources, {}, out);
         }
-        case Op::number: return numbers_->derive(x.a, out);
-        case Op::composite: return composites_->derive(x.a, out);
+        case Op::number: return exprs_.number_language().derive(x.a, out);
+        case Op::composite: return exprs_.composites()->derive(x.a, out);
         case Op::strings: return first_of_rowless(e).each([&](std::uint8_t b) { out[b] = derivative_of_strings(x, b); });
         case Op::substring: return first_of_rowless(e).each([&](std::uint8_t b) { out[b] = derivative_of_substrings(x, b); });
         case Op::difference: {
             const Row from = rows_[raw_row(x.a)], texts = rows_[raw_row(x.b)];
-            for (unsigned b = 0; b < 256; ++b)
-                out[b] = subtract(targets_[from.offset + classes_[from.classes][b]], targets_[texts.offset + classes_[texts.classes][b]]);
+            for (unsigned b = 0; b < 256; ++b) out[b] = exprs_.subtract(target(from, b), target(texts, b));
             return;
         }
         case Op::intersection: return derive_intersection(e, out);
         case Op::complement: {
             const std::uint32_t row = raw_row(x.a);
             for (unsigned b = 0; b < 256; ++b) {
-                const ExprId t = targets_[rows_[row].offset + classes_[rows_[row].classes][b]];
-                out[b] = b && t == targets_[rows_[row].offset + classes_[rows_[row].classes][b - 1]] ? out[b - 1] : complement(t);
+                const ExprId t = target(rows_[row], b);
+                out[b] = b && t == target(rows_[row], b - 1) ? out[b - 1] : exprs_.complement(t);
             }
             return;
         }
     }
 }
 
-void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out) {
+void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out) {
     // Mostly no byte leads two ways.
     ByteSet taken;
     bool clash = false;
@@ -532,25 +552,25 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
         clash |= taken.meets(bytes);
         taken |= bytes;
     };
-    for (const Source& s : sources) take(sets_[rows_[s.row].live]);
-    for (ExprId p : heads) take(sets_[exprs_[exprs_[p].a].a]);
+    for (const Source& s : sources) take(exprs_.bytes_of(rows_[s.row].live));
+    for (ExprId p : heads) take(exprs_.bytes_of(exprs_[exprs_[p].a].a));
     if (!clash) {
         for (const Source& s : sources) {
             const Row row = rows_[s.row];
             const auto& classes = classes_[row.classes];
             std::array<ExprId, 256> made;
             made.fill(kUnknownExpr);
-            const ByteSet live = sets_[row.live];
+            const ByteSet live = exprs_.bytes_of(row.live);
             live.each([&](std::uint8_t b) {
                 ExprId& product = made[classes[b]];
-                if (product == kUnknownExpr) product = concat(targets_[row.offset + classes[b]], s.tail);
+                if (product == kUnknownExpr) product = exprs_.concat(targets_[row.offset + classes[b]], s.tail);
                 out[b] = product;
             });
         }
-        for (ExprId p : heads) sets_[exprs_[exprs_[p].a].a].each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
+        for (ExprId p : heads) exprs_.bytes_of(exprs_[exprs_[p].a].a).each([&](std::uint8_t b) { out[b] = exprs_[p].b; });
         return;
     }
-    fuel_.spend(50 * (sources.size() + heads.size()));
+    exprs_.fuel().spend(50 * (sources.size() + heads.size()));
     std::vector<ByteSet> blocks{taken};  // of bytes that none tells apart
     std::vector<std::uint32_t> split_by;
     const auto split_all = [&](std::span<const ByteSet> by) {
@@ -562,31 +582,31 @@ void ExprPool::derive_sum(const std::vector<Source>& sources, const std::vector<
         split_by.push_back(classes);
         split_all(sets_of_classes(classes));
     }
-    for (ExprId p : heads) split_all({&sets_[exprs_[exprs_[p].a].a], 1});
+    for (ExprId p : heads) split_all({&exprs_.bytes_of(exprs_[exprs_[p].a].a), 1});
     std::vector<std::vector<ExprId>> products(sources.size());  // by class; kUnknownExpr: not made yet
     for (std::size_t i = 0; i < sources.size(); ++i) products[i].assign(rows_[sources[i].row].count, kUnknownExpr);
     for (const ByteSet& bytes : blocks) {
-        fuel_.spend(2 * (sources.size() + heads.size()));
+        exprs_.fuel().spend(2 * (sources.size() + heads.size()));
         const auto first = static_cast<std::uint8_t>(bytes.from(0));
         std::vector<ExprId> bucket;
         for (std::size_t i = 0; i < sources.size(); ++i) {
             const Row row = rows_[sources[i].row];
             const std::uint8_t k = classes_[row.classes][first];
             ExprId& product = products[i][k];
-            if (product == kUnknownExpr) product = concat(targets_[row.offset + k], sources[i].tail);
+            if (product == kUnknownExpr) product = exprs_.concat(targets_[row.offset + k], sources[i].tail);
             if (product != kNone) bucket.push_back(product);
         }
         for (ExprId p : heads)
-            if (sets_[exprs_[exprs_[p].a].a].contains(first)) bucket.push_back(exprs_[p].b);
-        const ExprId target = bucket.empty() ? kNone : bucket.size() == 1 ? bucket[0] : unite(std::move(bucket));
+            if (exprs_.bytes_of(exprs_[exprs_[p].a].a).contains(first)) bucket.push_back(exprs_[p].b);
+        const ExprId target = bucket.empty() ? kNone : bucket.size() == 1 ? bucket[0] : exprs_.unite(std::move(bucket));
         bytes.each([&](std::uint8_t b) { out[b] = target; });
     }
 }
 
 // Bytes that no part tells apart have one target.
-void ExprPool::derive_intersection(ExprId e, Targets& out) {
-    const std::vector<ExprId> parts = parts_of(e);
-    fuel_.spend(kRowWork * parts.size());
+void LazyDfa::derive_intersection(ExprId e, Targets& out) {
+    const std::vector<ExprId> parts = exprs_.parts_of(e);
+    exprs_.fuel().spend(kRowWork * parts.size());
     std::array<std::uint32_t, 256> together{};
     std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part reaches
     for (ExprId p : parts) {
@@ -607,175 +627,48 @@ void ExprPool::derive_intersection(ExprId e, Targets& out) {
     }
     std::vector<ExprId> results;
     results.reserve(targets.size());
-    fuel_.spend(4 * parts.size() * targets.size());
-    for (auto& one : targets) results.push_back(intersect(std::move(one)));
+    exprs_.fuel().spend(4 * parts.size() * targets.size());
+    for (auto& one : targets) results.push_back(exprs_.intersect(std::move(one)));
     for (unsigned b = 0; b < 256; ++b) out[b] = results[together[b]];
 }
 
-ExprId ExprPool::delta_base(ExprId e) {
+bool LazyDfa::goes_by_head(ExprId e, const ByteSet& bytes) {
+    const Expr x = exprs_[e];
+    return x.op == Op::repetition || (x.op == Op::concatenation && (!exprs_[x.a].nullable || !first(x.b).meets(bytes)));
+}
+
+ExprId LazyDfa::delta_base(ExprId e) {
     if (!exprs_[e].unbounded) return kNone;
-    if (const ExprId whole = taken_from(e); whole != kNone) return whole;
+    if (const ExprId whole = taken_from(exprs_, e); whole != kNone) return whole;
     const ExprId at = dominant_target(e);
     return at != kNone && dominant_target(at) == at ? at : kNone;
 }
 
-ExprId ExprPool::taken_from(ExprId e) {
-    std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
-    bool found = false;
-    for (Expr x = exprs_[e];; x = exprs_[e]) {
-        const bool product = x.op == Op::concatenation, difference = product && exprs_[x.a].op == Op::difference;
-        if (x.op == Op::difference) e = x.a;
-        else if (difference) e = concat(exprs_[x.a].a, x.b);
-        else if (product && exprs_[x.a].op == Op::set) {
-            heads.push_back(x.a);
-            e = x.b;
-        } else break;
-        found |= x.op == Op::difference || difference;
-    }
-    if (!found) return kNone;
-    for (; !heads.empty(); heads.pop_back()) e = concat(heads.back(), e);
-    return e;
-}
-
-ExprId ExprPool::layers(ExprId e, std::vector<Layer>& made) {
-    made.clear();
-    while (true) {
-        const Expr x = exprs_[e];
-        if (x.op == Op::difference) {
-            made.push_back({x.b, kEmpty, kNone});
-            e = x.a;
-        } else if (x.op == Op::concatenation && exprs_[x.a].op == Op::difference) {
-            const Expr head = exprs_[x.a];
-            made.push_back({head.b, x.b, head.a});
-            e = concat(head.a, x.b);
-        } else return e;
-    }
-}
-
 // Of what can be completed; this is checked one by one, since it may need a search.
-ExprId ExprPool::dominant_target(ExprId e) {
-    const Row row = rows_[found_[e].live_row ? found_[e].live_row : raw_row(e)];
+ExprId LazyDfa::dominant_target(ExprId e) {
+    const Row row = rows_[facts(e).live_row ? facts(e).live_row : raw_row(e)];
     std::vector<std::pair<unsigned, ExprId>> ways;
     const auto& sets = sets_of_classes(row.classes);
     for (std::size_t k = 0; k < row.count; ++k)
         if (const ExprId to = targets_[row.offset + k]; to != kNone) ways.emplace_back(sets[k].size(), to);
     std::stable_sort(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const auto& [count, to] : ways)
-        if (is_nonempty(to)) return to;
+        if (emptiness_.is_nonempty(to)) return to;
     return kNone;
 }
 
-// What an ambiguous count has open may be thousands of alternatives, of which a shortest text needs one.
-ExprId ExprPool::cheapest(ExprId e) {
-    while (!exprs_[e].boolean) {
-        const Expr whole = exprs_[e], x = whole.op == Op::concatenation ? exprs_[whole.a] : whole;
-        if (x.op != Op::alternation) break;
-        std::vector<ExprId> kept;
-        for (std::uint32_t i = 0; i < x.b; ++i)
-            if (exprs_[args_[x.a + i]].shortest == x.shortest) kept.push_back(args_[x.a + i]);
-        if (kept.size() == x.b) break;
-        const ExprId made = unite(std::move(kept));
-        e = whole.op == Op::concatenation ? concat(made, whole.b) : made;
-    }
-    return e;
-}
-
-int ExprPool::best_byte(ExprId e) {
-    if (found_[e].best_byte == -2) {
-        const std::uint32_t target = shortest(e);
-        int best = is_composite(e) && target != kInfinite ? composites_->best_byte(exprs_[e].a) : -1;
+int LazyDfa::best_byte(ExprId e) {
+    if (facts(e).best_byte == -2) {
+        const std::uint32_t target = emptiness_.shortest(e);
+        int best = exprs_[e].op == Op::composite && target != kInfinite ? exprs_.composites()->best_byte(exprs_[e].a) : -1;
         if (target != 0 && target != kInfinite)
-            for (unsigned b = 0; b < 256 && best < 0 && !is_composite(e); ++b) {
+            for (unsigned b = 0; b < 256 && best < 0 && exprs_[e].op != Op::composite; ++b) {
                 const ExprId t = derivative(e, static_cast<std::uint8_t>(b));
-                if (t != kNone && shortest(t) == target - 1) best = static_cast<int>(b);
+                if (t != kNone && emptiness_.shortest(t) == target - 1) best = static_cast<int>(b);
             }
-        found_[e].best_byte = static_cast<std::int16_t>(best);
+        facts(e).best_byte = static_cast<std::int16_t>(best);
     }
-    return found_[e].best_byte;
-}
-
-bool ExprPool::has_more(ExprId e) {
-    if (!exprs_[e].boolean) return e > kEmpty;
-    for (unsigned b = 0; b < 256; ++b)
-        if (derivative(e, static_cast<std::uint8_t>(b)) != kNone) return true;
-    return false;
-}
-
-const std::vector<LabelDistance>& ExprPool::labels(ExprId e) {
-    auto memo = labels_.find(e);
-    if (memo != labels_.end()) return memo->second;
-    std::vector<LabelDistance> found;
-    struct Task {
-        ExprId expr;
-        std::uint32_t distance;
-        bool further;
-    };
-    std::vector<Task> work{{e, 0, false}};
-    while (!work.empty()) {
-        const Task at = work.back();
-        work.pop_back();
-        fuel_.spend(kStateWork);
-        const Expr expr = exprs_[at.expr];
-        if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
-        else if (expr.op == Op::alternation) {
-            for (ExprId p : parts_of(at.expr)) work.push_back({p, at.distance, at.further});
-        } else if (expr.op == Op::strings && expr.labelled) {
-            std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // below this one, and how far away
-            auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
-                if (strings_->end(node) != kNone) work.push_back({strings_->end(node), distance, further});
-            };
-            auto go_on = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
-                strings_->each_child(node, part,
-                                     [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
-            };
-            if (expr.b == 0) take_end(expr.a, at.distance, at.further);
-            go_on(expr.a, expr.b, at.distance);
-            while (!nodes.empty()) {
-                const auto [node, distance] = nodes.back();
-                nodes.pop_back();
-                fuel_.spend(kStateWork);
-                take_end(node, distance, true);
-                go_on(node, 0, distance);
-            }
-        } else if (expr.op == Op::concatenation && expr.labelled) {
-            const std::uint32_t head = shortest(expr.a);
-            if (head != kInfinite) work.push_back({expr.b, at.distance + head, at.further || has_more(expr.a)});
-        }
-    }
-    std::sort(found.begin(), found.end(), [](const LabelDistance& x, const LabelDistance& y) {
-        return x.label != y.label ? x.label < y.label : x.distance < y.distance;
-    });
-    std::size_t kept = 0;
-    for (const LabelDistance& next : found) {
-        if (kept && found[kept - 1].label == next.label) found[kept - 1].further |= next.further;
-        else found[kept++] = next;
-    }
-    found.resize(kept);
-    grew(64 + found.capacity() * sizeof(LabelDistance));
-    return labels_.emplace(e, std::move(found)).first->second;
-}
-
-std::uint32_t ExprPool::last_label(ExprId e, bool further) {
-    const auto of_words = [&](const Expr& x, bool wanted) {
-        return wanted || x.b ? strings_->last_label_below(x.a, x.b) : strings_->last_label(x.a);
-    };
-    if (exprs_[e].op == Op::strings) return of_words(exprs_[e], further);  // as most sets of names are: no list is needed
-    std::uint32_t made = kNoLabel;
-    std::vector<std::pair<ExprId, bool>> work{{e, further}};
-    while (!work.empty()) {
-        const auto [at, wanted] = work.back();
-        work.pop_back();
-        const Expr x = exprs_[at];
-        std::uint32_t found = kNoLabel;
-        if (!x.labelled) continue;
-        if (x.op == Op::label && !wanted) found = x.a;
-        else if (x.op == Op::strings) found = of_words(x, wanted);
-        else if (x.op == Op::alternation)
-            for (ExprId p : parts_of(at)) work.emplace_back(p, wanted);
-        else if (x.op == Op::concatenation) work.emplace_back(x.b, wanted && !has_more(x.a));
-        if (found != kNoLabel) made = made == kNoLabel ? found : std::max(made, found);
-    }
-    return made;
+    return facts(e).best_byte;
 }
 
 }  // namespace guideway

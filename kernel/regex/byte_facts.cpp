@@ -1,0 +1,97 @@
+// Alphabets and needed bytes, from the parts up (byte_facts.h).
+#include "guideway/regex/byte_facts.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "guideway/regex/emptiness.h"
+#include "guideway/regex/encoding.h"
+#include "guideway/regex/parts_up.h"
+#include "guideway/regex/structure.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kMaxCharacters = 64;  // of sets of texts that are looked through
+
+// The bytes that may be in some spelling of a character, and perhaps more.
+ByteSet bytes_of_spellings(char32_t c, Encoding spelling) {
+    static const ByteSet numbered = ByteSet::of("\\u0123456789abcdefABCDEF"), shorts = ByteSet::of("\"\\/bfnrt");
+    if (c >= 0x80) return ByteSet::range(0, 255);
+    ByteSet made;
+    made.insert(static_cast<std::uint8_t>(c));
+    const bool any = spelling == Encoding::escaped_any, must = spelling != Encoding::text && must_escape(c);
+    if (must || any) made |= numbered;
+    if (must) made |= shorts;
+    return made;
+}
+
+}  // namespace
+
+ByteSet ByteFacts::alphabet(ExprId e) {
+    auto fixed = [&](ExprId p) {
+        const Expr& x = exprs_[p];
+        if (x.op == Op::strings) return exprs_.strings().characters(x.a) > kMaxCharacters;
+        return x.op != Op::concatenation && x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference &&
+               x.op != Op::repetition;
+    };
+    auto of = [&](ExprId p) {
+        const Expr& x = exprs_[p];
+        if (!fixed(p)) return exprs_.bytes_of(*alphabets_.find(p));
+        if (x.op == Op::set) return exprs_.bytes_of(x.a);
+        return x.op == Op::none || x.op == Op::empty || x.op == Op::label ? ByteSet{} : ByteSet::range(0, 255);
+    };
+    from_parts_up(
+        exprs_, e, fixed, [&](ExprId p) { return alphabets_.find(p) != nullptr; },
+        [&](ExprId at, const std::vector<ExprId>& parts) {
+            const Expr x = exprs_[at];
+            ByteSet made = of(parts[0]);
+            for (std::size_t i = 1; i < parts.size(); ++i)
+                if (x.op == Op::intersection) made &= of(parts[i]);
+                else made |= of(parts[i]);
+            if (x.op == Op::strings)
+                exprs_.strings().each_character_below(x.a,
+                                                      [&](char32_t c) { made |= bytes_of_spellings(c, exprs_.strings().spelling(x.a)); });
+            alphabets_.add(at, exprs_.set_id(made));
+        });
+    return of(e);
+}
+
+// A sum needs what all its parts do; but those that begin with an escape have a shorter spelling among the others, unless
+// one of its characters can only be escaped.
+ByteSet ByteFacts::needed(ExprId e) {
+    auto fixed = [&](ExprId p) {
+        const Expr& x = exprs_[p];
+        if (!x.encoding_closed) return true;
+        if (x.op == Op::strings) return exprs_.strings().count(x.a) != 1 || exprs_.strings().characters(x.a) > kMaxCharacters;
+        if (x.op == Op::concatenation) return !exprs_[x.a].encoding_closed || !exprs_[x.b].encoding_closed;  // inside an escape
+        return x.op != Op::alternation && x.op != Op::intersection && x.op != Op::difference && (x.op != Op::repetition || x.nullable);
+    };
+    auto of = [&](ExprId p) {
+        if (const std::uint32_t* known = needed_.find(p)) return exprs_.bytes_of(*known);
+        return exprs_[p].op == Op::set && exprs_.bytes_of(exprs_[p].a).size() == 1 ? exprs_.bytes_of(exprs_[p].a) : ByteSet{};
+    };
+    auto escaped = [&](ExprId p) { return is_byte(exprs_, p, '\\') || after_byte(exprs_, '\\', p) != kNone; };
+    from_parts_up(
+        exprs_, e, fixed, [&](ExprId p) { return needed_.find(p) != nullptr; },
+        [&](ExprId at, const std::vector<ExprId>& parts) {
+            const Expr x = exprs_[at];
+            ByteSet made;
+            if (x.op == Op::alternation) {
+                const bool shorter = std::any_of(parts.begin(), parts.end(), escaped) && !emptiness_.has_escapes(at);
+                made = ByteSet::range(0, 255);
+                for (const ExprId p : parts)
+                    if (!shorter || !escaped(p)) made &= of(p);
+            } else {
+                for (const ExprId p : parts) made |= of(p);
+            }
+            if (x.op == Op::strings)
+                for (const char32_t c : exprs_.strings().only_text(x.a).characters)
+                    if (c < 0x80 && !must_escape(c)) made.insert(static_cast<std::uint8_t>(c));
+            needed_.add(at, exprs_.set_id(made));
+        });
+    return of(e);
+}
+
+}  // namespace guideway

@@ -1,0 +1,100 @@
+// Labels of an expression (labels.h).
+#include "guideway/regex/labels.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint64_t kStateWork = 20;
+
+}  // namespace
+
+const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
+    auto memo = known_.find(e);
+    if (memo != known_.end()) return memo->second;
+    std::vector<LabelDistance> found;
+    struct Task {
+        ExprId expr;
+        std::uint32_t distance;
+        bool further;
+    };
+    std::vector<Task> work{{e, 0, false}};
+    while (!work.empty()) {
+        const Task at = work.back();
+        work.pop_back();
+        exprs_.fuel().spend(kStateWork);
+        const Expr expr = exprs_[at.expr];
+        if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
+        else if (expr.op == Op::alternation) {
+            for (ExprId p : exprs_.parts_of(at.expr)) work.push_back({p, at.distance, at.further});
+        } else if (expr.op == Op::strings && expr.labelled) {
+            std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // below this one, and how far away
+            auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
+                if (exprs_.strings().end(node) != kNone) work.push_back({exprs_.strings().end(node), distance, further});
+            };
+            auto go_on = [&](std::uint32_t node, std::uint32_t part, std::uint32_t distance) {
+                exprs_.strings().each_child(node, part,
+                                            [&](std::uint32_t child, std::uint32_t rest) { nodes.emplace_back(child, distance + rest); });
+            };
+            if (expr.b == 0) take_end(expr.a, at.distance, at.further);
+            go_on(expr.a, expr.b, at.distance);
+            while (!nodes.empty()) {
+                const auto [node, distance] = nodes.back();
+                nodes.pop_back();
+                exprs_.fuel().spend(kStateWork);
+                take_end(node, distance, true);
+                go_on(node, 0, distance);
+            }
+        } else if (expr.op == Op::concatenation && expr.labelled) {
+            const std::uint32_t head = emptiness_.shortest(expr.a);
+            if (head != kInfinite) work.push_back({expr.b, at.distance + head, at.further || emptiness_.has_more(expr.a)});
+        }
+    }
+    std::sort(found.begin(), found.end(), [](const LabelDistance& x, const LabelDistance& y) {
+        return x.label != y.label ? x.label < y.label : x.distance < y.distance;
+    });
+    std::size_t kept = 0;
+    for (const LabelDistance& next : found) {
+        if (kept && found[kept - 1].label == next.label) found[kept - 1].further |= next.further;
+        else found[kept++] = next;
+    }
+    found.resize(kept);
+    exprs_.grew(64 + found.capacity() * sizeof(LabelDistance));
+    return known_.emplace(e, std::move(found)).first->second;
+}
+
+ExprId Labels::tail_of_string(ExprId e) const {
+    const Expr& x = exprs_[e];
+    return x.op == Op::strings && x.b == 0 ? exprs_.strings().end(x.a) : kNone;
+}
+
+std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* emptiness) {
+    const auto has_more = [&](ExprId head) { return exprs[head].boolean && emptiness ? emptiness->has_more(head) : head > kEmpty; };
+    const auto of_words = [&](const Expr& x, bool wanted) {
+        return wanted || x.b ? exprs.strings().last_label_below(x.a, x.b) : exprs.strings().last_label(x.a);
+    };
+    if (exprs[e].op == Op::strings) return of_words(exprs[e], further);  // as most sets of names are: no list is needed
+    std::uint32_t made = kNoLabel;
+    std::vector<std::pair<ExprId, bool>> work{{e, further}};
+    while (!work.empty()) {
+        const auto [at, wanted] = work.back();
+        work.pop_back();
+        const Expr x = exprs[at];
+        std::uint32_t found = kNoLabel;
+        if (!x.labelled) continue;
+        if (x.op == Op::label && !wanted) found = x.a;
+        else if (x.op == Op::strings) found = of_words(x, wanted);
+        else if (x.op == Op::alternation)
+            for (ExprId p : exprs.parts_of(at)) work.emplace_back(p, wanted);
+        else if (x.op == Op::concatenation) work.emplace_back(x.b, wanted && !has_more(x.a));
+        if (found != kNoLabel) made = made == kNoLabel ? found : std::max(made, found);
+    }
+    return made;
+}
+
+}  // namespace guideway

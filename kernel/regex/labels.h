@@ -1,0 +1,61 @@
+// The labels of an expression: which keys of an object can still be reached.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "guideway/regex/emptiness.h"
+#include "guideway/regex/structure.h"
+
+namespace guideway {
+
+struct LabelDistance {
+    std::uint32_t label;
+    std::uint32_t distance;  // bytes of the shortest text that leads to it
+    bool further;            // a text that is not empty leads to it
+};
+
+// The greatest label that can still be reached, kNoLabel if there is none; `further`: by a text that is not empty.
+// `emptiness`: null where no head of a product is Boolean, as in the ends of string tries.
+std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* emptiness);
+
+class Labels {
+public:
+    Labels(ExprTable& exprs, Emptiness& emptiness) : exprs_(exprs), emptiness_(emptiness) {}
+
+    // Labels that can still be reached, in rising order.
+    const std::vector<LabelDistance>& reachable(ExprId e);
+    std::uint32_t last(ExprId e, bool further) { return last_label(exprs_, e, further, &emptiness_); }
+    // Calls f(label) for each label that e matches with the empty text.
+    template <class F>
+    void each_accepted(ExprId e, F&& f) {
+        if (!exprs_[e].nullable) return;
+        const auto own = [&](ExprId p) {
+            const Expr x = exprs_[p];
+            if (x.op == Op::label) f(x.a);
+            else if (x.op == Op::concatenation && x.labelled)  // a key that may end here or continue
+                for (const LabelDistance& reach : reachable(p))
+                    if (reach.distance == 0) f(reach.label);
+            return false;
+        };
+        each_part(exprs_, e, [&](ExprId p) {
+            own(p);
+            if (const ExprId end = tail_of_string(p); end != kNone) each_part(exprs_, end, own);  // a key without quotes
+            return false;
+        });
+    }
+
+private:
+    // What follows the text that ends at a node of a trie; kNone where none ends, or it is no such node.
+    ExprId tail_of_string(ExprId e) const;
+
+    ExprTable& exprs_;
+    Emptiness& emptiness_;
+    std::unordered_map<ExprId, std::vector<LabelDistance>> known_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,145 @@
+// The lazy DFA that the derivatives of expressions are.
+//
+// For the user: `derivative(e, b)` is what is left of e after byte b, none (0) if nothing can follow. So an id is at once an
+// expression and a state of a deterministic automaton whose rows are made when first looked at, and a state that is not
+// none can always be completed. After Brzozowski, "Derivatives of regular expressions" (1964), and Owens, Reppy and Turon,
+// "Regular-expression derivatives re-examined" (2009).
+//
+// For the maintainer: a row has a target for each class of bytes. A raw row is made from the rows of the parts; its targets
+// may be empty. In a live row they are not, so the row of a boolean expression needs a search for each target. Sets of
+// texts (string_trie.h), substrings, composite values and differences are `rowless`: a row of 256 bytes costs more than the
+// few bytes that follow. A state that is probably passed once gets its row after `Tuning::row_lookups` look-ups.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "guideway/regex/expr.h"
+
+namespace guideway {
+
+class Emptiness;
+
+class LazyDfa {
+public:
+    struct Row {
+        std::uint32_t classes, offset, live, count;  // `count` targets from `offset` on
+    };
+    using Classes = std::array<std::uint8_t, 256>;
+
+    LazyDfa(ExprTable& exprs, Emptiness& emptiness);
+
+    ExprId derivative(ExprId e, std::uint8_t byte) {
+        std::uint32_t r = facts(e).live_row;
+        if (r == 0) [[unlikely]] {
+            Recent& lately = recent_[(e * 31 + byte) % kRecent];
+            if (lately.expr == e && lately.byte == byte && exprs_.limits().tuning.recent_derivatives) return lately.next;
+            if (const ExprId known = derivative_without_row(e, byte); known != kUnknownExpr) {
+                lately = {e, known, byte};
+                return known;
+            }
+            r = find_live_row(e);
+            if (r == 0) return derivative_of_expensive(e, byte);
+        }
+        return target(rows_[r], byte);
+    }
+    // The derivative of a rowless state by several bytes, inside which nothing of it ends: no states are made for what lies
+    // between. kUnknownExpr: that cannot be seen.
+    ExprId derivative_by(ExprId e, std::string_view text);
+    // The derivative, which may be empty: of an intersection that is not searched.
+    ExprId raw_derivative(ExprId e, std::uint8_t byte);
+    // Calls f(bytes, what follows) for those of `some` that are live, at once for all that can be seen to lead to the same.
+    template <class F>
+    void for_each_derivative(ExprId e, const ByteSet& some, F&& f) {
+        for (const ByteSet& bytes : byte_classes(e, some))
+            if (const ExprId to = derivative(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
+    }
+    // With `raw_derivative`.
+    template <class F>
+    void for_each_raw_derivative(ExprId e, const ByteSet& some, F&& f) {
+        for (const ByteSet& bytes : byte_classes(e, some))
+            if (const ExprId to = raw_derivative(e, static_cast<std::uint8_t>(bytes.from(0))); to != kNone) f(bytes, to);
+    }
+    // The bytes whose derivative is not none; of values perhaps more.
+    ByteSet first(ExprId e);
+    // Whether the derivative is not none; makes no new expression where that can be determined without.
+    bool has_derivative(ExprId e, std::uint8_t byte);
+    // Whether e can be completed after a text. Intersections are followed by their parts: no expression is made of a state
+    // that is only passed, and none is searched but the last, unless that takes long.
+    bool nonempty_after(ExprId e, std::string_view text);
+    // A state that is likely to differ from e in few texts: of a difference what it is taken from, else the state that
+    // most of the live bytes lead to, if it comes back to itself; else none.
+    ExprId delta_base(ExprId e);
+    // Whether all texts of e that begin with these bytes are texts of its head (structure.h).
+    bool goes_by_head(ExprId e, const ByteSet& bytes);
+    // The smallest byte that begins a shortest text, -1 if the empty text is one or there is none.
+    int best_byte(ExprId e);
+
+    // Rows, for searches. The number of a raw row; the classes of bytes that a row does not distinguish.
+    std::uint32_t raw_row(ExprId e);
+    const Row& row(std::uint32_t number) const { return rows_[number]; }
+    ExprId target(const Row& row, unsigned byte) const { return targets_[row.offset + classes_[row.classes][byte]]; }
+    const Classes& classes(std::uint32_t number) const { return classes_[number]; }
+    std::size_t class_count() const { return classes_.size(); }
+    std::uint32_t class_id(const Classes& classes);
+    std::size_t bytes() const;
+
+private:
+    using Targets = std::array<ExprId, 256>;
+    struct Facts {                                // about an expression
+        std::uint32_t raw_row = 0, live_row = 0;  // 0: not made yet
+        std::int16_t best_byte = -2;              // -2: not known yet
+        std::uint8_t lookups : 7 = 0;             // how often, while it has no row
+        bool expensive : 1 = false;               // it takes long to see which of its targets live
+    };
+    struct Recent {  // where a state without a row came lately; the walk over the tokens and the token taken go the same ways
+        ExprId expr = kNone, next = kNone;
+        std::uint8_t byte = 0;
+    };
+    static constexpr std::uint32_t kRecent = 4096;
+    struct Source {  // one summand of a derivative: a row, and what follows it
+        std::uint32_t row;
+        ExprId tail;
+    };
+
+    Facts& facts(ExprId e) {
+        if (e >= facts_.size()) [[unlikely]]
+            add_facts();
+        return facts_[e];
+    }
+    void add_facts();
+    bool looked_up_rarely(ExprId e);
+    ExprId dominant_target(ExprId e);
+    std::vector<ByteSet> byte_classes(ExprId e, const ByteSet& some);
+    const std::vector<ByteSet>& sets_of_classes(std::uint32_t classes);
+    ExprId derivative_of_strings(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_substrings(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_difference(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_intersection(const Expr& x, std::uint8_t byte);
+    ExprId derivative_of_expensive(ExprId e, std::uint8_t byte);
+    ExprId derivative_without_row(ExprId e, std::uint8_t byte);
+    ByteSet first_of_rowless(ExprId e);
+    template <class F>
+    bool each_head(ExprId e, bool searched, F&& f);
+    std::uint32_t row_before(ExprId head, ExprId tail);
+    std::uint32_t make_live_row(ExprId e);
+    std::uint32_t find_live_row(ExprId e);
+    std::uint32_t store_row(const Targets& targets);
+    void derive(ExprId e, Targets& out);
+    void derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out);
+    void derive_intersection(ExprId e, Targets& out);
+
+    ExprTable& exprs_;
+    Emptiness& emptiness_;
+    SegmentedVector<Facts> facts_;                               // by expression
+    ArenaVector<Recent> recent_ = ArenaVector<Recent>(kRecent);  // by a hash of expression and byte
+    SegmentedVector<Row> rows_;
+    SegmentedVector<ExprId> targets_;
+    SegmentedVector<Classes> classes_;
+    InternTable class_ids_;
+    std::vector<std::vector<ByteSet>> class_sets_;  // by classes: the bytes of each, where they were requested
+};
+
+}  // namespace guideway

@@ -1,0 +1,351 @@
+// The search for a text of an intersection or difference (part_search.h).
+//
+// Its states are lists of what must take the text and what must not, followed by the rows of these parts, so that no
+// expression is made for a state that is only passed. A language of JSON strings that holds with each text all its
+// spellings is searched in the shortest spelling of each character. What was found empty is cached.
+#include "guideway/regex/part_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "guideway/base/error.h"
+#include "guideway/base/fixed_limit.h"
+#include "guideway/regex/byte_facts.h"
+#include "guideway/regex/lazy_dfa.h"
+#include "guideway/regex/number_language.h"
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+namespace {
+
+constexpr std::uint32_t kNot = 0x80000000;  // of a part that must not take the text
+constexpr std::uint32_t kMaxSum = 200;      // parts of a sum whose bytes are looked at
+constexpr std::uint64_t kStateWork = 20, kJointWork = 1000;
+
+// Where a search is inside the spelling of a character; or anywhere, where all spellings are looked at.
+enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
+
+const ByteSet kEscapes = ByteSet::of("\"\\bfnrt");
+const ByteSet kAfter[] = {
+    {}, ByteSet::of("\"\\bfnrtu"), ByteSet::of("0"), ByteSet::of("0"), ByteSet::of("01"), ByteSet::of("0123456789abcdef")};
+
+std::uint32_t place_after(std::uint32_t place, std::uint8_t byte) {
+    switch (place) {
+        case between: return byte == '\\' ? backslash : between;
+        case backslash: return byte == 'u' ? unicode : between;
+        case high_digit: return between;
+        case anywhere: return anywhere;
+        default: return place + 1;
+    }
+}
+
+}  // namespace
+
+std::uint32_t PartSearch::joint(std::uint32_t a, std::uint32_t b) {
+    if (a == b) return a;
+    if (a > b) std::swap(a, b);
+    const std::uint64_t both = std::uint64_t{a} << 32 | b;
+    if (const auto known = joint_.find(both); known != joint_.end()) return known->second;
+    exprs_.fuel().spend(kJointWork);
+    const auto& x = dfa_.classes(a);
+    const auto& y = dfa_.classes(b);
+    // A row for each class of `a`. Mostly these are few, so the table is much smaller than 256 * 256.
+    const std::size_t width = std::size_t{1} + *std::max_element(y.begin(), y.end());
+    std::vector<std::int16_t> numbers((std::size_t{1} + *std::max_element(x.begin(), x.end())) * width, -1);
+    std::array<std::uint8_t, 256> made{};
+    std::int16_t count = 0;
+    for (unsigned i = 0; i < 256; ++i) {
+        std::int16_t& number = numbers[x[i] * width + y[i]];
+        if (number < 0) number = count++;
+        made[i] = static_cast<std::uint8_t>(number);
+    }
+    return joint_[both] = dfa_.class_id(made);
+}
+
+// A byte of each class, none a backslash where there is another.
+const std::vector<std::uint8_t>& PartSearch::bytes_of_classes(std::uint32_t classes) {
+    if (bytes_.size() <= classes) bytes_.resize(dfa_.class_count());
+    std::vector<std::uint8_t>& known_bytes = bytes_[classes];
+    if (known_bytes.empty()) {
+        std::vector<std::uint8_t> made;  // kept once it is complete: an allocation may fail
+        std::array<bool, 256> met{};
+        for (unsigned i = 0; i < 256; ++i) {
+            const unsigned b = i < '\\' ? i : i < 255 ? i + 1 : '\\';
+            bool& known = met[dfa_.classes(classes)[b]];
+            if (!known) made.push_back(static_cast<std::uint8_t>(b));
+            known = true;
+        }
+        known_bytes = std::move(made);
+    }
+    return known_bytes;
+}
+
+ExprId PartSearch::after(ExprId part, std::uint8_t byte) { return dfa_.target(dfa_.row(dfa_.raw_row(part)), byte); }
+
+// Calls f(bytes, what follows) for each way to continue from heads_, inside a character's escape; what is after the
+// character is left out. Other expressions than sets, their products and sums count as any byte.
+template <class F>
+void PartSearch::for_each_derivative(F&& f) {
+    std::vector<ExprId> todo;
+    todo.swap(heads_);
+    while (!todo.empty()) {
+        const ExprId e = todo.back();
+        todo.pop_back();
+        const Expr x = exprs_[e];
+        exprs_.fuel().spend(4);
+        if (x.op == Op::alternation) {
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.part(x, i));
+        } else if (x.op == Op::set) f(exprs_.bytes_of(x.a), kEmpty);
+        else if (x.op == Op::concatenation && exprs_[x.a].op == Op::set) f(exprs_.bytes_of(exprs_[x.a].a), x.b);
+        else if (x.op == Op::concatenation && !x.nullable && !exprs_[x.a].nullable) todo.push_back(x.a);
+        else if (x.op == Op::strings) {
+            bool some = false;
+            exprs_.strings().each_character(x.a, x.b, [&](char32_t c) { some = some || must_escape(c); });
+            if (some) f(ByteSet::range(0, 255), e);
+        } else if (e != kNone) f(ByteSet::range(0, 255), e);
+    }
+}
+
+bool PartSearch::begins(const ByteSet& bytes) {
+    const std::vector<ExprId> heads = heads_;
+    bool some = false;
+    for_each_derivative([&](const ByteSet& here, ExprId) { some = some || here.meets(bytes); });
+    heads_ = heads;
+    return some;
+}
+
+void PartSearch::follow(const ByteSet& bytes) {
+    std::vector<ExprId> made;
+    for_each_derivative([&](const ByteSet& here, ExprId behind) {
+        if (here.meets(bytes)) made.push_back(behind);
+    });
+    heads_ = std::move(made);
+}
+
+bool PartSearch::has_escapes(ExprId part) {
+    if (const bool* const known = escapes_.find(part)) return *known;
+    heads_.assign(1, after(part, '\\'));
+    bool some = begins(kAfter[backslash]);
+    if (some && !begins(kEscapes)) {
+        for (const char* b : {"u", "0", "0"}) follow(ByteSet::of(b));
+        some = begins(kAfter[zeros]);
+    }
+    escapes_.add(part, some);
+    return some;
+}
+
+// `parts_` becomes sorted, without intersections and differences; false: no text is left.
+bool PartSearch::flatten() {
+    flat_.clear();
+    while (!parts_.empty()) {
+        const std::uint32_t part = parts_.back();
+        parts_.pop_back();
+        exprs_.fuel().spend(2);
+        const ExprId e = part & ~kNot;
+        const Expr x = exprs_[e];
+        if (part & kNot) {
+            if (e == kNone) continue;
+            if (x.op == Op::complement) parts_.push_back(x.a);
+            else flat_.push_back(part);
+        } else if (x.op == Op::intersection) {
+            for (std::uint32_t i = 0; i < x.b; ++i) parts_.push_back(exprs_.part(x, i));
+        } else if (x.op == Op::difference) {
+            parts_.push_back(x.a);
+            parts_.push_back(x.b | kNot);
+        } else if (x.op == Op::complement) parts_.push_back(x.a | kNot);
+        else if (e == kNone) return false;
+        else flat_.push_back(part);
+    }
+    std::sort(flat_.begin(), flat_.end());
+    flat_.erase(std::unique(flat_.begin(), flat_.end()), flat_.end());
+    parts_.swap(flat_);
+    for (const std::uint32_t part : parts_)
+        if ((part & kNot) && std::binary_search(parts_.begin(), parts_.end(), part & ~kNot)) return false;
+    return true;
+}
+
+// Whether one of `parts_`, not inside an escape, needs a byte that another never takes. This decides many
+// searches at their start, such as that for a date with a wrong letter (decision 7). Large sums are not examined: that costs
+// more than to follow them.
+bool PartSearch::lacks_bytes() {
+    if (!exprs_.limits().tuning.needed_bytes) return false;
+    ByteSet common = ByteSet::range(0, 255), needed;
+    unsigned count = 0;
+    for (const std::uint32_t part : parts_) {
+        if (part & kNot) continue;
+        const Expr &x = exprs_[part], &head = x.op == Op::concatenation ? exprs_[x.a] : x;
+        if (head.op == Op::alternation && head.b > kMaxSum) return false;
+        ++count;
+    }
+    if (count < 2) return false;
+    for (const std::uint32_t part : parts_) {
+        if (part & kNot) continue;
+        common &= byte_facts_.alphabet(part);
+        needed |= byte_facts_.needed(part);
+    }
+    exprs_.fuel().spend(4 * count);
+    return !needed.within(common);
+}
+
+// Takes `parts_` at a place as a state, if it is new, nearer than before, and not known to be empty.
+void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent) {
+    if (!flatten()) return;
+    parts_.push_back(place);
+    std::uint64_t h = place;
+    for (const std::uint32_t part : parts_) h = mix(h, part);
+    exprs_.fuel().spend(kStateWork + 4 * parts_.size());
+    const auto same = [&](const Listed& list, const std::vector<std::uint32_t>& in) {
+        return list.count == parts_.size() &&
+               std::equal(parts_.begin(), parts_.end(), in.begin() + static_cast<std::ptrdiff_t>(list.begin));
+    };
+    std::uint32_t number = states_.find(h, [&](std::uint32_t id) { return same(lists_[id], listed_); });
+    bool alive = false;
+    if (number == InternTable::kMissing) {
+        if (const std::uint32_t known = known_ids_.find(h, [&](std::uint32_t id) { return same(known_[id].list, known_parts_); });
+            known != InternTable::kMissing) {
+            if (!known_[known].alive) return;
+            alive = any_;
+        }
+        parts_.pop_back();
+        const bool dead = place == between && lacks_bytes();
+        parts_.push_back(place);
+        if (dead) return;
+        number = static_cast<std::uint32_t>(lists_.size());
+        lists_.push_back({static_cast<std::uint32_t>(listed_.size()), static_cast<std::uint32_t>(parts_.size()), h});
+        listed_.insert(listed_.end(), parts_.begin(), parts_.end());
+        depths_.push_back(kInfinite);
+        states_.add(h, number);
+    }
+    if (depths_[number] <= depth || (any_ && depths_[number] != kInfinite)) return;
+    depths_[number] = depth;
+    parts_.pop_back();
+    bool nullable = true;
+    std::uint32_t least = 0, all = 0;  // bytes at least; those of all parts together
+    for (const std::uint32_t part : parts_) {
+        const Expr& x = exprs_[part & ~kNot];
+        nullable = nullable && x.nullable != ((part & kNot) != 0);
+        if (part & kNot) continue;
+        std::uint32_t own = x.nullable ? 0 : x.shortest;
+        if (x.op == Op::number && !x.nullable && !x.measured) own = std::max(own, exprs_.number_language().least(x.a));
+        least = std::max(least, own);
+        all = sum(all, own);
+    }
+    if (!nullable) least = std::max(least, 1u);
+    const bool single = parts_.size() == 1 && !(parts_[0] & kNot) && exprs_[parts_[0]].measured;
+    alive = alive || (any_ && parts_.size() == 1 && !(parts_[0] & kNot) && exprs_[parts_[0]].known_nonempty);
+    const std::uint32_t total = nullable || alive ? depth : sum(depth, least);
+    if (total >= best_) return;
+    seen_.push_back({number, depth, parent});
+    const auto at = static_cast<std::uint32_t>(seen_.size() - 1);
+    if (nullable || single || alive) {
+        best_ = total;
+        best_at_ = at;
+    } else {
+        tasks_.push_back({any_ ? all : total, at});
+        std::push_heap(tasks_.begin(), tasks_.end(), later);
+    }
+}
+
+void PartSearch::go_on(const Seen& here, std::uint32_t at) {
+    const Listed list = lists_[here.list];
+    const std::uint32_t place = listed_[list.begin + list.count - 1];
+    std::vector<std::uint32_t> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
+    bool escapes = place == between;
+    std::uint32_t classes = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const std::uint32_t own = dfa_.row(dfa_.raw_row(parts[i] & ~kNot)).classes;
+        classes = i == 0 ? own : joint(classes, own);
+        escapes = escapes && ((parts[i] & kNot) || has_escapes(parts[i]));
+    }
+    auto take = [&](std::uint8_t byte) {
+        parts_.clear();
+        for (const std::uint32_t part : parts) {
+            const ExprId to = after(part & ~kNot, byte);
+            if (to == kNone && !(part & kNot)) return;
+            if (to != kNone) parts_.push_back(to | (part & kNot));
+        }
+        see(place_after(place, byte), here.depth + 1, at);
+    };
+    if (place != between && place != anywhere) return kAfter[place].each(take);
+    const std::vector<std::uint8_t> some = bytes_of_classes(classes);
+    for (const std::uint8_t byte : some)
+        if (byte != '\\' || place == anywhere || escapes) take(byte);
+}
+
+// Continues until the goal is found or nothing is left; false: more than `most` states were seen.
+bool PartSearch::search(ExprId start, bool any, std::size_t most) {
+    lists_.clear();
+    listed_.clear();
+    depths_.clear();
+    seen_.clear();
+    tasks_.clear();
+    states_ = {};
+    best_ = kInfinite;
+    any_ = any;
+    parts_.assign(1, start);
+    see(exprs_[start].encoding_closed ? between : anywhere, 0, 0);
+    while (!tasks_.empty() && (any ? best_ == kInfinite : tasks_.front().least < best_)) {
+        const std::uint32_t at = tasks_.front().at;
+        std::pop_heap(tasks_.begin(), tasks_.end(), later);
+        tasks_.pop_back();
+        const Seen here = seen_[at];
+        if (depths_[here.list] < here.depth) continue;
+        if (seen_.size() > most) return false;
+        go_on(here, at);
+    }
+    if (best_ == kInfinite)
+        for (const Listed& list : lists_) keep(list, false);
+    return true;
+}
+
+std::uint32_t PartSearch::shortest(ExprId start, std::size_t most) {
+    const Turn turn(*this);
+    if (!search(start, false, most))
+        throw SearchLimit(over_limit(most, "states in the search for a text of an intersection or complement",
+                                     "use fewer or simpler patterns that apply to the same text")
+                              .what());
+    if (best_ != kInfinite) keep_path();
+    return best_;
+}
+
+bool PartSearch::is_nonempty(ExprId start, std::size_t most) {
+    const Turn turn(*this);
+    if (!search(start, true, most / 4)) return shortest(start, most) != kInfinite;
+    if (best_ == kInfinite) return false;
+    std::uint32_t at = best_at_;
+    do {
+        at = seen_[at].parent;
+        keep(lists_[seen_[at].list], true);
+    } while (at != 0);
+    return true;
+}
+
+// A state that is known already stays as it is.
+void PartSearch::keep(const Listed& list, bool alive) {
+    const auto first = listed_.begin() + list.begin, last = first + list.count;
+    const auto same = [&](std::uint32_t id) {
+        const Listed& known = known_[id].list;
+        return known.count == list.count && std::equal(first, last, known_parts_.begin() + known.begin);
+    };
+    if (known_ids_.find(list.hash, same) != InternTable::kMissing) return;
+    known_ids_.add(list.hash, static_cast<std::uint32_t>(known_.size()));
+    known_.push_back({{static_cast<std::uint32_t>(known_parts_.size()), list.count, list.hash}, alive});
+    known_parts_.insert(known_parts_.end(), first, last);
+}
+
+// A caller who follows a shortest text asks again after each byte.
+void PartSearch::keep_path() {
+    for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
+        const Seen here = seen_[at];
+        const Listed list = lists_[here.list];
+        std::vector<ExprId> parts(listed_.begin() + list.begin, listed_.begin() + list.begin + list.count - 1);
+        for (std::uint32_t& part : parts)
+            if (part & kNot) part = exprs_.complement(part & ~kNot);
+        const ExprId made = exprs_.intersect(std::move(parts));
+        exprs_.set_shortest(made, best_ - here.depth);
+        if (at == 0) break;
+    }
+}
+
+}  // namespace guideway

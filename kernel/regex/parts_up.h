@@ -1,0 +1,49 @@
+// A loop over an expression and all that it is made of.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "guideway/regex/expr.h"
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+// Calls make(e, its parts) for e and what it is made of, parts first, with a worklist instead of recursion. fixed(e): its
+// parts do not matter; known(e): it was made before.
+template <class Fixed, class Known, class Make>
+void from_parts_up(ExprTable& exprs, ExprId e, Fixed&& fixed, Known&& known, Make&& make) {
+    if (fixed(e) || known(e)) return;
+    struct Waiting {
+        ExprId expr;
+        bool open;  // its parts were above it
+    };
+    std::vector<Waiting> todo{{e, false}};
+    std::vector<ExprId> parts;
+    while (!todo.empty()) {
+        const auto [at, open] = todo.back();
+        if (!open && known(at)) {  // it waited in two places
+            todo.pop_back();
+            continue;
+        }
+        const Expr x = exprs[at];
+        if (x.op == Op::alternation || x.op == Op::intersection) parts = exprs.parts_of(at);
+        else if (x.op == Op::concatenation) parts = {x.a, x.b};
+        else if (x.op == Op::strings) {
+            parts.clear();
+            exprs.strings().each_end(x.a, [&](ExprId end) { parts.push_back(end); });
+        } else parts = {x.a};
+        if (!open) {
+            todo.back().open = true;
+            exprs.fuel().spend(4 + 4 * parts.size());
+            const std::size_t before = todo.size();
+            for (ExprId p : parts)
+                if (!fixed(p) && !known(p)) todo.push_back({p, false});
+            if (todo.size() > before) continue;
+        }
+        todo.pop_back();
+        make(at, parts);
+    }
+}
+
+}  // namespace guideway

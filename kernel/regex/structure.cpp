@@ -1,0 +1,124 @@
+// How expressions begin and end, and their parts (structure.h).
+#include "guideway/regex/structure.h"
+
+#include <algorithm>
+#include <map>
+
+#include "guideway/regex/string_trie.h"
+
+namespace guideway {
+
+bool is_quote(const ExprTable& exprs, ExprId e) {
+    const Expr& x = exprs[e];
+    return x.op == Op::set || x.op == Op::label || (x.op == Op::concatenation && exprs[x.a].op == Op::set && exprs[x.b].op == Op::label);
+}
+
+bool has_summand(ExprTable& exprs, ExprId e, ExprId summand) {
+    if (e == summand) return true;
+    const Expr x = exprs[e];
+    if (x.op == Op::alternation) {
+        const std::span<const ExprId> parts = exprs.parts(x);
+        return std::binary_search(parts.begin(), parts.end(), summand);
+    }
+    bool found = false;
+    each_summand(exprs, e, [&](ExprId one) { return found = one == summand; });
+    return found;
+}
+
+bool ends_in(const ExprTable& exprs, ExprId e, std::uint8_t byte) {
+    constexpr int kSteps = 256;  // a product of thousands of parts is queried for each of its states
+    bool all = true;
+    each_part(exprs, e, [&](ExprId last) {
+        Expr x = exprs[last];
+        for (int step = 0; step < kSteps && (x.op == Op::concatenation || x.op == Op::difference || x.op == Op::intersection);
+             ++step, x = exprs[last])
+            last = x.op == Op::concatenation ? x.b
+                   : x.op == Op::difference  ? x.a
+                                             : exprs.part(x, 0);  // of an intersection one part will do
+        all = exprs[last].op == Op::set && exprs.bytes_of(exprs[last].a) == ByteSet::range(byte, byte);
+        return !all;
+    });
+    return all;
+}
+
+bool leads_as_far(ExprTable& exprs, ExprId e, ExprId next) {
+    if (exprs[e].op != Op::strings || exprs[next].op != Op::strings) return false;
+    const Expr &from = exprs[e], &to = exprs[next];
+    const auto leaves_none = [&](const Expr& x) {  // by the character that it is in
+        return x.b == 0 || (exprs.strings().children(x.a) == 1 && exprs.strings().end(x.a) == kNone);
+    };
+    const std::uint32_t count = exprs.strings().count(from.a);
+    return count < kInfinite - 1 && count == exprs.strings().count(to.a) && leaves_none(from) && leaves_none(to) &&
+           (to.b || exprs.strings().end(to.a) == kNone);
+}
+
+// Keys of one text, as most are, become one set of texts at once.
+ExprId unite_labelled(ExprTable& exprs, const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
+    std::map<std::pair<ExprId, Encoding>, std::vector<StringTrie::Entry>> texts;  // by the quote before them
+    std::vector<ExprId> made;
+    for (const auto& [key, number] : keys) {
+        const Expr x = exprs[key];
+        const bool quoted = x.op == Op::concatenation && exprs[x.a].op == Op::set;
+        const Expr y = quoted ? exprs[x.b] : x;
+        if (y.op != Op::strings || y.b != 0 || exprs.strings().count(y.a) != 1) {
+            made.push_back(exprs.concat(key, exprs.label(number)));
+            continue;
+        }
+        StringTrie::Entry text = exprs.strings().only_text(y.a);
+        text.end = exprs.concat(text.end, exprs.label(number));
+        texts[{quoted ? x.a : kEmpty, exprs.strings().spelling(y.a)}].push_back(std::move(text));
+    }
+    for (auto& [kind, all] : texts)
+        made.push_back(exprs.concat(kind.first, exprs.string_state(exprs.strings().make(std::move(all), kind.second))));
+    return exprs.unite(std::move(made));
+}
+
+ExprId taken_from(ExprTable& exprs, ExprId e) {
+    std::vector<ExprId> heads;  // sets before a difference: the quote that opens a key
+    bool found = false;
+    for (Expr x = exprs[e];; x = exprs[e]) {
+        const bool product = x.op == Op::concatenation, difference = product && exprs[x.a].op == Op::difference;
+        if (x.op == Op::difference) e = x.a;
+        else if (difference) e = exprs.concat(exprs[x.a].a, x.b);
+        else if (product && exprs[x.a].op == Op::set) {
+            heads.push_back(x.a);
+            e = x.b;
+        } else break;
+        found |= x.op == Op::difference || difference;
+    }
+    if (!found) return kNone;
+    for (; !heads.empty(); heads.pop_back()) e = exprs.concat(heads.back(), e);
+    return e;
+}
+
+ExprId split_layers(ExprTable& exprs, ExprId e, std::vector<Layer>& made) {
+    made.clear();
+    while (true) {
+        const Expr x = exprs[e];
+        if (x.op == Op::difference) {
+            made.push_back({x.b, kEmpty, kNone});
+            e = x.a;
+        } else if (x.op == Op::concatenation && exprs[x.a].op == Op::difference) {
+            const Expr head = exprs[x.a];
+            made.push_back({head.b, x.b, head.a});
+            e = exprs.concat(head.a, x.b);
+        } else return e;
+    }
+}
+
+// What an ambiguous count has open may be thousands of alternatives, of which a shortest text needs one.
+ExprId cheapest_alternatives(ExprTable& exprs, ExprId e) {
+    while (!exprs[e].boolean) {
+        const Expr whole = exprs[e], x = whole.op == Op::concatenation ? exprs[whole.a] : whole;
+        if (x.op != Op::alternation) break;
+        std::vector<ExprId> kept;
+        for (std::uint32_t i = 0; i < x.b; ++i)
+            if (exprs[exprs.part(x, i)].shortest == x.shortest) kept.push_back(exprs.part(x, i));
+        if (kept.size() == x.b) break;
+        const ExprId made = exprs.unite(std::move(kept));
+        e = whole.op == Op::concatenation ? exprs.concat(made, whole.b) : made;
+    }
+    return e;
+}
+
+}  // namespace guideway
