@@ -68,7 +68,8 @@ class ArrayOps:
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
         zeros: Returns an array of zeros with a shape, and the type and device of another array. Needed by `row_store`.
         copy: Returns a copy of an array that shares no memory with another array. Needed by `row_store` and `alone`.
-        copy_row: Returns copies of the arrays of one row, for `alone`. None: `copy` is called for each array.
+        copy_row: Returns copies of the arrays of one row, for `alone`, in memory that suits a long life. None: `copy` is
+            called for each array.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
         replace_state: Replaces arrays of a copied `StateCache.whole`, by name. Needed by `restore_state` only.
     """
@@ -118,11 +119,13 @@ class ArrayBatch:
         ops: As in `RowBatch`.
         arrays: As in `RowBatch`. All rows end at the last token of the arrays.
         starts: The index of the first token of each row on the token axis; None: 0 for all rows.
+        is_copy: Whether `alone` copied the arrays to memory that no other batch uses.
     """
 
     ops: ArrayOps
     arrays: tuple[Any, ...]
     starts: tuple[int, ...] | None = None
+    is_copy: bool = False
 
     @property
     def tip(self) -> int:
@@ -164,12 +167,20 @@ class RowCache(Generic[B]):
 
 
 def alone(cache: Cache) -> Cache:
-    """Return an equal cache that does not keep the other rows of its batch in memory."""
-    if not isinstance(cache, RowCache) or not isinstance(cache.batch, ArrayBatch) or cache.batch.rows == 1:
+    """Return an equal cache that does not keep the other rows of its batch in memory.
+
+    If the engine has `ArrayOps.copy_row`, a batch of one row is copied, too.
+    """
+    if not isinstance(cache, RowCache) or not isinstance(cache.batch, ArrayBatch) or cache.batch.is_copy:
         return cache
     ops, parts = cache.ops, cache.used()
-    copies = map(ops.copy, parts) if ops.copy_row is None else ops.copy_row(parts)
-    return RowCache(ArrayBatch(ops, tuple(copies)), 0, cache.length)
+    if ops.copy_row is not None:
+        copies = ops.copy_row(parts)
+    elif cache.batch.rows > 1:
+        copies = [ops.copy(part) for part in parts]
+    else:
+        return cache
+    return RowCache(ArrayBatch(ops, tuple(copies), is_copy=True), 0, cache.length)
 
 
 class StateCache:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,9 @@ pytest.importorskip("onnx", reason="the graphs of these tests are written with o
 
 import guideway as gw
 from guideway.engines.base import Cache, StepEngine
-from guideway.engines.onnx import OnnxEngine, cache as onnx_cache
-from guideway.engines.onnx.cache import Scratch
+from guideway.engines.kv_cache import ArrayBatch, RowCache, alone
+from guideway.engines.onnx import OnnxEngine, blocks as onnx_blocks, cache as onnx_cache
+from guideway.engines.onnx.blocks import Blocks
 from guideway.errors import ContextOverflowError, EngineError, ModelNotFoundError
 from tests.helpers.onnx_models import Shape, write
 
@@ -198,23 +200,69 @@ def test_load_session_object() -> None:
         gw.load(session, tokenizer=folder)
 
 
-def test_scratch_is_reused_up_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    scratch, dtype = Scratch(), np.dtype(np.float32)
-    scratch.begin(4096)
-    first, second = scratch.empty((8, 16), dtype), scratch.empty((3, 5), dtype)
+FLOAT = np.dtype(np.float32)
+
+
+def test_a_block_is_reused_when_no_array_refers_to_it() -> None:
+    blocks = Blocks()
+    first, second = blocks.arrays([(4, 2, 1000, 16), (4, 2, 1000, 24)], FLOAT)
     first[:], second[:] = 1, 2
-    assert float(first.sum() + second.sum()) == 8 * 16 + 2 * 15
-    scratch.begin(4096)
-    assert np.shares_memory(scratch.empty((8, 16), dtype), first)
-    monkeypatch.setattr(onnx_cache, "SCRATCH_BYTES", 100)
-    scratch.begin(4096)
-    assert not np.shares_memory(scratch.empty((8, 16), dtype), first)
+    assert float(first.sum() + second.sum()) == 4 * 2 * 1000 * (16 + 2 * 24)
+    begin, part = first.ctypes.data, second[1, :, 5:7]
+    assert second.ctypes.data == begin + first.nbytes
+    del first, second
+    (other,) = blocks.arrays([(8, 2, 1000, 20)], FLOAT)
+    assert other.ctypes.data != begin  # `part` still refers to the block
+    assert (part == 2).all()
+    del part
+    larger, *_ = blocks.arrays([(4, 2, 1100, 16), (4, 2, 1100, 24)], FLOAT)
+    assert larger.ctypes.data == begin
+
+
+def test_unused_blocks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 20)
+    blocks = Blocks()
+    held = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(10)]
+    each = 1 << 19
+    del held[3:]
+    assert [len(block) for block in blocks._unused] == [each] * 6  # twice as many bytes as the used ones
+    del held[1:]
+    assert [len(block) for block in blocks._unused] == [each] * 2
+    small, *_ = blocks.arrays([(1, 1, 30_000, 1)], FLOAT)
+    assert len(blocks._unused) == 2  # a much larger block is not used for it
+    small = np.empty(0)
+    del held[:]
+    assert sum(map(len, blocks._unused)) <= 1 << 20
+    assert blocks._used_bytes == 0
+    assert small.size == 0
+
+
+def test_a_block_may_return_while_the_lock_is_held() -> None:
+    blocks = Blocks()
+    arrays = blocks.arrays([(1, 1, 100_000, 1)], FLOAT)
+    with blocks._lock:
+        arrays.clear()
+    assert len(blocks._returned) == 1
+    begun = blocks.arrays([(1, 1, 100_000, 1)], FLOAT)
+    assert not blocks._returned
+    assert not blocks._unused
+    assert len(begun) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the operating system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_its_own_blocks() -> None:
+    (array,) = Blocks().arrays([(1, 1, 100_000, 1)], FLOAT)
+    array[:] = 1
+    if not (child := os.fork()):
+        array[:] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert (array == 1).all()
 
 
 @pytest.mark.parametrize("tokens", [3, 700])
 def test_a_row_that_is_kept_alone_has_its_own_block(tokens: int) -> None:
-    from guideway.engines.kv_cache import ArrayBatch, RowCache, alone
-
     chance = np.random.default_rng(tokens)
     arrays = tuple(chance.normal(size=(3, 2, tokens, channels)).astype(np.float32) for channels in (16, 16, 24, 24))
     row = RowCache(ArrayBatch(onnx_cache.NUMPY, arrays), 1, tokens - 1, 1)
@@ -227,5 +275,16 @@ def test_a_row_that_is_kept_alone_has_its_own_block(tokens: int) -> None:
         assert copy.flags.c_contiguous
         assert not any(np.shares_memory(copy, array) for array in arrays)
     first, second = kept.batch.arrays[:2]
-    is_one_block = second.ctypes.data - first.ctypes.data == first.nbytes
-    assert is_one_block == (tokens == 700)
+    assert second.ctypes.data - first.ctypes.data == onnx_blocks.aligned(first.nbytes)
+    assert alone(kept) is kept
+
+
+def test_a_single_row_is_copied_out_of_its_batch() -> None:
+    arrays = tuple(np.full((1, 2, 9, 16), at, np.float32) for at in range(2))
+    row = RowCache(ArrayBatch(onnx_cache.NUMPY, arrays), 0, 7)
+    kept = alone(row)
+    assert isinstance(kept, RowCache)
+    assert [part.shape for part in kept.batch.arrays] == [(1, 2, 7, 16)] * 2
+    for part, copy in zip(row.used(), kept.used(), strict=True):
+        assert np.array_equal(part, copy)
+        assert not np.shares_memory(part, copy)

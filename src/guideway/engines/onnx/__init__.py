@@ -6,6 +6,7 @@ values.py   types and shapes of single inputs and outputs
 files.py    finding and identifying a model's files
 runtime.py  ONNX Runtime sessions
 cache.py    KV caches as immutable values
+blocks.py   the memory of KV caches
 """
 
 from __future__ import annotations

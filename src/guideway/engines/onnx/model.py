@@ -18,7 +18,8 @@ from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
 from guideway.engines.batching import CALL_TOKENS, DEVICE_CALL_TOKENS, CallCounts, by_length, by_padding, in_groups
 from guideway.engines.kv_cache import ArrayBatch, RowCache, closed_model, export_cache, restore_rows, row_caches
-from guideway.engines.onnx.cache import NUMPY, Scratch, gather, without_gaps
+from guideway.engines.onnx.blocks import Blocks, aligned
+from guideway.engines.onnx.cache import NUMPY, gather, without_gaps
 from guideway.engines.onnx.files import find_model, fingerprint
 from guideway.engines.onnx.graph import Graph, check_probe, read_graph
 from guideway.engines.onnx.runtime import open_session
@@ -72,13 +73,12 @@ class OnnxEngine:
         self._session: Any = open_session(self._file, device, threads) if session is None else session
         self._call_tokens = CALL_TOKENS if device == "cpu" else DEVICE_CALL_TOKENS
         self._graph: Graph = read_graph(self._session.get_inputs(), self._session.get_outputs(), config)
-        self._outputs = ["logits", *self._graph.presents]
         self.context_size = configs.context_size(config, context_size)
         self.counts = CallCounts()
         """The calls of the model so far."""
-        self._scratch = Scratch()
+        self._blocks = Blocks()
         ids = np.zeros((1, 1), dtype=np.int64)
-        logits, arrays = self._run(ids, gather(self._graph, [None]).arrays, self._graph.feeds(ids, 0))
+        logits, arrays = self._run(ids, gather(self._graph, [None], self._blocks).arrays, self._graph.feeds(ids, 0))
         self.vocab_size = check_probe(self._graph, logits, arrays)
         self._like = RowCache(ArrayBatch(NUMPY, arrays), 0, 1)
 
@@ -112,7 +112,7 @@ class OnnxEngine:
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
-            past, ids = gather(self._graph, held, self._scratch), np.array(some, dtype=np.int64)
+            past, ids = gather(self._graph, held, self._blocks), np.array(some, dtype=np.int64)
             feeds = self._graph.feeds(ids, past.tip, keep=ids.shape[1])
             logits, arrays = self._run(ids, past.arrays, feeds, every=True)
             for row, own in zip(some, logits, strict=True):
@@ -161,7 +161,7 @@ class OnnxEngine:
         """Run rows as one batch. Padding is between the cached and the new tokens of a row."""
         counts = [len(row) for row in rows]
         new, least = max(counts), min(counts)
-        past = gather(self._graph, caches, self._scratch)
+        past = gather(self._graph, caches, self._blocks)
         cached, starts = past.tip, past.starts or (0,) * len(rows)
         is_padded = least < new or any(starts)
         arrays = past.arrays
@@ -198,7 +198,7 @@ class OnnxEngine:
 
     def close(self) -> None:
         self._session = None
-        self._scratch = Scratch()
+        self._blocks = Blocks()
 
     def _run(
         self,
@@ -214,11 +214,22 @@ class OnnxEngine:
         """
         if self._session is None:
             raise closed_model()
-        feeds = {**inputs, **dict(zip(self._graph.pasts, past, strict=True))}
+        rows, tokens = ids.shape[0], past[0].shape[2] + ids.shape[1]
+        sizes = zip(self._graph.heads, self._graph.channels, strict=True)
+        presents = self._blocks.arrays([(rows, h, tokens, c) for h, c in sizes], self._graph.cache_type)
+        address = presents[0].ctypes.data
         try:
-            logits, *presents = self._session.run(self._outputs, feeds)
+            binding = self._session.io_binding()
+            for name, array in (*inputs.items(), *zip(self._graph.pasts, past, strict=True)):
+                binding.bind_cpu_input(name, array)
+            binding.bind_output("logits")
+            for name, made in zip(self._graph.presents, presents, strict=True):
+                binding.bind_output(name, "cpu", 0, self._graph.cache_type, made.shape, address)
+                address += aligned(made.nbytes)
+            self._session.run_with_iobinding(binding)
+            logits: NDArray[Any] = binding.get_outputs_as_ortvaluevector()[0].numpy()
         except Exception as error:  # the exception classes of ONNX Runtime have no common base class but this
-            shape = f"{ids.shape[0]} rows of {ids.shape[1]} tokens after {past[0].shape[2]} cached tokens"
+            shape = f"{rows} rows of {ids.shape[1]} tokens after {past[0].shape[2]} cached tokens"
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
         if every:
             return logits.astype(np.float32, copy=False), tuple(presents)

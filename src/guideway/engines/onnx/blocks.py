@@ -1,0 +1,113 @@
+"""Memory of KV caches: mapped blocks, which are used again when no array refers to them.
+
+The arrays of a batch grow with each token, and the arrays of the previous step are released at about the same time. In
+the heaps of an allocator, such arrays leave gaps that the next, larger arrays cannot use. New blocks are several times
+slower than used ones, because the operating system clears each page.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Blocks", "aligned", "arrays_in_block"]
+
+KEPT_BYTES = 64 << 20
+"""The number of bytes of unused blocks that a `Blocks` always may keep."""
+
+_MAPPED = 1 << 16
+"""Blocks of fewer bytes are in the heap."""
+
+_ALIGNED = 64
+_PRIVATE: dict[str, int] = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
+
+
+def new_block(nbytes: int) -> NDArray[np.uint8]:
+    """Return new memory, mapped only for it unless it is small. A forked process gets a copy of it."""
+    if nbytes < _MAPPED:
+        return np.empty(nbytes, np.uint8)
+    return np.frombuffer(mmap.mmap(-1, nbytes, **_PRIVATE), np.uint8)
+
+
+def aligned(nbytes: int) -> int:
+    """Return the distance from the start of an array of `nbytes` in a block to the start of the next array."""
+    return -(-nbytes // _ALIGNED) * _ALIGNED
+
+
+def arrays_in_block(
+    shapes: Sequence[tuple[int, ...]], dtype: np.dtype[Any], block_of: Callable[[int], NDArray[np.uint8]] = new_block
+) -> list[NDArray[Any]]:
+    """Return arrays with undefined values, one after another in one block.
+
+    `block_of`: returns a block with at least a number of bytes.
+    """
+    places = [aligned(math.prod(shape) * dtype.itemsize) for shape in shapes]
+    block, begin, arrays = block_of(sum(places)), 0, []
+    for shape, place in zip(shapes, places, strict=True):
+        arrays.append(np.ndarray(shape, dtype, block, begin))
+        begin += place
+    return arrays
+
+
+class Blocks:
+    """The blocks of one engine.
+
+    A block returns when the last array in it is deleted, which may happen in any thread. The unused blocks have at most
+    `KEPT_BYTES`, or twice as many bytes as the used ones: a call may need memory for its joined inputs and for its
+    outputs. The blocks that returned first are released.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._returned: deque[mmap.mmap] = deque()
+        self._unused: list[mmap.mmap] = []
+        self._used_bytes = 0
+
+    def arrays(self, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[Any]) -> list[NDArray[Any]]:
+        """Return arrays with undefined values. The memory is not used for others as long as one of them exists."""
+        return arrays_in_block(shapes, dtype, self._block)
+
+    def _block(self, nbytes: int) -> NDArray[np.uint8]:
+        """Return a block with at least `nbytes`: the smallest unused one, unless it is too large, or a new one."""
+        if nbytes < _MAPPED:
+            return new_block(nbytes)
+        size = 1 << (nbytes - 1).bit_length()  # the next arrays have more tokens; pages that nobody uses need no memory
+        with self._lock:
+            self._collect()
+            fitting = [block for block in self._unused if nbytes <= len(block) <= 2 * size]
+            if fitting:
+                memory = min(fitting, key=len)
+                self._unused.remove(memory)
+            else:
+                memory = mmap.mmap(-1, size, **_PRIVATE)
+            self._used_bytes += len(memory)
+        block = np.frombuffer(memory, np.uint8)
+        weakref.finalize(block, self._give_back, memory).atexit = False  # all views refer to `block`
+        return block
+
+    def _give_back(self, memory: mmap.mmap) -> None:
+        """Add a block to the unused ones. The garbage collector may call it while this thread holds the lock."""
+        self._returned.append(memory)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._collect()
+            finally:
+                self._lock.release()
+
+    def _collect(self) -> None:
+        """Move returned blocks to the unused ones, and release those that are too many. The caller holds the lock."""
+        while self._returned:
+            memory = self._returned.popleft()
+            self._used_bytes -= len(memory)
+            self._unused.append(memory)
+        while sum(map(len, self._unused)) > max(KEPT_BYTES, 2 * self._used_bytes):
+            del self._unused[0]
