@@ -333,6 +333,10 @@ class AuthenticationError(RemoteError, PermissionError):
     """The key is missing, wrong, or not permitted to use the model."""
 
 
+class RemoteModelNotFoundError(RemoteError, ModelNotFoundError):
+    """The endpoint has no model with this name, or the URL is wrong (status 404)."""
+
+
 class RateLimitError(RemoteError):
     """The endpoint counted too many requests or tokens. `retry_after`: the seconds to wait, if it named them."""
 

@@ -478,10 +478,14 @@ class Chat:
 
     @property
     def _special_names(self) -> tuple[str, ...]:
-        """The names of the special tokens, the longest first. Empty for a model served by an API."""
+        """The texts that a template uses as markers, the longest first. Empty for a model served by an API.
+
+        They are the special tokens, and the markers of calls and of reasoning, which are ordinary tokens in some
+        vocabularies.
+        """
         if not isinstance(self.model, ModelBase):
             return ()
-        names = {name for name in self.model.vocabulary.special_tokens if name.strip()}
+        names = {name for name in (*self.model.vocabulary.special_tokens, *self._calls.family.special) if name.strip()}
         return tuple(sorted(names, key=len, reverse=True))
 
     def _with_choice(self, choice: str) -> ToolCalls:

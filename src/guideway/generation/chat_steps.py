@@ -226,12 +226,12 @@ class CallTool:
 def tool_result(value: object, special: tuple[str, ...] = ()) -> str:
     """Return the result of a function as the text of a message.
 
-    A str is unchanged; other values are JSON, or their `str`. In the names of special tokens, a zero-width space
+    A str is unchanged; other values are JSON, or their `str`. In the markers of the template, a zero-width space
     follows the first character, so that a result cannot end its message or begin another one.
 
     Args:
         value: The value.
-        special: Names of special tokens.
+        special: The markers: names of special tokens, and texts such as "<tool_call>".
     """
     text = value if isinstance(value, str) else _as_json(value)
     text = text.encode("utf-8", "replace").decode()  # lone surrogates

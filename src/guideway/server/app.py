@@ -46,16 +46,19 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         The application. `app.state.server` is its `ServerState`.
     """
     state = ServerState(models, settings or ServerSettings())
-    stores: list[Any] = []
+    sessions = session_routes.SessionStore(state.settings.max_sessions, state.settings.session_idle_seconds)
+    stores: list[Any] = [sessions]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         loading = asyncio.ensure_future(_load(state))
         starting = asyncio.ensure_future(state.workers.start())
+        closing_idle = asyncio.ensure_future(sessions.close_idle_regularly())
         try:
             yield
         finally:
             loading.cancel()
+            closing_idle.cancel()
             await asyncio.gather(starting, return_exceptions=True)
             await state.workers.close()
             state.draining = True
@@ -88,7 +91,7 @@ def create_app(models: ServedModels, settings: ServerSettings | None = None) -> 
         ),
         *_response_routes(state),
         *_batch_routes(state, stores),
-        *_own_routes(state, stores),
+        *_own_routes(state, sessions),
     ]
     middleware = []
     if not state.settings.api_keys:
@@ -160,10 +163,8 @@ def _batch_routes(state: ServerState, stores: list[Any]) -> list[Route]:
     ]
 
 
-def _own_routes(state: ServerState, stores: list[Any]) -> list[Route]:
-    store = session_routes.SessionStore(state.settings.max_sessions)
-    stores.append(store)
-    plain, session, one = _stored(state, None), _stored(state, store), "/guideway/sessions/{name}"
+def _own_routes(state: ServerState, sessions: session_routes.SessionStore) -> list[Route]:
+    plain, session, one = _stored(state, None), _stored(state, sessions), "/guideway/sessions/{name}"
     return [
         plain("/guideway/check", inspection.check, "POST"),
         plain("/guideway/score", inspection.score, "POST"),

@@ -152,12 +152,14 @@ def serve(
     if quiet:
         LOG.setLevel(logging.WARNING)
     before = sys.getswitchinterval()
+    was_frozen = gc.get_freeze_count() > 0
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         with _signals_end_quietly():
             _Server(config).run(sockets=[listener])
     finally:
         sys.setswitchinterval(before)
-        gc.unfreeze()
+        if not was_frozen:  # otherwise objects of others would be unfrozen, too
+            gc.unfreeze()
         listener.close()
         LOG.removeHandler(handler)

@@ -33,8 +33,8 @@ from guideway.sessions import Session
 
 __all__ = ["OPERATIONS", "SessionStore", "create", "delete", "operate", "retrieve", "save"]
 
-IDLE_SECONDS = 1800.0
-"""A session that was not used for this time is closed when another session is opened."""
+_CHECK_SECONDS = 30.0
+"""The time between two searches for idle sessions."""
 
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p")
 
@@ -67,10 +67,11 @@ class SessionStore:
 
     Args:
         most: The maximum number of open sessions of one API key.
+        idle_seconds: A session that was not used for this time is closed.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, idle_seconds: float) -> None:
+        self._most, self._idle_seconds = most, idle_seconds
         self._sessions: dict[str, OpenSession] = {}
 
     def add(self, key: str, model: str, session: Session, owner: Model) -> OpenSession:
@@ -79,9 +80,7 @@ class SessionStore:
         Raises:
             HttpError: The API key has too many sessions (429). The new session is closed.
         """
-        now = time.monotonic()
-        for one in [one for one in self._sessions.values() if now - one.used > IDLE_SECONDS]:
-            self.remove(one)
+        self.close_idle()
         if sum(one.key == key for one in self._sessions.values()) >= self._most:
             session.close()
             raise HttpError(
@@ -103,6 +102,19 @@ class SessionStore:
         """Close a session."""
         self._sessions.pop(found.id, None)
         found.session.close()
+
+    def close_idle(self) -> None:
+        """Close the sessions that were not used for `idle_seconds`, unless a request uses them now."""
+        oldest = time.monotonic() - self._idle_seconds
+        for one in list(self._sessions.values()):
+            if one.used < oldest and not one.lock.locked():
+                self.remove(one)
+
+    async def close_idle_regularly(self) -> None:
+        """Close idle sessions from time to time, until the task is cancelled."""
+        while True:
+            await asyncio.sleep(min(_CHECK_SECONDS, self._idle_seconds))
+            self.close_idle()
 
     def close(self) -> None:
         """Close all sessions."""
@@ -218,6 +230,7 @@ async def operate(state: ServerState, store: SessionStore, request: Request, key
                 forked = await background.run(found.session.fork)
                 return JSONResponse(_shown(store.add(key, found.model, forked, found.owner)))
             result = await background.run(run, found.session, body)
+        found.used = time.monotonic()
         return JSONResponse(_shown(found, **result))
 
 

@@ -29,6 +29,7 @@ class ServerSettings:
         max_file_bytes: The maximum number of bytes of a file for batches.
         max_stored_bytes: The maximum number of bytes of stored responses. Files may have eight times as many.
         max_sessions: The maximum number of sessions that an API key may have open.
+        session_idle_seconds: A session that was not used for this time is closed.
         constraint_workers: The maximum number of processes that translate large constraints; 0: threads of the server
             do.
         send_seconds: A client that takes no data of a stream for this time is disconnected.
@@ -49,6 +50,7 @@ class ServerSettings:
     max_file_bytes: int = 128 * MIB
     max_stored_bytes: int = 64 * MIB
     max_sessions: int = 64
+    session_idle_seconds: float = 1800.0
     constraint_workers: int = 1
     send_seconds: float = 30.0
     keep_alive_seconds: float = 15.0

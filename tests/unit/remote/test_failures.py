@@ -20,6 +20,7 @@ from guideway.errors import (
     RateLimitError,
     RefusalError,
     RemoteError,
+    RemoteModelNotFoundError,
     TruncatedError,
 )
 from guideway.remote import Prices, RateLimit
@@ -35,7 +36,7 @@ pytestmark = WARNINGS
     [
         (Answer(status=401, message=f"bad key {SECRET}"), AuthenticationError),
         (Answer(status=403), AuthenticationError),
-        (Answer(status=404), ModelNotFoundError),
+        (Answer(status=404), RemoteModelNotFoundError),
         (Answer(status=429, retry_after="0.01"), RateLimitError),
         (Answer(status=529), OverloadedError),
         (Answer(status=503), OverloadedError),
@@ -59,6 +60,10 @@ def test_errors(kind: str, answer: Answer, error: type[Exception]) -> None:
         assert SECRET not in shown
         if isinstance(found.value, (RemoteError, InvalidTextError, TruncatedError)):
             assert found.value.usage.requests == len(provider.requests) == len(found.value.attempts)
+        if error is RemoteModelNotFoundError:
+            assert isinstance(found.value, ModelNotFoundError)
+            assert found.value.provider
+            assert found.value.status == 404
         if error is RateLimitError:
             assert isinstance(found.value, RateLimitError)
             assert found.value.retry_after == pytest.approx(0.01)

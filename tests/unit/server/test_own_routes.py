@@ -1,12 +1,15 @@
 """The routes of this library: check, score, plan, sessions."""
 
+import asyncio
+import time
 from typing import Any
 
 import httpx
 import pytest
 
 from guideway.generation import Model
-from tests.helpers.serving import LiveServer
+from guideway.server.session_routes import SessionStore
+from tests.helpers.serving import LiveServer, live_server
 
 
 def post(server: LiveServer, path: str, status: int = 200, **body: Any) -> Any:
@@ -76,3 +79,29 @@ def test_session(server: LiveServer, tiny: Model) -> None:
     assert httpx.delete(f"{server.url}/guideway/{path}").json()["deleted"]
     post(server, f"{path}/infer", 404)
     assert post(server, f"sessions/{forked['id']}/dance", 404)["error"]["code"] == "unknown_url"
+
+
+def test_idle_sessions_are_closed(tiny: Model) -> None:
+    with live_server({"tiny": tiny}, session_idle_seconds=0.2) as server:
+        path = f"sessions/{post(server, 'sessions', prompt='a')['id']}"
+        until = time.monotonic() + 20
+        time.sleep(0.3)  # a request for the session would count as its use
+        while (answer := httpx.get(f"{server.url}/guideway/{path}")).status_code == 200:
+            assert time.monotonic() < until
+            time.sleep(0.5)
+        assert answer.status_code == 404
+
+
+def test_a_session_in_use_is_not_idle(tiny: Model) -> None:
+    async def run() -> None:
+        store = SessionStore(2, idle_seconds=0.0)
+        found = store.add("", "tiny", tiny.session(), tiny)
+        async with found.lock:
+            await asyncio.sleep(0.01)
+            store.close_idle()
+            assert store.get("", found.id) is found
+        await asyncio.sleep(0.01)
+        store.close_idle()
+        assert not store._sessions
+
+    asyncio.run(run())

@@ -17,10 +17,10 @@ from guideway.errors import (
     ConnectionLostError,
     GuidewayError,
     LimitExceededError,
-    ModelNotFoundError,
     OverloadedError,
     RateLimitError,
     RemoteError,
+    RemoteModelNotFoundError,
     UnsupportedError,
 )
 from guideway.remote.adapters.http import (
@@ -287,7 +287,9 @@ class Adapter(ABC):
         if status in (401, 403):
             return AuthenticationError(f"{provider} refused the key or its rights: {message}", **options)
         if status == 404:
-            return ModelNotFoundError(f"{provider} has no model {self.model!r}, or the URL is wrong: {message}")
+            return RemoteModelNotFoundError(
+                f"{provider} has no model {self.model!r}, or the URL is wrong: {message}", **options
+            )
         if status == 429:
             return RateLimitError(f"{provider} limits the rate: {message}", retryable=True, **options)
         if status in (502, 503, 504, 529) or "overloaded" in message.lower():
