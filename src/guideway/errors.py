@@ -33,6 +33,7 @@ Every exception inherits from `GuidewayError` and from the built-in exception th
         ├── LeaseTimeoutError       a model of a pool did not become free in time        (TimeoutError)
         └── RemoteError             an endpoint failed or refused the request            (RuntimeError)
             ├── AuthenticationError the key is missing, wrong or not permitted           (PermissionError)
+            ├── RemoteNotFoundError no model with this name, or the URL is wrong         (FileNotFoundError)
             ├── RateLimitError      too many requests or tokens                          (RuntimeError)
             ├── OverloadedError     the endpoint has no capacity                         (RuntimeError)
             ├── ConnectionLostError no connection, or it ended before the answer         (ConnectionError)
@@ -76,6 +77,7 @@ __all__ = [
     "RefusalError",
     "RejectedTokenError",
     "RemoteError",
+    "RemoteNotFoundError",
     "SchemaWarning",
     "SnapshotError",
     "TruncatedError",
@@ -333,7 +335,7 @@ class AuthenticationError(RemoteError, PermissionError):
     """The key is missing, wrong, or not permitted to use the model."""
 
 
-class RemoteModelNotFoundError(RemoteError, ModelNotFoundError):
+class RemoteNotFoundError(RemoteError, ModelNotFoundError):
     """The endpoint has no model with this name, or the URL is wrong (status 404)."""
 
 

@@ -384,23 +384,41 @@ def _responses(custom_id: str, body: _Body) -> BatchRequest:
             "previous_response_id",
             "unsupported_parameter",
         )
-    body.refuse("background", "answers are given at once", False)
     for name in ("conversation", "prompt", "max_tool_calls", "context_management"):
         body.refuse(name, "this server does not have it")
+    store = body.take("store", boolean_field, body.served)
     details |= {
         "prompt_param": "input",
         "limit_param": "max_output_tokens",
         "instructions": instructions,
         "previous": previous,
-        "store": body.take("store", boolean_field, body.served),
+        "store": store,
         "given": body.given,
         "items": _input_items(given, custom_id),
+        **_background(body, store),
         **body.shared(),
         **answer,
     }
     body.finish()
     output = details.pop("output")
     return BatchRequest(custom_id, messages, output, options, None, "/v1/responses", details)
+
+
+def _background(body: _Body, store: bool) -> dict[str, Any]:
+    """Take the field "background"; {} for a batch, which always runs in the background."""
+    if not body.served:
+        body.refuse("background", "all requests of a batch run in the background", False)
+        return {}
+    background = body.take("background", boolean_field, False)
+    if background and not store:
+        raise InvalidRequestError("'background' needs 'store': true", "store", "invalid_value")
+    if background and body.given.get("stream"):
+        raise InvalidRequestError(
+            "a response in the background has no stream; retrieve it until it is complete",
+            "stream",
+            "unsupported_parameter",
+        )
+    return {"background": background}
 
 
 def _input_items(given: Any, custom_id: str) -> list[dict[str, Any]]:

@@ -121,7 +121,7 @@ def response_object(
         "created_at": int(time.time() if created is None else created),
         "completed_at": ended,
         "status": status,
-        "background": False,
+        "background": bool(request.details.get("background")),
         "error": error,
         "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
         "instructions": given.get("instructions"),
@@ -170,4 +170,5 @@ def response_body(model: AnyModel, request: BatchRequest, one: Generation[Any]) 
         status="completed" if one.finish_reason == "stop" else "incomplete",
         output=output_items(model, request, one),
         usage=usage,
+        created=request.details.get("created"),
     )

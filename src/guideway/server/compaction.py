@@ -72,7 +72,12 @@ class CompactionEndpoint(ResponsesEndpoint):
         """Do nothing: the generation of a summary cannot be cancelled by an id."""
 
     def ended(
-        self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
+        self,
+        request: BatchRequest,
+        key: str,
+        answer: dict[str, Any] | None,
+        one: Generation[Any] | None,
+        error: BaseException | None,
     ) -> None:
         """Do nothing: summaries are not stored."""
 

@@ -86,7 +86,7 @@ def prepare(
         ValueError: An option is out of range.
     """
     request = read_body(url, uuid.uuid4().hex, body)
-    request = replace(request, details={**request.details, "model": name})
+    request = replace(request, details={**request.details, "model": name, "created": time.time()})
     found.request = request = found.complete(request)
     options = {**settings.options, "batch_size": settings.max_num_seqs}
     if isinstance(model, RemoteModel):
@@ -141,7 +141,12 @@ class GenerationEndpoint:
         """Do something when generation for a request begins; here nothing."""
 
     def ended(
-        self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
+        self,
+        request: BatchRequest,
+        key: str,
+        answer: dict[str, Any] | None,
+        one: Generation[Any] | None,
+        error: BaseException | None,
     ) -> None:
         """Do something when generation for a request has ended or failed; here nothing. Called once after `begun`.
 
@@ -150,7 +155,12 @@ class GenerationEndpoint:
             key: The name of its API key.
             answer: The body of the answer; None: there is none, or it was sent in chunks.
             one: The first generation; None if it is not complete.
+            error: The exception with which it failed, or None.
         """
+
+    def accepted(self, request: BatchRequest) -> dict[str, Any] | None:
+        """Return the body that is sent now if the request runs in the background; here None: it does not."""
+        return None
 
     def answer(
         self, model: Model | RemoteModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]
@@ -222,15 +232,20 @@ class GenerationEndpoint:
             running = ServedRequest(job, streams=streams)
         self.begun(request, key, running)
         answer: dict[str, Any] | None = None
+        failure: BaseException | None = None
         try:
-            if streams:
+            if (accepted := self.accepted(request)) is not None:
+                await JSONResponse(accepted)(scope, receive, send)
+                results = await running.results()  # also if the client has left
+            elif streams:
                 chunks = self._chunks(model, request, found.family)
                 if found.echo is not None:
                     chunks.echo = found.echo
                 await self._stream(request, running, chunks, scope, receive, send)
                 answer = getattr(chunks, "final", None)
                 return
-            results = await unless_left(receive, running.results())
+            else:
+                results = await unless_left(receive, running.results())
             if _is_incomplete(job):
                 raise HttpError(409, "the response was cancelled", code="cancelled")
             self._observe(request, results, running)
@@ -239,11 +254,15 @@ class GenerationEndpoint:
                 found.echo.add_to(model, request, answer)
             if request.details.get("report"):
                 answer["guideway"] = report_of(request, results)
-            await JSONResponse(answer)(scope, receive, send)
+            if accepted is None:
+                await JSONResponse(answer)(scope, receive, send)
+        except BaseException as error:
+            failure = error
+            raise
         finally:
             running.cancel()
             one = job.results[0][0] if job.results else None
-            self.ended(request, key, answer, one if isinstance(one, Generation) else None)
+            self.ended(request, key, answer, one if isinstance(one, Generation) else None, failure)
 
     async def _stream(
         self,

@@ -15,11 +15,12 @@ from guideway.batch.answer_parts import identifier
 from guideway.batch.bodies import read_body
 from guideway.batch.replies import chat_prompt
 from guideway.batch.requests import BatchRequest
+from guideway.batch.response_objects import response_object
 from guideway.constraints.tools import Reply
 from guideway.errors import InvalidRequestError
 from guideway.generation import Generation, Model
 from guideway.server.bodies import read_json
-from guideway.server.errors import HttpError
+from guideway.server.errors import HttpError, status_and_object
 from guideway.server.gateway import UpstreamRequest
 from guideway.server.generating import GenerationEndpoint, model_name
 from guideway.server.inspection import local_model
@@ -69,11 +70,13 @@ class ResponseStore:
     def put(
         self, key: str, response: dict[str, Any], messages: list[dict[str, Any]], items: list[dict[str, Any]]
     ) -> None:
-        """Store a response.
+        """Store a response, or replace the stored one with its id.
 
         Does nothing if it alone is larger than `max_bytes`. The arguments are those of `_Stored`.
         """
         size = len(json.dumps([response, messages, items]))
+        if (old := self._stored.pop(response["id"], None)) is not None:
+            self._size -= old.size
         if size > self._max_bytes:
             return
         self._stored[response["id"]] = _Stored(key, response, messages, items, size)
@@ -127,18 +130,47 @@ class ResponsesEndpoint(GenerationEndpoint):
                 "previous_response_id",
                 "previous_response_not_found",
             )
+        if found.response["status"] == "in_progress":
+            raise InvalidRequestError(
+                f"the response {previous!r:.80} is not complete", "previous_response_id", "response_not_complete"
+            )
         messages: Any = request.prompt
         return replace(request, prompt=[*found.messages, *messages])
 
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
         """Add the running request to `ResponseStore.active`, so that `cancel` finds it."""
         self._store.active[identifier("resp", request.custom_id)] = key, running
+        if request.details.get("background"):
+            self._put_without_answer(request, key, "in_progress")
+
+    def accepted(self, request: BatchRequest) -> dict[str, Any] | None:
+        """Return the response object of a request that runs in the background; None for other requests."""
+        return _without_answer(request, "in_progress") if request.details.get("background") else None
+
+    def _put_without_answer(self, request: BatchRequest, key: str, status: str, error: Any = None) -> None:
+        messages: Any = request.prompts()[0]
+        made = _without_answer(request, status, error)
+        self._store.put(key, made, list(messages), request.details.get("items", []))
 
     def ended(
-        self, request: BatchRequest, key: str, answer: dict[str, Any] | None, one: Generation[Any] | None
+        self,
+        request: BatchRequest,
+        key: str,
+        answer: dict[str, Any] | None,
+        one: Generation[Any] | None,
+        error: BaseException | None,
     ) -> None:
-        """Store the response, if the request demands it and there is an answer."""
+        """Store the response if the request demands it, and if there is an answer or it ran in the background."""
         self._store.active.pop(identifier("resp", request.custom_id), None)
+        if answer is None and request.details.get("background"):
+            is_cancelled = not isinstance(error, Exception) or getattr(error, "code", None) == "cancelled"
+            shown = None
+            if isinstance(error, Exception) and not is_cancelled:
+                status, found = status_and_object(error, request)
+                shown = {"code": "server_error", "message": found["message"]}
+                if status >= 500:
+                    self._log_failure(error)
+            self._put_without_answer(request, key, "cancelled" if is_cancelled else "failed", shown)
         if answer is None or not request.details.get("store"):
             return
         messages: Any = list(request.prompts()[0])
@@ -146,6 +178,12 @@ class ResponsesEndpoint(GenerationEndpoint):
             reply = one.value if isinstance(one.value, Reply) else Reply(one.text)
             messages = [*messages, _numbered(reply.as_message(), answer)]
         self._store.put(key, answer, messages, request.details.get("items", []))
+
+
+def _without_answer(request: BatchRequest, status: str, error: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return a response object without output."""
+    name, created = str(request.details["model"]), request.details.get("created")
+    return response_object(request, name, status=status, output=[], created=created, error=error)
 
 
 def _numbered(message: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
@@ -184,6 +222,8 @@ async def cancel(state: ServerState, store: ResponseStore, request: Request, key
     owner, running = store.active.get(name, ("", None))
     if running is not None and owner == key:
         running.cancel()
+        if (stored := store.find(key, name)) is not None:  # it runs in the background
+            return JSONResponse({**stored.response, "status": "cancelled"})
         return JSONResponse({"id": name, "object": "response", "status": "cancelled"})
     return JSONResponse(store.get(key, name).response)
 

@@ -20,7 +20,7 @@ from guideway.errors import (
     RateLimitError,
     RefusalError,
     RemoteError,
-    RemoteModelNotFoundError,
+    RemoteNotFoundError,
     TruncatedError,
 )
 from guideway.remote import Prices, RateLimit
@@ -36,7 +36,7 @@ pytestmark = WARNINGS
     [
         (Answer(status=401, message=f"bad key {SECRET}"), AuthenticationError),
         (Answer(status=403), AuthenticationError),
-        (Answer(status=404), RemoteModelNotFoundError),
+        (Answer(status=404), RemoteNotFoundError),
         (Answer(status=429, retry_after="0.01"), RateLimitError),
         (Answer(status=529), OverloadedError),
         (Answer(status=503), OverloadedError),
@@ -60,7 +60,7 @@ def test_errors(kind: str, answer: Answer, error: type[Exception]) -> None:
         assert SECRET not in shown
         if isinstance(found.value, (RemoteError, InvalidTextError, TruncatedError)):
             assert found.value.usage.requests == len(provider.requests) == len(found.value.attempts)
-        if error is RemoteModelNotFoundError:
+        if error is RemoteNotFoundError:
             assert isinstance(found.value, ModelNotFoundError)
             assert found.value.provider
             assert found.value.status == 404

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
+import time
+
+import httpx
 import openai
 import pytest
 from pydantic import BaseModel
 
 import guideway as gw
 from guideway.remote import capabilities, remote
-from guideway.remote.probing import probe
+from guideway.remote.probing import _GENERAL, Probe, probe
 from tests.helpers.serving import live_server, served_tiny
 
 
@@ -52,3 +59,45 @@ def test_wrong_documents_are_refused() -> None:
                 model="tiny", messages=[{"role": "user", "content": "x"}], extra_body={"constraint": {"guideway": 9}}
             )
         client.close()
+
+
+@pytest.mark.parametrize("dialect", ["guideway", "vllm"])
+def test_probe_of_the_command_line(dialect: str) -> None:
+    """Every route of `guideway serve` is enforced, measured from another process."""
+    serve = [sys.executable, "-m", "guideway", "serve", "--model", "tiny", "--port", "0", "--quiet"]
+    with subprocess.Popen(serve, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            url = json.loads(server.stderr.readline())["url"]
+            wait_until_ready(url)
+            measure = ["probe", "--model", "openai:tiny", "--base-url", f"{url}/v1", "--dialect", dialect, "--json"]
+            environment = {**os.environ, "OPENAI_API_KEY": "-"}
+            result = subprocess.run(
+                [sys.executable, "-m", "guideway", *measure],
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+        finally:
+            server.terminate()
+            server.stderr.read()
+    assert result.returncode == 0, result.stderr
+    found = Probe.from_json(json.loads(result.stdout))
+    routes = {one.route for one in found.verdicts}
+    assert routes >= {"json_schema", *_GENERAL}
+    assert len(routes) == len(_GENERAL) + 2
+    assert {route for route in routes if not found.enforced(route)} == set()
+    assert {one.verdict for one in found.verdicts} <= {"enforced", "unclear"}
+
+
+def wait_until_ready(url: str) -> None:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            if httpx.get(f"{url}/ready").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        assert time.monotonic() < until
+        time.sleep(0.05)

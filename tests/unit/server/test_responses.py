@@ -1,12 +1,16 @@
 """The Responses API with OpenAI's client: items, semantic events, stored responses. Cases of Open Responses, restated."""
 
 import json
+import time
 from typing import Any
 
 import openai
 import pytest
 from pydantic import BaseModel
 
+from guideway.errors import EngineError
+from guideway.generation import Model
+from guideway.server.running import ServedRequest
 from tests.helpers.openai_shapes import check_item
 
 ASK = "Ada Lovelace, 36, lives in London."
@@ -211,6 +215,53 @@ def test_cancel_ends_a_stream(client: openai.OpenAI) -> None:
     assert len(rest) < 800
 
 
+LONG: dict[str, Any] = {"background": True, "max_output_tokens": 900, "extra_body": {"min_tokens": 800}}
+
+
+def ended(client: openai.OpenAI, name: str) -> Any:
+    """Retrieve a response until it is not in progress."""
+    until = time.monotonic() + 60
+    while (found := client.responses.retrieve(name)).status == "in_progress":
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return found
+
+
+def test_response_in_the_background(client: openai.OpenAI) -> None:
+    started = ask(client, background=True, text=FORM)
+    assert (started.status, started.background, started.output) == ("in_progress", True, [])
+    found = ended(client, started.id)
+    assert (found.status, found.background, found.created_at) == ("completed", True, started.created_at)
+    assert json.loads(found.output_text)["city"] in ("Paris", "Rome")
+    assert found.usage.output_tokens > 0
+    assert client.responses.cancel(found.id).status == "completed"
+    after = ask(client, previous_response_id=found.id, max_output_tokens=4)
+    assert after.previous_response_id == found.id
+
+
+def test_response_in_the_background_is_cancelled(client: openai.OpenAI) -> None:
+    started = ask(client, **LONG)
+    with pytest.raises(openai.BadRequestError, match="not complete") as refused:
+        ask(client, previous_response_id=started.id)
+    assert refused.value.param == "previous_response_id"
+    cancelled = client.responses.cancel(started.id)
+    assert (cancelled.id, cancelled.status, cancelled.output) == (started.id, "cancelled", [])
+    assert ended(client, started.id).status == "cancelled"
+
+
+def test_a_failure_in_the_background_is_reported(
+    client: openai.OpenAI, tiny: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise EngineError("the engine failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ServedRequest, "results", fail)
+        found = ended(client, ask(client, background=True).id)
+    assert (found.status, found.error.code) == ("failed", "server_error")
+    assert found.error.message
+
+
 def test_input_tokens(client: openai.OpenAI) -> None:
     counted = client.responses.input_tokens.count(model="tiny", input=ASK)
     assert counted.input_tokens == ask(client, max_output_tokens=4).usage.input_tokens
@@ -229,7 +280,9 @@ def test_logprobs(client: openai.OpenAI) -> None:
     ("fields", "param"),
     [
         ({"previous_response_id": "resp_x"}, "previous_response_id"),
-        ({"background": True}, "background"),
+        ({"background": True, "store": False}, "store"),
+        ({"background": True, "stream": True}, "stream"),
+        ({"background": 1}, "background"),
         ({"conversation": "a"}, "conversation"),
         (
             {"text": {"format": {"type": "json_schema", "name": "a", "schema": {"type": "strin"}}}},

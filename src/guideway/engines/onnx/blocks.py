@@ -80,7 +80,7 @@ class Blocks:
         """Return a block with at least `nbytes`: the smallest unused one, unless it is too large, or a new one."""
         if nbytes < _MAPPED:
             return new_block(nbytes)
-        size = 1 << (nbytes - 1).bit_length()  # the next arrays have more tokens; pages that nobody uses need no memory
+        size = 1 << (nbytes - 1).bit_length()  # the next arrays have more tokens; unused pages need no memory
         with self._lock:
             self._collect()
             fitting = [block for block in self._unused if nbytes <= len(block) <= 2 * size]

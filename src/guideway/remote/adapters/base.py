@@ -20,7 +20,7 @@ from guideway.errors import (
     OverloadedError,
     RateLimitError,
     RemoteError,
-    RemoteModelNotFoundError,
+    RemoteNotFoundError,
     UnsupportedError,
 )
 from guideway.remote.adapters.http import (
@@ -287,7 +287,7 @@ class Adapter(ABC):
         if status in (401, 403):
             return AuthenticationError(f"{provider} refused the key or its rights: {message}", **options)
         if status == 404:
-            return RemoteModelNotFoundError(
+            return RemoteNotFoundError(
                 f"{provider} has no model {self.model!r}, or the URL is wrong: {message}", **options
             )
         if status == 429:
