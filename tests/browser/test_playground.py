@@ -235,6 +235,30 @@ def test_another_token_is_chosen_and_the_text_continues(page: Page) -> None:
     assert text != before
 
 
+def test_fields_are_marked_in_the_output_and_selected_in_the_input(page: Page) -> None:
+    schema = {"properties": {"name": {"const": "Ada"}}, "required": ["name"], "additionalProperties": False}
+    page.choose("schema", json.dumps({"type": "object", **schema}))
+    page.state("valid")
+    value = json.loads(without_end(page.generate()))
+    (row,) = page.all("#fields tr")[1:]
+    cells = [cell.text for cell in row.find_elements("css selector", "td")]
+    assert cells[:2] == ["/name", '"Ada"']
+    assert cells[2].endswith(" %")
+    assert cells[3] == "0–3"
+    name, place = row.find_elements("css selector", "button")
+    name.click()
+    marked = "".join(page.run("return [...document.querySelectorAll('.token.inside')].map(one => one.textContent)"))
+    assert value["name"] in marked
+    assert len(marked) < len(page.output())
+    place.click()
+    selected = "const box = document.activeElement; return box.value.slice(box.selectionStart, box.selectionEnd)"
+    assert page.run(selected) == "Ada"
+    page.choose("regex", "[ab]{4}")
+    page.state("valid")
+    page.generate()
+    assert not page.all("#fields tr"), "other texts have no fields"
+
+
 def test_the_keyboard_is_enough(page: Page) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys

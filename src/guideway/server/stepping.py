@@ -10,6 +10,7 @@ import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,10 @@ from guideway.batch.jobs import job_of
 from guideway.batch.requests import BatchRequest
 from guideway.errors import InvalidRequestError
 from guideway.generation import Generation, GenerationState, Model
+from guideway.generation.fields import scalars, tokens_between
 from guideway.generation.plan import Job
 from guideway.generation.resumption import ResumedJob
+from guideway.generation.spans import spans_of
 from guideway.remote import RemoteModel
 from guideway.sampling import TokenLogprobs, probabilities
 from guideway.server.bodies import read_json
@@ -36,6 +39,7 @@ from guideway.server.state import ServerState
 __all__ = ["TokenEvents", "alternatives", "prepare_tokens"]
 
 MOST_ALTERNATIVES = 20
+MOST_FIELDS = 1000
 
 
 def prepare_tokens(
@@ -126,17 +130,51 @@ def _text(model: Model, token_id: int) -> str:
         return f"⟨{data.hex(' ')}⟩"
 
 
+def _source(request: BatchRequest) -> tuple[str, str]:
+    """Return the text that values of the output may repeat, and its path in the body.
+
+    It is the prompt, or the last message of the user.
+    """
+    prompt = request.prompts()[0]
+    if isinstance(prompt, str):
+        return "prompt", prompt
+    for number, message in reversed(list(enumerate(prompt))):
+        if isinstance(message, Mapping) and message.get("role") == "user" and isinstance(message["content"], str):
+            return f"messages[{number}].content", message["content"]
+    return "", ""
+
+
+def _fields(one: Generation[Any], source: str) -> list[dict[str, Any]]:
+    """Return the values of a JSON text: place, value, range of tokens, and ranges of characters of `source`."""
+    text, ends = one.text, one.token_ends
+    if len(ends) < len(one.tokens) or not text.lstrip().startswith(("{", "[")):
+        return []
+    spans = spans_of(text, source)
+    found = []
+    for place, start, end in islice(scalars(text), MOST_FIELDS):
+        low, high = (len(text[:at].encode()) for at in (start, end))
+        found.append(
+            {
+                "place": place,
+                "value": json.loads(text[start:end]),
+                "tokens": tokens_between(ends, low, high),
+                "spans": spans.get(place, ()),
+            }
+        )
+    return found
+
+
 class TokenEvents:
     """The events of `/guideway/tokens`: one for the new tokens of each round, and a last one with the whole text.
 
     Args:
         model: The model.
-        request: Not used.
+        request: The request.
         family: Not used: the reply is not divided into reasoning, text and calls.
     """
 
     def __init__(self, model: Model, request: BatchRequest, family: object = None) -> None:
-        self._model = model
+        self._model, self._request = model, request
 
     def events(self, parts: Iterable[Part]) -> bytes:
         """Return the events for parts of the text."""
@@ -160,6 +198,8 @@ class TokenEvents:
         end = {"finish_reason": one.finish_reason, "text": one.text, "forced": one.forced}
         if one.truncation is not None:
             end["truncation"] = one.truncation._asdict()
+        param, source = _source(self._request)
+        end["source"], end["fields"] = param, _fields(one, source)
         return event(end) + DONE
 
     def _token(self, step: TokenLogprobs) -> dict[str, Any]:

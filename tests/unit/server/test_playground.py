@@ -71,6 +71,30 @@ def test_a_text_continues_after_given_tokens(server: LiveServer, tiny: Model) ->
     assert "c" + "".join(one["text"] for one in changed).removesuffix("⟨end⟩") == text["text"]
 
 
+def test_fields_of_a_record_have_tokens_and_places_in_the_input(server: LiveServer) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"name": {"const": "Zoë"}, "ages": {"type": "array", "items": {"const": 36}, "minItems": 2}},
+        "required": ["name", "ages"],
+        "additionalProperties": False,
+    }
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    messages.append({"role": "user", "content": "é Zoë is 36. 36!"})
+    fields = {**schema_body(schema), "messages": messages, "max_tokens": 60, "seed": 1, "temperature": 1}
+    found, end = tokens(server, **fields)
+    assert end["source"] == "messages[2].content"
+    shown = {one["place"]: one for one in end["fields"]}
+    assert [shown["/name"]["value"], shown["/ages/0"]["value"], shown["/ages/1"]["value"]] == ["Zoë", 36, 36]
+    assert shown["/name"]["spans"] == [[2, 5]]
+    assert shown["/ages/1"]["spans"] == [[9, 11], [13, 15]]
+    for place, value in (("/name", "Zo"), ("/ages/1", "36")):
+        first, last = shown[place]["tokens"]
+        assert value in "".join(one["text"] for one in found[first:last])
+    _, again = tokens(server, **fields, tokens=[one["id"] for one in found[:3]])
+    assert again["fields"] == end["fields"]
+    assert tokens(server, structured_outputs={"regex": "[a-c]{6}"})[1]["fields"] == []
+
+
 def test_a_prompt_and_free_text(server: LiveServer) -> None:
     body = {"model": "tiny", "prompt": "Ada", "max_tokens": 5, "temperature": 0}
     found = post(server, "tokens", body)
