@@ -232,7 +232,12 @@ def exit_code(error: gw.GuidewayError) -> int:
         *(errors.NoAllowedTokenError, errors.AuthenticationError),
     )
     later = (errors.RateLimitError, errors.OverloadedError, errors.ConnectionLostError)
-    endpoint: tuple[type[errors.RemoteError], ...] = (errors.RemoteError, *later, errors.RefusalError)
+    endpoint: tuple[type[errors.RemoteError], ...] = (
+        errors.RemoteError,
+        errors.RemoteNotFoundError,
+        *later,
+        errors.RefusalError,
+    )
     if isinstance(error, endpoint):
         return 4
     return 2 if isinstance(error, wrong_input) else 3 if isinstance(error, wrong_setup) else 1

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Blocks", "aligned", "arrays_in_block"]
 
-KEPT_BYTES = 64 << 20
+KEPT_BYTES = 16 << 20
 """The number of bytes of unused blocks that a `Blocks` always may keep."""
 
 _MAPPED = 1 << 16
