@@ -67,7 +67,7 @@ def _simplified(rules: Rules) -> Rules:
     changed = True
     while changed:
         changed = False
-        for number, rule in enumerate(rules):
+        for number, rule in reversed(list(enumerate(rules))):  # most rules refer to later ones
             if not productive[number] and _derives(rule, productive):
                 productive[number] = changed = True
     return [_pruned(rule, productive) for rule in rules]
@@ -343,13 +343,22 @@ class _RegexWriter:
             case RuleRef(rule):
                 return self.rule(rule)
             case Join(parts):
-                return "".join(map(self._term, parts))
+                return self._joined("", parts)
             case TermChoice(parts):
-                return "(?:" + "|".join(map(self._term, parts)) + ")"
+                return f"(?:{self._joined('|', parts)})"
             case Times(part, least, most):
                 one = self._term(part)
                 operand = one if isinstance(part, Class) else f"(?:{one})"
                 return operand + _counts(least, most)
+
+    def _joined(self, separator: str, parts: tuple[Term, ...]) -> str:
+        texts, size = [], 0
+        for part in parts:
+            texts.append(self._term(part))
+            size += len(texts[-1])
+            if size > MAX_REGEX:
+                raise LimitExceededError(f"the regular expression has more than {MAX_REGEX:,} characters")
+        return separator.join(texts)
 
     def _char(self, code: int) -> str:
         char = chr(code)

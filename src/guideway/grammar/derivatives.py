@@ -26,13 +26,18 @@ from guideway.grammar.regular import (
     Spelling,
     Substrings,
     Union,
+    distinct,
+    parts_of,
 )
 from guideway.grammar.substrings import graph_of
 
-__all__ = ["MAX_STATES", "determinized", "spelled_out"]
+__all__ = ["MAX_STATES", "MAX_WORK", "Speller", "determinized", "spelled_out"]
 
 MAX_STATES = 5_000
 """The default maximum number of states of `determinized`."""
+
+MAX_WORK = 5_000_000
+"""The maximum work of `determinized`: the classes of characters times the derivatives that are combined."""
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SURROGATES = (0xD800, 0xDFFF)
@@ -56,6 +61,34 @@ def _plain(ranges: Ranges) -> Ranges:
 # -- spellings
 
 
+class Speller:
+    """Writes out `JsonEscaped` and `Substrings`. Each object is translated once, so results share parts as well."""
+
+    def __init__(self) -> None:
+        # by the identity of an expression and the spelling around it: the expression, which is kept alive, and the result
+        self._known: dict[tuple[int, Spelling | None], tuple[Regular, Regular]] = {}
+
+    def run(self, expression: Regular) -> Regular:
+        """Return the result of `spelled_out` for an expression, with the same errors."""
+        known = self._known
+        todo: list[tuple[Regular, Spelling | None]] = [(expression, None)]
+        while todo:
+            checkpoint()
+            one, spelling = todo[-1]
+            if (id(one), spelling) in known:
+                todo.pop()
+                continue
+            inside = one.spelling if isinstance(one, JsonEscaped) else spelling
+            parts = parts_of(one)
+            missing = [(part, inside) for part in parts if (id(part), inside) not in known]
+            if missing:
+                todo += missing
+                continue
+            todo.pop()
+            known[id(one), spelling] = one, _spelled(one, [known[id(part), inside][1] for part in parts], spelling)
+        return known[id(expression), None][1]
+
+
 def spelled_out(expression: Regular) -> Regular:
     """Return an equivalent expression without `JsonEscaped` and `Substrings`, over the characters of the written text.
 
@@ -63,10 +96,11 @@ def spelled_out(expression: Regular) -> Regular:
         UnsupportedError: The expression has a special token, which is not text.
         LimitExceededError: The text of a `Substrings` is too long.
     """
-    return _spelled(expression, None)
+    return Speller().run(expression)
 
 
-def _spelled(one: Regular, spelling: Spelling | None) -> Regular:
+def _spelled(one: Regular, parts: list[Regular], spelling: Spelling | None) -> Regular:
+    """Return an expression with the results of its parts. `spelling` is that of the `JsonEscaped` around it."""
     match one:
         case Chars(ranges):
             return Chars(_plain(ranges)) if spelling is None else _characters(_plain(ranges), spelling)
@@ -74,16 +108,12 @@ def _spelled(one: Regular, spelling: Spelling | None) -> Regular:
             if spelling is None:
                 return one
             return Union(tuple(Concat(tuple(_character(char, spelling) for char in text)) for text in texts))
-        case Concat(parts):
-            return Concat(tuple(_spelled(part, spelling) for part in parts))
-        case Union(parts):
-            return Union(tuple(_spelled(part, spelling) for part in parts))
-        case Intersection(parts):
-            return Intersection(tuple(_spelled(part, spelling) for part in parts))
-        case Repeat(part, least, most):
-            return Repeat(_spelled(part, spelling), least, most)
-        case Complement(part):
-            other = Complement(_spelled(part, spelling))
+        case Concat() | Union() | Intersection():
+            return type(one)(tuple(parts))
+        case Repeat(_, least, most):
+            return Repeat(parts[0], least, most)
+        case Complement():
+            other = Complement(parts[0])
             if spelling is None:
                 return other
             every = Repeat(_characters(((0, MAX_CODE_POINT),), spelling), 0, None)
@@ -91,9 +121,10 @@ def _spelled(one: Regular, spelling: Spelling | None) -> Regular:
         case Dfa():
             return one if spelling is None else _of_graph(one, spelling)
         case Substrings():
-            return _spelled(graph_of(one), spelling)
-        case JsonEscaped(part, inner):
-            return _spelled(part, inner)
+            graph = graph_of(one)
+            return graph if spelling is None else _of_graph(graph, spelling)
+        case JsonEscaped():
+            return parts[0]
         case Special(name):
             raise UnsupportedError(f"the special token {name!r} is not text, so it cannot be exported")
 
@@ -225,6 +256,8 @@ class _Machine:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._nullable: list[bool] = []
         self._derived: dict[int, list[tuple[Ranges, int]]] = {}
+        self._added: dict[int, tuple[Regular, int]] = {}  # by identity: the expression, which is kept alive, its number
+        self._work = 0
         self.never = self._new(("either", ()), False)
         self.empty = self._new(("empty",), True)
         self.all = self._new(("not", self.never), True)
@@ -276,16 +309,19 @@ class _Machine:
         return self._new(("not", part), not self.nullable(part))
 
     def cat(self, first: int, rest: int) -> int:
-        if self.never in (first, rest):
-            return self.never
-        if first == self.empty:
-            return rest
-        if rest == self.empty:
-            return first
-        key = self._keys[first]
-        if key[0] == "cat":
-            return self.cat(key[1], self.cat(key[2], rest))  # type: ignore[arg-type]  # numbers
-        return self._new(("cat", first, rest), self.nullable(first) and self.nullable(rest))
+        """Return the concatenation of two expressions, which in normal form is nested to the right."""
+        heads: list[int] = []
+        while (key := self._keys[first])[0] == "cat":
+            heads.append(key[1])  # type: ignore[arg-type]  # a number
+            first = key[2]  # type: ignore[assignment]  # a number
+        for one in (first, *reversed(heads)):
+            if self.never in (one, rest):
+                return self.never
+            if rest == self.empty:
+                rest = one
+            elif one != self.empty:
+                rest = self._new(("cat", one, rest), self.nullable(one) and self.nullable(rest))
+        return rest
 
     def repeat(self, part: int, least: int, most: int | None) -> int:
         if part in (self.never, self.empty):
@@ -296,31 +332,39 @@ class _Machine:
             return part
         return self._new(("repeat", part, 0 if self.nullable(part) else least, most), least == 0 or self.nullable(part))
 
-    def add(self, one: Regular) -> int:
+    def add(self, expression: Regular) -> int:
         """Add an expression that has no `JsonEscaped`. Returns its number."""
+        added = self._added
+        for one in distinct(expression, lambda one: () if id(one) in added else parts_of(one)):
+            if id(one) not in added:
+                added[id(one)] = one, self._number(one, [added[id(part)][1] for part in parts_of(one)])
+        return added[id(expression)][1]
+
+    def _number(self, one: Regular, parts: list[int]) -> int:
+        """Return the number of an expression. `parts` are the numbers of its parts."""
         match one:
             case Chars(ranges):
                 plain = _plain(ranges)
                 return self._new(("chars", plain), False) if plain else self.never
             case Literals(texts):
                 return self._trie(sorted(set(texts)), 0)
-            case Concat(parts):
+            case Concat():
                 made = self.empty
                 for part in reversed(parts):
-                    made = self.cat(self.add(part), made)
+                    made = self.cat(part, made)
                 return made
-            case Union(parts):
-                return self.either(map(self.add, parts))
-            case Intersection(parts):
-                return self.both(map(self.add, parts))
-            case Complement(part):
-                return self.invert(self.add(part))
-            case Repeat(part, least, most):
-                return self.repeat(self.add(part), least, most)
+            case Union():
+                return self.either(parts)
+            case Intersection():
+                return self.both(parts)
+            case Complement():
+                return self.invert(parts[0])
+            case Repeat(_, least, most):
+                return self.repeat(parts[0], least, most)
+            case Substrings():
+                return self._number(graph_of(one), [])
             case Dfa(states):
                 return self._new(("graph", id(states), 0, states), states[0][0])
-            case Substrings():
-                return self.add(graph_of(one))
         raise UnsupportedError(f"{type(one).__name__} cannot be determinized")
 
     def _trie(self, texts: list[str], at: int) -> int:
@@ -399,6 +443,10 @@ class _Machine:
         if len(ways) == 1:
             return ways[0]
         cuts = sorted({cut for way in ways for ranges, _ in way for low, high in ranges for cut in (low, high + 1)})
+        self._work += len(cuts) * len(ways)
+        if self._work > MAX_WORK:
+            raise LimitExceededError("the automaton of a regular expression takes too much work to build")
+        checkpoint()
         index = {cut: place for place, cut in enumerate(cuts)}
         found: list[list[int]] = [[missing] * len(ways) for _ in cuts]
         for number, way in enumerate(ways):

@@ -6,9 +6,10 @@ describes the decoded content of a JSON string.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
+from guideway.background import checkpoint
 from guideway.grammar.values import value
 
 __all__ = [
@@ -34,9 +35,11 @@ __all__ = [
     "both",
     "cat",
     "chars",
+    "distinct",
     "either",
     "literal",
     "optional",
+    "parts_of",
     "repeat",
     "repeated",
 ]
@@ -165,6 +168,41 @@ class JsonEscaped:
 Regular = (
     Chars | Literals | Concat | Union | Intersection | Complement | Repeat | Dfa | Special | Substrings | JsonEscaped
 )
+
+
+def parts_of(expression: Regular) -> tuple[Regular, ...]:
+    """Return the expressions that an expression is made of, in their order."""
+    match expression:
+        case Concat(parts) | Union(parts) | Intersection(parts):
+            return parts
+        case Complement(part) | Repeat(part) | JsonEscaped(part):
+            return (part,)
+    return ()
+
+
+def distinct(root: Regular, parts: Callable[[Regular], Iterable[Regular]] = parts_of) -> Iterator[Regular]:
+    """Yield an expression and all expressions inside it, each object once, and after its parts.
+
+    Expressions share parts, so the number of paths to a part can be exponential in the number of objects.
+
+    Args:
+        root: The expression.
+        parts: Returns the parts of an expression that are visited.
+    """
+    seen = set[int]()
+    todo = [root]
+    while todo:
+        checkpoint()
+        one = todo[-1]
+        missing = [] if id(one) in seen else [part for part in parts(one) if id(part) not in seen]
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        if id(one) not in seen:
+            seen.add(id(one))
+            yield one
+
 
 EMPTY = Concat(())
 NEVER = Union(())

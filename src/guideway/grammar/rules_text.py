@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from guideway.background import checkpoint
 from guideway.errors import LimitExceededError, UnsupportedError
-from guideway.grammar.derivatives import MAX_STATES, determinized, spelled_out
+from guideway.grammar.derivatives import MAX_STATES, Speller, determinized
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Number, Object, Sequence, Value
 from guideway.grammar.regular import (
     Chars,
@@ -27,6 +29,8 @@ from guideway.grammar.regular import (
     Repeat,
     Union,
     chars,
+    distinct,
+    parts_of,
 )
 
 __all__ = ["MAX_RULES", "Class", "FixedText", "Join", "RuleRef", "Rules", "Term", "TermChoice", "Times", "rules_of"]
@@ -82,6 +86,12 @@ class RuleRef:
 Term = FixedText | Class | Join | TermChoice | Times | RuleRef
 Rules = list[Term]
 
+_SHORT = 8
+"""A term of at most this many terms is repeated where it occurs; a larger one becomes a rule."""
+
+_MAX_DEPTH = 50
+"""The nesting depth at which a term becomes a rule. It bounds the recursion of functions that read terms."""
+
 _SPACE = Times(Class(chars("\t\n", "\r\r", "  ").ranges), 0, None)
 
 
@@ -101,12 +111,27 @@ def rules_of(grammar: Grammar, *, duplicate_keys: bool = False, limit: int = MAX
     return _Maker(grammar, duplicate_keys, limit).run()
 
 
+class _Written(NamedTuple):
+    """The term of an expression, the number of terms in it, and their nesting depth. The expression is kept alive."""
+
+    expression: Regular
+    term: Term
+    size: int
+    depth: int
+
+
+def _written_parts(one: Regular) -> tuple[Regular, ...]:
+    """Return the parts of an expression whose terms are parts of its term."""
+    return () if isinstance(one, (Intersection, Complement)) else parts_of(one)
+
+
 class _Maker:
     def __init__(self, grammar: Grammar, duplicate_keys: bool, limit: int) -> None:
         self._grammar, self._duplicates, self._limit = grammar, duplicate_keys, limit
         self._rules: list[Term | None] = []
         self._nodes: dict[int, int] = {}
-        self._languages: dict[int, tuple[Regular, Term]] = {}  # by the identity of the expression, which is kept alive
+        self._speller = Speller()
+        self._terms: dict[int, _Written] = {}  # by the identity of the expression
         self._todo: list[Callable[[], None]] = []
 
     def run(self) -> Rules:
@@ -304,27 +329,38 @@ class _Maker:
         return RuleRef(rule)
 
     def _language(self, language: Regular) -> Term:
-        known = self._languages.get(id(language))
-        if known is None:
-            try:
-                known = language, self._regular(spelled_out(language))
-            except RecursionError:
-                raise LimitExceededError("a regular expression is nested too deeply") from None
-            self._languages[id(language)] = known
-        return known[1]
+        """Return the term of a language. A part that occurs several times becomes a rule, unless it is short."""
+        root = self._speller.run(language)
+        known = self._terms
+        order = list(distinct(root, lambda one: () if id(one) in known else _written_parts(one)))
+        uses = Counter(id(part) for one in order if id(one) not in known for part in _written_parts(one))
+        for one in order:
+            if id(one) in known:
+                continue
+            checkpoint()
+            parts = [known[id(part)] for part in _written_parts(one)]
+            term = self._regular(one, tuple(part.term for part in parts))
+            size = 1 + sum(part.size for part in parts)
+            depth = 1 + max((part.depth for part in parts), default=0)
+            if (size > _SHORT and uses[id(one)] > 1) or depth == _MAX_DEPTH:
+                rule = self._reserve()
+                self._rules[rule] = term
+                term, size, depth = RuleRef(rule), 1, 1
+            known[id(one)] = _Written(one, term, size, depth)
+        return known[id(root)].term
 
-    def _regular(self, one: Regular) -> Term:
+    def _regular(self, one: Regular, parts: tuple[Term, ...]) -> Term:
         match one:
             case Chars(ranges):
                 return _class(ranges)
             case Literals(texts):
                 return FixedText(texts[0]) if len(texts) == 1 else TermChoice(tuple(map(FixedText, texts)))
-            case Concat(parts):
-                return Join(tuple(map(self._regular, parts)))
-            case Union(parts):
-                return TermChoice(tuple(map(self._regular, parts)))
-            case Repeat(part, least, most):
-                return Times(self._regular(part), least, most)
+            case Concat():
+                return Join(parts)
+            case Union():
+                return TermChoice(parts)
+            case Repeat(_, least, most):
+                return Times(parts[0], least, most)
             case Intersection() | Complement():
                 return self._graph(determinized(one, MAX_STATES))
             case Dfa():

@@ -12,15 +12,11 @@ from guideway.errors import UnsupportedError
 from guideway.grammar.nodes import Alternative, Grammar, Leaf, Node, Sequence, renumbered
 from guideway.grammar.recognizer import fits
 from guideway.grammar.regular import (
-    Complement,
-    Concat,
-    Intersection,
     JsonEscaped,
     Literals,
     Regular,
-    Repeat,
     Special,
-    Union,
+    distinct,
 )
 
 __all__ = ["TextInput"]
@@ -78,13 +74,4 @@ def _escaped(node: Node) -> Node:
 
 def _is_plain(text: Regular) -> bool:
     """Return whether an expression contains neither `Special` nor `JsonEscaped`."""
-    todo = [text]
-    while todo:
-        match todo.pop():
-            case Special() | JsonEscaped():
-                return False
-            case Concat(parts) | Union(parts) | Intersection(parts):
-                todo += parts
-            case Complement(part) | Repeat(part):
-                todo.append(part)
-    return True
+    return not any(isinstance(one, (Special, JsonEscaped)) for one in distinct(text))

@@ -24,6 +24,8 @@ from guideway.grammar.regular import (
     Repeat,
     Substrings,
     Union,
+    distinct,
+    parts_of,
 )
 from guideway.grammar.substrings import Source, source_of
 
@@ -157,40 +159,15 @@ def _languages(grammar: Grammar) -> list[Regular]:
     return made
 
 
-def _parts(language: Regular) -> tuple[Regular, ...]:
-    match language:
-        case Concat(parts) | Union(parts) | Intersection(parts):
-            return parts
-        case Complement(part) | Repeat(part) | JsonEscaped(part):
-            return (part,)
-    return ()
-
-
 def _placeholders(language: Regular) -> list[Substrings]:
-    found: list[Substrings] = []
-    todo = [language]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, Substrings):
-            found += [one] if one.name else []
-        todo += _parts(one)
-    return found
+    return [one for one in distinct(language) if isinstance(one, Substrings) and one.name]
 
 
 def _replaced(language: Regular, languages: Mapping[str, Regular]) -> Regular:
-    """Return a language in which each placeholder is replaced by the language with its name, or else by any text.
-
-    The inner parts are replaced first, without recursion.
-    """
+    """Return a language in which each placeholder is replaced by the language with its name, or else by any text."""
     made: dict[int, Regular] = {}
-    todo = [language]
-    while todo:
-        one = todo[-1]
-        if missing := [part for part in _parts(one) if id(part) not in made]:
-            todo += missing
-            continue
-        todo.pop()
-        parts = tuple(made[id(part)] for part in _parts(one))
+    for one in distinct(language):
+        parts = tuple(made[id(part)] for part in parts_of(one))
         match one:
             case Substrings(name=name) if name:
                 made[id(one)] = languages.get(name, ANY_TEXT)

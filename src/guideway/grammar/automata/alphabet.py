@@ -10,17 +10,13 @@ from guideway.grammar.automata.minimize import minimal_automaton
 from guideway.grammar.regular import (
     MAX_CODE_POINT,
     Chars,
-    Complement,
-    Concat,
     Dfa,
-    Intersection,
     JsonEscaped,
     Literals,
     Ranges,
     Regular,
-    Repeat,
-    Special,
-    Union,
+    distinct,
+    parts_of,
 )
 
 __all__ = ["Alphabet", "character_classes", "one_character"]
@@ -87,18 +83,11 @@ def one_character(char: str) -> Ranges:
 
 
 def _sets(language: Regular) -> Iterator[Ranges]:
-    todo = [language]
-    while todo:
-        match todo.pop():
+    for one in distinct(language, lambda one: () if isinstance(one, JsonEscaped) else parts_of(one)):
+        match one:
             case Chars(ranges):
                 yield ranges
             case Literals(texts):
                 yield from map(one_character, sorted(set("".join(texts))))
-            case Concat(parts) | Union(parts) | Intersection(parts):
-                todo += parts
-            case Complement(part) | Repeat(part):
-                todo.append(part)
             case Dfa(states):
-                todo += [step for _, steps in states for step, _ in steps]
-            case Special() | JsonEscaped():
-                pass
+                yield from (chars.ranges for _, steps in states for chars, _ in steps)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 
-from guideway.background import checkpoint
 from guideway.grammar.regular import (
     ANY_CHAR,
     EMPTY,
@@ -21,6 +20,8 @@ from guideway.grammar.regular import (
     Special,
     Substrings,
     Union,
+    distinct,
+    parts_of,
 )
 
 __all__ = ["Expressions", "is_never"]
@@ -73,18 +74,9 @@ class Expressions:
     def _walk(
         self, root: Regular, found: dict[int, int], answer: Callable[[Regular, tuple[Regular, ...]], int]
     ) -> None:
-        todo = [root]
-        while todo:
-            checkpoint()
-            at = todo[-1]
-            parts = _parts(at)
-            missing = [part for part in parts if id(part) not in found]
-            if missing:
-                todo += missing
-                continue
-            todo.pop()
+        for at in distinct(root, lambda one: () if id(one) in found else parts_of(one)):
             if id(at) not in found:
-                found[id(at)] = answer(at, parts)
+                found[id(at)] = answer(at, parts_of(at))
                 self._kept.append(at)
 
     def some(self, expression: Regular) -> Regular:
@@ -131,15 +123,6 @@ class Expressions:
             else:
                 made.append(part)
         return made[0] if len(made) == 1 else Concat(tuple(made)) if made else EMPTY
-
-
-def _parts(at: Regular) -> tuple[Regular, ...]:
-    match at:
-        case Concat(parts) | Union(parts) | Intersection(parts):
-            return parts
-        case Complement(part) | Repeat(part) | JsonEscaped(part):
-            return (part,)
-    return ()
 
 
 def _own(at: Regular) -> object:
