@@ -1,42 +1,147 @@
-"""Prepares constraints and results for event loops, in threads that release the interpreter's lock regularly.
+"""Prepares constraints for event loops and for the rows of a batch, in threads, a few at a time.
 
-Translating a constraint is Python code, which holds the interpreter's lock (GIL). A thread that waits for the lock gets
-it after the switch interval (5 ms), once per waiting thread, so several translations at once would delay the steps of a
-model's loop by tens of milliseconds. Here only one background thread at a time runs Python code. It may do so for a
-millisecond (a turn); then the lock is free for a moment, and the next waiting thread has its turn. So a short
-translation does not wait for the end of a long one.
+A constraint can take milliseconds or seconds: its translation is Python code, which holds the interpreter's lock (GIL),
+and its compilation is work of the kernel, which occupies a processor. If many were prepared at once, they would delay
+the loop of a model and the event loop. So all preparation of a process shares a few slots:
 
-In threads that are not background threads, `turn` and `checkpoint` do nothing.
+- A job belongs to a level by the processor time that it has used. It begins at level 0. `_LEVELS` has the time after
+  which it is at the next level, and `_SLOTS` the highest level that each slot takes. So at most `len(_SLOTS)` jobs work at
+  the same time, and short jobs do not wait for long ones.
+- A free slot is given to the waiting job of the lowest level. At the same level, work for rows that already generate
+  comes first, then the order of arrival decides.
+- A thread that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
+  limited to the time of its level. If that is not enough, it is repeated at the next level; the kernel has stored its
+  intermediate results.
+- Of the threads with a slot, one at a time runs Python code, for a millisecond. Then the GIL is free for a moment.
+
+In threads that are not background threads, `turn`, `checkpoint` and `call` have no effect.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextvars
+import heapq
+import itertools
 import os
+import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, suppress
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["checkpoint", "run", "submit", "turn"]
+from guideway._kernel import WorkDeferred, bound_work
+
+__all__ = ["NEW", "RUNNING", "WAITING", "Task", "call", "checkpoint", "run", "submit", "turn"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_THREADS = 32
+RUNNING, WAITING, NEW = 0, 1, 2
+"""The order of jobs at one level: for rows that generate, for rows that wait, for new calls."""
+
+_LEVELS = (0.02, 0.1, 0.5)  # seconds of processor time after which a job is at the next level
+_SLOTS = (0, 2, len(_LEVELS))  # for each slot, the highest level of its jobs
+_UNITS = 100_000_000  # of the kernel's work in a second
+_ACTIVE = 16  # threads of `run` that do not wait for a slot
+_THREADS = 256  # threads of `run` in total
 _FINISHERS = 4
 _TURN_SECONDS = 0.001
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
-_MOST_SECONDS = 0.2  # the longest time that a thread waits for its turn
+_MOST_SECONDS = 0.2  # the longest time that a thread with a slot waits for its turn
+_STUCK_SECONDS = 1.0  # a thread that runs Python code without a checkpoint for this time loses its slot
+
+
+class _Job:
+    """Something that needs a slot. One thread uses it at a time.
+
+    Attributes:
+        rank: `RUNNING`, `WAITING` or `NEW`.
+        level: The level, see the module's docstring.
+        slot: The slot that the job has; None: it has none.
+        is_in_kernel: Whether the job runs in the kernel.
+        pulse: The time of its last checkpoint.
+    """
+
+    __slots__ = ("_since", "_used", "is_in_kernel", "level", "pulse", "rank", "slot", "wake")
+
+    def __init__(self, rank: int, level: int, wake: Callable[[], None]) -> None:
+        self.rank, self.level, self.wake = rank, level, wake
+        self.slot: int | None = None
+        self.is_in_kernel = False
+        self.pulse = 0.0
+        self._used = 0.0
+        self._since = 0.0
+
+    def begin(self) -> None:
+        """Begin to measure the processor time of this thread."""
+        self._since = time.thread_time()
+        self.pulse = time.perf_counter()
+
+    def count(self) -> None:
+        """Add the processor time since the last call to the time that the job has used, and adapt its level."""
+        now = time.thread_time()
+        self._used += now - self._since
+        self._since, self.pulse = now, time.perf_counter()
+        while self.level < len(_LEVELS) and self._used >= _LEVELS[self.level]:
+            self.level += 1
+
+    @property
+    def units(self) -> int | None:
+        """The kernel work for which the job stays at its level; None: it has no limit."""
+        if self.level == len(_LEVELS):
+            return None
+        before = _LEVELS[self.level - 1] if self.level else 0.0
+        return max(int((_LEVELS[self.level] - max(self._used, before)) * _UNITS), _UNITS // 1000)
+
+
+class _Slots:
+    """Gives slots to jobs (see the module's docstring)."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._count = itertools.count()
+        self._holders: list[_Job | None] = [None] * len(_SLOTS)
+        self._waiting: list[tuple[int, int, int, _Job]] = []
+
+    def request(self, job: _Job) -> None:
+        """Add a job to the queue. `job.wake` is called when it has a slot; that may be at once."""
+        with self._guard:
+            heapq.heappush(self._waiting, (job.level, job.rank, next(self._count), job))
+            self._grant()
+
+    def release(self, job: _Job) -> None:
+        """Take back the slot of a job, if it has one."""
+        with self._guard:
+            if job.slot is not None:
+                self._holders[job.slot] = None
+                job.slot = None
+                self._grant()
+
+    def reclaim(self) -> None:
+        """Take back the slots of jobs that run Python code but do not reach a checkpoint: they wait for something."""
+        with self._guard:
+            latest = time.perf_counter() - _STUCK_SECONDS
+            for slot, job in enumerate(self._holders):
+                if job is not None and not job.is_in_kernel and job.pulse < latest:
+                    self._holders[slot] = job.slot = None
+            self._grant()
+
+    def _grant(self) -> None:
+        for slot, most in enumerate(_SLOTS):
+            if self._holders[slot] is None and self._waiting and self._waiting[0][0] <= most:
+                job = heapq.heappop(self._waiting)[3]
+                self._holders[slot], job.slot, job.pulse = job, slot, time.perf_counter()
+                job.wake()
 
 
 class _Turns:
-    """Gives turns to threads: one thread at a time, in the order of their calls of `begin`.
+    """Gives turns to threads with a slot: one thread at a time, in the order of their calls of `begin`.
 
     A turn protects no data: a thread that has waited for `_MOST_SECONDS` continues without a turn. So no deadlock is
     possible if a thread holds another lock while it waits.
@@ -73,8 +178,29 @@ class _Turns:
                 self._taken = False
 
 
+class Cancelled(BaseException):
+    """Raised in a background thread whose caller does not wait any more."""
+
+
+class _Caller:
+    """The caller of `run`. `is_cancelled`: it does not wait for the result any more."""
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
+
+    def run(self, function: Callable[[], T]) -> T:
+        """Call a function in a background thread."""
+        _THREAD.caller = self
+        try:
+            return function()
+        finally:
+            _THREAD.caller = None
+
+
 class _ThreadState(threading.local):
-    is_background = False
+    pool: _Threads | None = None  # None: this is not a background thread
+    caller: _Caller | None = None
+    job: _Job | None = None  # of the block of `turn` in which the thread is
     has_turn = False
     until: float | None = None  # the time at which this thread's turn ends; None: it runs without turns now
 
@@ -94,27 +220,58 @@ def _end_turn() -> None:
         _POOL.turns.end()
 
 
+def _wait_for_slot(job: _Job) -> None:
+    """Wait until the job of this thread has a slot."""
+    granted, pool = threading.Lock(), _THREAD.pool
+    granted.acquire()
+    job.wake = granted.release
+    _POOL.slots.request(job)
+    if not granted.acquire(blocking=False):
+        if pool is not None:
+            pool.replace()
+        while not granted.acquire(timeout=_STUCK_SECONDS):
+            _POOL.slots.reclaim()
+        if pool is not None:
+            pool.resume()
+    job.begin()
+
+
 class _CodeTurn:
     """The context manager that `turn` returns. A class is faster here than `contextlib.contextmanager`."""
 
-    __slots__ = ("_begun",)
+    __slots__ = ("_job", "_rank")
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
 
     def __enter__(self) -> None:
-        self._begun = _THREAD.is_background and _THREAD.until is None
-        if self._begun:
+        self._job = None
+        if _THREAD.pool is not None and _THREAD.job is None:
+            _check_caller()
+            self._job = _THREAD.job = _Job(self._rank, 0, _nothing)
+            _wait_for_slot(self._job)
             _begin_turn()
 
     def __exit__(self, *_: object) -> None:
-        if self._begun:
+        if self._job is not None:
             _end_turn()
+            _THREAD.job = None
+            _POOL.slots.release(self._job)
 
 
-def turn() -> AbstractContextManager[None]:
-    """Return a context in which a background thread runs Python code in turns with the other background threads.
+def _nothing() -> None:
+    pass
 
-    Code in C that releases the GIL needs no turn.
+
+def turn(rank: int = NEW) -> AbstractContextManager[None]:
+    """Return a context in which a background thread has a slot, and runs Python code in turns with other threads.
+
+    Code in C that takes long and releases the GIL should run in `call`.
+
+    Args:
+        rank: `RUNNING`, `WAITING` or `NEW`.
     """
-    return _CodeTurn()
+    return _CodeTurn(rank)
 
 
 def checkpoint() -> None:
@@ -125,22 +282,261 @@ def checkpoint() -> None:
     until = _THREAD.until
     if until is None or time.perf_counter() < until:
         return
+    job = _THREAD.job
     _end_turn()
-    time.sleep(_PAUSE_SECONDS)
+    if job is not None:
+        time.sleep(_PAUSE_SECONDS)
+        _resume(job, job.level)
+
+
+def _resume(job: _Job, level: int) -> None:
+    """Continue with Python code, at this level or a higher one. The job may have to wait for another slot."""
+    before = job.level
+    job.level = level
+    job.count()
+    if job.level != before or job.slot is None:
+        _POOL.slots.release(job)
+        _wait_for_slot(job)
     _begin_turn()
+    _check_caller()
+
+
+def _check_caller() -> None:
+    """Raise `Cancelled` if the caller of this thread's function does not wait for the result."""
+    caller, pool = _THREAD.caller, _THREAD.pool
+    if (caller is not None and caller.is_cancelled) or (pool is not None and pool.is_closed):
+        raise Cancelled
+
+
+def call(function: Callable[[], T]) -> T:
+    """Return the result of a function that works in the kernel, without the GIL.
+
+    In a block of `turn`, other threads run Python code meanwhile, and the work is limited to that of the job's level. If
+    it needs more, the function is called again at the next level. Raises `WorkDeferred` only for an outer limit of
+    `bound_work`.
+    """
+    job = _THREAD.job
+    if job is None or _THREAD.until is None:
+        return function()
+    while True:
+        outer, units = bound_work(None), job.units
+        by_level = units is not None and (outer is None or units < outer)
+        granted = units if by_level else outer
+        bound_work(granted)
+        _end_turn()
+        job.is_in_kernel, is_repeated = True, False
+        try:
+            return function()
+        except WorkDeferred:
+            if not by_level:
+                raise
+            is_repeated = True
+        finally:
+            left = bound_work(None) or 0
+            used = 0 if granted is None or is_repeated else granted - left
+            bound_work(None if outer is None else outer - used)
+            job.is_in_kernel = False
+            _resume(job, job.level + is_repeated)
+
+
+class Task:
+    """Work of the kernel in a worker thread, for a loop that does not wait for it. Subclasses implement `run`.
+
+    Args:
+        tell: A function without arguments that is called when the task is done.
+
+    Attributes:
+        done: Whether the task has ended.
+        error: The exception that `run` raised; None: it raised none.
+    """
+
+    __slots__ = ("_job", "_tell", "done", "error")
+
+    def __init__(self, tell: Callable[[], None]) -> None:
+        self._tell = tell
+        self.done = False
+        self.error: Exception | None = None
+
+    def run(self) -> None:
+        """Do the work. Raises `WorkDeferred` if it exceeds the limit of the thread; it is then called again."""
+        raise NotImplementedError
+
+    def start(self, rank: int, level: int = 0) -> None:
+        """Add the task to the queue, as a job of this rank and level. Raises `RuntimeError` if no thread can be started."""
+        pool = _POOL
+        pool.start_workers()
+        self._job = _Job(rank, level, lambda: pool.ready.put(self))
+        self._job.is_in_kernel = True
+        pool.slots.request(self._job)
+
+    def attempt(self, slots: _Slots) -> None:
+        """Call `run` in the slot of the job, with the limit of its level."""
+        job = self._job
+        level, is_over = job.level, True
+        job.begin()
+        bound_work(job.units)
+        try:
+            self.run()
+        except WorkDeferred:
+            level, is_over = level + 1, False
+        except Exception as error:
+            self.error = error
+        finally:
+            bound_work(None)
+        job.count()
+        job.level = max(job.level, level)
+        slots.release(job)
+        if is_over:
+            self.done = True
+            self._tell()
+        else:
+            slots.request(job)
+
+
+class _Threads:
+    """Threads that call functions in the order in which they are given. They are started when they are needed.
+
+    At most `most_active` threads work. A thread that waits for a slot is replaced, up to `most` threads. A thread that
+    takes a function starts the next thread, so that an event loop starts only one.
+    """
+
+    def __init__(self, name: str, most_active: int, most: int) -> None:
+        self._name, self._most_active, self._most = name, most_active, most
+        self._changed = threading.Condition()
+        self._given: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._threads: list[threading.Thread] = []
+        self._active = self._idle = 0
+        self._is_starting = False  # a thread that is being started starts the next one
+        self.is_closed = False
+
+    def submit(self, function: Callable[[], T]) -> Future[T]:
+        """Call a function in a thread. Raises `RuntimeError` if there is no thread and none can be started."""
+        item: tuple[Future[T], Callable[[], T]] = Future(), function
+        with self._changed:
+            self._given.append(item)
+            self._changed.notify()
+        try:
+            self._start_if_needed()
+        except RuntimeError:
+            with self._changed:
+                if self._threads or item not in self._given:
+                    return item[0]  # a thread that exists calls the function
+                self._given.remove(item)
+            raise
+        return item[0]
+
+    def replace(self) -> None:
+        """Let another thread work in place of this one, which is going to wait."""
+        with self._changed:
+            self._active -= 1
+        with suppress(RuntimeError):
+            self._start_if_needed()
+
+    def resume(self) -> None:
+        """Let this thread work again."""
+        with self._changed:
+            self._active += 1
+
+    def close(self) -> None:
+        """Cancel the functions that have not begun, and wait for the end of the others."""
+        with self._changed:
+            self.is_closed = True
+            for future, _ in self._given:
+                future.cancel()
+            self._given.clear()
+            self._changed.notify_all()
+        for thread in list(self._threads):
+            with suppress(RuntimeError):  # it was not started
+                thread.join()
+
+    def _start_if_needed(self) -> None:
+        with self._changed:
+            if self._is_starting or not self._needs_one():
+                return
+            self._is_starting = True
+        self._start()
+
+    def _needs_one(self) -> bool:
+        has_room = self._active < self._most_active and len(self._threads) < self._most
+        return len(self._given) > self._idle and has_room and not self.is_closed
+
+    def _start(self) -> None:
+        """Start a thread, which sets `_is_starting` to False, or starts another one."""
+        made = threading.Thread(target=self._work, name=self._name, daemon=True)
+        with self._changed:
+            self._threads.append(made)
+        try:
+            made.start()
+        except BaseException:
+            with self._changed:
+                self._threads.remove(made)
+                self._is_starting = False
+            raise
+
+    def _work(self) -> None:
+        _THREAD.pool = self
+        item = self._next()
+        with self._changed:
+            self._is_starting = self._needs_one()
+            starts = self._is_starting
+        if starts:
+            with suppress(RuntimeError):
+                self._start()
+        while item is not None:
+            future, function = item
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function())
+                except BaseException as error:
+                    future.set_exception(error)
+            with self._changed:
+                self._active -= 1
+            del item, future, function
+            item = self._next()
+
+    def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
+        """Return the next function; None: the threads are to end."""
+        with self._changed:
+            self._idle += 1
+            while not self._given and not self.is_closed:
+                self._changed.wait()
+            self._idle -= 1
+            self._active += 1
+            return self._given.popleft() if self._given else None
 
 
 class _Pool:
-    """The threads and their turns."""
+    """The threads, their slots and turns."""
 
     def __init__(self) -> None:
-        self.turns = _Turns()
-        self.threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="guideway-prepare", initializer=_begin_thread)
-        self.finishers = ThreadPoolExecutor(_FINISHERS, thread_name_prefix="guideway-finish", initializer=_begin_thread)
+        self.turns, self.slots = _Turns(), _Slots()
+        self.threads = _Threads("guideway-prepare", _ACTIVE, _THREADS)
+        self.finishers = _Threads("guideway-finish", _FINISHERS, _FINISHERS)
+        self.ready: queue.SimpleQueue[Task | None] = queue.SimpleQueue()  # tasks with a slot
+        self._guard = threading.Lock()
+        self._workers: list[threading.Thread] = []
 
+    def start_workers(self) -> None:
+        """Start the threads that run tasks, one per slot, unless they have been started."""
+        with self._guard:
+            while len(self._workers) < len(_SLOTS):
+                made = threading.Thread(target=self._work, name="guideway-constraints", daemon=True)
+                made.start()
+                self._workers.append(made)
 
-def _begin_thread() -> None:
-    _THREAD.is_background = True
+    def close(self) -> None:
+        """End the threads. Calls that have begun end at their next checkpoint."""
+        for _ in self._workers:
+            self.ready.put(None)
+        self.threads.close()
+        self.finishers.close()
+        for worker in self._workers:
+            worker.join()
+
+    def _work(self) -> None:
+        while (task := self.ready.get()) is not None:
+            task.attempt(self.slots)
+            del task
 
 
 _POOL = _Pool()
@@ -153,12 +549,21 @@ def _renew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)  # the threads do not exist in the child
+atexit.register(lambda: _POOL.close())  # a thread in the kernel must not outlive the interpreter
 
 
 async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a background thread, and return its result. The arguments are those of `asyncio.to_thread`."""
-    call = partial(contextvars.copy_context().run, function, *args, **kwargs)
-    return await asyncio.get_running_loop().run_in_executor(_POOL.threads, call)
+    """Call a function in a background thread, and return its result. The arguments are those of `asyncio.to_thread`.
+
+    If the caller is cancelled, the call ends at its next checkpoint.
+    """
+    caller = _Caller()
+    within = partial(contextvars.copy_context().run, partial(function, *args, **kwargs))
+    try:
+        return await asyncio.wrap_future(_POOL.threads.submit(partial(caller.run, within)))
+    except asyncio.CancelledError:
+        caller.is_cancelled = True
+        raise
 
 
 def submit(function: Callable[[], None]) -> None:
@@ -171,7 +576,7 @@ def submit(function: Callable[[], None]) -> None:
     """
 
     def in_turns() -> None:
-        with turn():
+        with turn(RUNNING):
             function()
 
     _POOL.finishers.submit(in_turns)

@@ -8,14 +8,32 @@ empties all registered caches, `guideway.cache.info()` reports them.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
-__all__ = ["CacheInfo", "Cached", "cached", "clear_all", "info", "local_cache", "register"]
+__all__ = ["CacheInfo", "Cached", "cached", "cached_property", "clear_all", "info", "local_cache", "register"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    cached_property = functools.cached_property
+else:
+
+    class cached_property(functools.cached_property):
+        """The class of functools as in Python 3.12: without the lock, which all objects of a class share.
+
+        With the lock, a constraint that takes long would delay the translation of all others of its class.
+        """
+
+        def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:
+            if instance is None:
+                return self
+            made = instance.__dict__[self.attrname] = self.func(instance)
+            return made
 
 
 class CacheInfo(NamedTuple):

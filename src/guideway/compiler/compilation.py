@@ -81,16 +81,16 @@ def compile(
     with background.turn():
         stable = content_key(constraint) if isinstance(constraint, dict) and size >= programs.LOOK_BYTES else None
         program, made, ahead = _program(constraint, stable, size)
-    digest = _digest(program)
-    found = None if digest == missed else _automata.get((digest, table.fingerprint))
-    if found is None:
-        try:
-            found = _compile(made, program, table.kernel, ahead)
-        except ConstraintError as error:
-            if made is not None:
-                raise _explained(error, constraint) from None
-            found = _from_source(constraint, table)  # raises an error with the place
-        found = _automata.put((digest, table.fingerprint), found, len(program))
+        digest = _digest(program)
+        found = None if digest == missed else _automata.get((digest, table.fingerprint))
+        if found is None:
+            try:
+                found = _compile(made, program, table.kernel, ahead)
+            except ConstraintError as error:
+                if made is not None:
+                    raise _explained(error, constraint) from None
+                found = _from_source(constraint, table)  # raises an error with the place
+            found = _automata.put((digest, table.fingerprint), found, len(program))
     known.keep(constraint, content, digest)
     return found
 
@@ -156,10 +156,10 @@ def _from_source(constraint: object, table: Vocabulary, kernel: KernelVocabulary
         source = constraints.of(constraint)
         made = source.grammar()
         program = encode(made)
-    try:
-        return _compile(made, program, kernel or table.kernel, made.ahead)
-    except UnsatisfiableError as error:
-        raise _explained(error, source) from None
+        try:
+            return _compile(made, program, kernel or table.kernel, made.ahead)
+        except UnsatisfiableError as error:
+            raise _explained(error, source) from None
 
 
 def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
@@ -170,9 +170,9 @@ def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
 
 def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabulary, ahead: int) -> Automaton:
     try:
-        made = Automaton.compile(vocabulary, program)
+        made = background.call(lambda: Automaton.compile(vocabulary, program))
         if ahead:
-            made.warm_up(ahead)
+            background.call(lambda: made.warm_up(ahead))
         return made
     except ConstraintError as error:  # the kernel reports the number of a node; the grammar has its origin
         place = None if error.node is None or grammar is None else grammar.place(error.node)

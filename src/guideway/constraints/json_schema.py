@@ -7,10 +7,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from types import FrameType
 from typing import Any
 
+from guideway.caching import cached_property
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Reading, values_of
 from guideway.constraints.known import DeferredLowering

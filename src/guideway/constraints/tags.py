@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Generic, TypeVar, overload
 
+from guideway.caching import cached_property
 from guideway.constraints.base import Constraint, check_text
 from guideway.constraints.captures import Rules
 from guideway.constraints.coerce import source_of

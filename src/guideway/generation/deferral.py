@@ -12,20 +12,19 @@ exceptions:
 - One of the other rows, a different one in each round, may do `SLOW_WORK` units.
 - A row that was parked more than `_MOST_TIMES` times at one position runs without a limit.
 
-The workers have two queues, with one thread each. A task begins in the first queue, with a limit (`_FIRST_WORK`). If it
-exceeds this limit, it moves to the second queue, which has none. So long tasks do not delay short ones.
+The workers are those of `guideway.background`, which prepare constraints, too. Rows that generate come first there, and
+long tasks do not delay short ones.
 """
 
 from __future__ import annotations
 
-import itertools
-import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from guideway import background
 from guideway._kernel import WorkDeferred, bound_work
 from guideway.errors import GuidewayError, LimitExceededError
 
@@ -57,30 +56,25 @@ SLOW_WORK = 100_000
 Each round chooses another such row.
 """
 
-_FIRST_WORK = 2_000_000  # the maximum work of a task in the first queue
 _MOST_TIMES = 3  # a row that was parked more often at one position runs without a limit
 
 
-class _Task:
+class _Task(background.Task):
     """The kernel calls of a parked row, which a worker thread repeats.
 
     Args:
         matcher: The matcher of the row.
         budget: The number of tokens that the row may still take; None: its constraint need not be completed.
-        urgent: Whether the first queue runs the task before tasks that are not urgent.
-        tell: A function without arguments that is called when the task is done.
+        tell: As in `Task`.
 
-    Attributes:
-        done: Whether the calls have ended.
-        error: The error with which the row must end; None: there is none.
+    `error` is the error with which the row must end.
     """
 
-    __slots__ = ("budget", "done", "error", "matcher", "tell", "urgent")
+    __slots__ = ("budget", "matcher")
 
-    def __init__(self, matcher: Matcher, budget: int | None, urgent: bool, tell: Callable[[], None]) -> None:
-        self.matcher, self.budget, self.urgent, self.tell = matcher, budget, urgent, tell
-        self.done = False
-        self.error: Exception | None = None
+    def __init__(self, matcher: Matcher, budget: int | None, tell: Callable[[], None]) -> None:
+        super().__init__(tell)
+        self.matcher, self.budget = matcher, budget
 
     def run(self) -> None:
         """Repeat the calls of the row at its position. Afterwards the matcher is at this position again.
@@ -110,72 +104,21 @@ class _Task:
             matcher.rollback(matcher.position - start)
 
 
-class Preparation:
+class Preparation(background.Task):
     """A task that makes a matcher of an automaton in a worker thread, for a row that waits to join the batch.
 
-    The result is discarded. Afterwards, it takes little work to make another matcher of this automaton. Arguments and
-    attributes are those of `_Task`.
+    The result is discarded. Afterwards, it takes little work to make another matcher of this automaton.
     """
 
-    __slots__ = ("automaton", "done", "error", "tell", "urgent")
+    __slots__ = ("automaton",)
 
     def __init__(self, automaton: Automaton, tell: Callable[[], None]) -> None:
-        self.automaton, self.tell, self.urgent = automaton, tell, False
-        self.done = False
-        self.error: Exception | None = None
+        super().__init__(tell)
+        self.automaton = automaton
 
     def run(self) -> None:
         """Make a matcher. Raises `WorkDeferred` if this exceeds the work limit of the thread."""
         self.automaton.matcher()
-
-
-class _Workers:
-    """Two threads, which start with the first task. All loops share them."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._count = itertools.count()
-        self._short: queue.PriorityQueue[tuple[bool, int, _Task | Preparation]] = queue.PriorityQueue()
-        self._long: queue.SimpleQueue[_Task | Preparation] = queue.SimpleQueue()
-        self._threads: dict[int, threading.Thread] = {}
-
-    def put(self, task: _Task | Preparation) -> None:
-        with self._guard:
-            for number, run in enumerate((self._run_short, self._run_long)):
-                known = self._threads.get(number)
-                if known is None or not known.is_alive():  # not alive: this is a forked process
-                    self._threads[number] = threading.Thread(target=run, name="guideway-constraints", daemon=True)
-                    self._threads[number].start()
-        self._short.put((not task.urgent, next(self._count), task))
-
-    def _run_short(self) -> None:
-        while True:
-            task = self._short.get()[2]
-            bound_work(_FIRST_WORK)
-            try:
-                self._finish(task)
-            except WorkDeferred:
-                self._long.put(task)
-            finally:
-                bound_work(None)
-
-    def _run_long(self) -> None:
-        while True:
-            self._finish(self._long.get())
-
-    @staticmethod
-    def _finish(task: _Task | Preparation) -> None:
-        try:
-            task.run()
-        except WorkDeferred:
-            raise
-        except Exception as error:
-            task.error = error
-        task.done = True
-        task.tell()
-
-
-_WORKERS = _Workers()
 
 
 class Deferral:
@@ -217,7 +160,7 @@ class Deferral:
     def prepare(self, automaton: Automaton) -> Preparation:
         """Let a worker make a matcher of an automaton. Raises `RuntimeError` if no thread can be started."""
         made = Preparation(automaton, self._woken.set)
-        _WORKERS.put(made)
+        made.start(background.WAITING)
         return made
 
     def begin(self) -> None:
@@ -257,10 +200,12 @@ class Deferral:
         if matcher is None:
             return
         budget = row.left - (len(session) - len(row.session)) if row.limits.complete else None
-        urgent = row.has_drawn and row not in self._slow
-        task = _Task(matcher, budget, urgent, self._woken.set)
+        task = _Task(matcher, budget, self._woken.set)
         try:
-            _WORKERS.put(task)
+            if row in self._slow:
+                task.start(background.WAITING, level=1)
+            else:
+                task.start(background.RUNNING if row.has_drawn else background.WAITING)
         except RuntimeError as error:  # no thread can be started
             row.error = error
             return

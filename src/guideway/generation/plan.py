@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from guideway import constraints
+from guideway import background, constraints
 from guideway.arguments import integer
 from guideway.compiler import compile
 from guideway.constraints import JsonSchema, PythonType, Regex
@@ -206,7 +206,7 @@ class Plan:
                 f"the prompt fills the context of {session.context_size} tokens and leaves no room for output"
             )
         if automaton is not None and self.limits.complete:
-            needed, most = automaton.matcher().min_tokens_to_complete(), self.settings.limits.max_tokens
+            needed, most = _least_tokens(automaton), self.settings.limits.max_tokens
             if needed > min(most, room):
                 raise BudgetTooSmallError(
                     f"the shortest output needs {needed} tokens; max_tokens is {most}, and the context has room for {room}"
@@ -454,6 +454,7 @@ class Prompted:
     healed: str
 
 
+_QUICK_WORK = 100_000  # units of work that are done at once, before a call waits for its turn
 _MOST_DELAYS = 3  # after this number of attempts in another thread, a matcher is made without a limit
 
 
@@ -466,6 +467,19 @@ def _matcher_within(automaton: Automaton, work: int) -> Matcher | None:
         return None
     finally:
         bound_work(before)
+
+
+def _least_tokens(automaton: Automaton) -> int:
+    """Return the least number of tokens of a text. Raises the errors of `min_tokens_to_complete`."""
+    before = bound_work(_QUICK_WORK)
+    try:
+        return automaton.matcher().min_tokens_to_complete()
+    except WorkDeferred:
+        pass
+    finally:
+        bound_work(before)
+    with background.turn():
+        return background.call(lambda: automaton.matcher().min_tokens_to_complete())
 
 
 def _healed(session: Session) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from guideway import background
 from guideway.caching import cached
 from guideway.errors import UnsatisfiableError
 from guideway.grammar.nodes import Grammar
@@ -44,7 +45,8 @@ def byte_automaton(grammar: Grammar, vocabulary: KernelVocabulary | None = None)
     """
     from guideway._kernel import Automaton
 
-    return Automaton.compile(vocabulary or _single_bytes(), encode(grammar))
+    table, program = vocabulary or _single_bytes(), encode(grammar)
+    return background.call(lambda: Automaton.compile(table, program))
 
 
 def accepts(automaton: Automaton, text: str) -> bool:
@@ -68,4 +70,5 @@ def is_empty(grammar: Grammar, vocabulary: KernelVocabulary | None = None) -> bo
     """Return whether the grammar derives no text. Raises `LimitExceededError` if this needs too much work."""
     from guideway._kernel import Automaton
 
-    return Automaton.is_empty(vocabulary or _single_bytes(), encode(grammar))
+    table, program = vocabulary or _single_bytes(), encode(grammar)
+    return background.call(lambda: Automaton.is_empty(table, program))

@@ -9,9 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from guideway.caching import cached_property
 from guideway.errors import RejectedTokenError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar, leaf
 from guideway.grammar.recognizer import byte_automaton

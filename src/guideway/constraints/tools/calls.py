@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from guideway.caching import cached_property
 from guideway.constraints.base import Constraint
 from guideway.constraints.captures import Rules
 from guideway.constraints.embed import term_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from guideway.caching import cached_property
 from guideway.constraints.base import Constraint
 from guideway.constraints.coerce import of
 from guideway.constraints.json_schema import JsonSchema
