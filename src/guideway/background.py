@@ -198,7 +198,7 @@ class _Caller:
 
 
 class _ThreadState(threading.local):
-    pool: _Threads | None = None  # None: this is not a background thread
+    pool: _ThreadPool | None = None  # None: this is not a background thread
     caller: _Caller | None = None
     job: _Job | None = None  # of the block of `turn` in which the thread is
     has_turn = False
@@ -393,7 +393,7 @@ class Task:
             slots.request(job)
 
 
-class _Threads:
+class _ThreadPool:
     """Threads that call functions in the order in which they are given. They are started when they are needed.
 
     At most `most_active` threads work. A thread that waits for a slot is replaced, up to `most` threads. A thread that
@@ -510,8 +510,8 @@ class _Pool:
 
     def __init__(self) -> None:
         self.turns, self.slots = _Turns(), _Slots()
-        self.threads = _Threads("guideway-prepare", _ACTIVE, _THREADS)
-        self.finishers = _Threads("guideway-finish", _FINISHERS, _FINISHERS)
+        self.threads = _ThreadPool("guideway-prepare", _ACTIVE, _THREADS)
+        self.finishers = _ThreadPool("guideway-finish", _FINISHERS, _FINISHERS)
         self.ready: queue.SimpleQueue[Task | None] = queue.SimpleQueue()  # tasks with a slot
         self._guard = threading.Lock()
         self._workers: list[threading.Thread] = []

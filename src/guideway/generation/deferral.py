@@ -38,7 +38,7 @@ __all__ = ["JOINS", "JOIN_WORK", "Deferral", "Preparation", "WorkDeferred", "bou
 ROUND_WORK = 500_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
 
-ROW_OVERHEAD = 3_000
+ROW_OVERHEAD = 8_000
 """The units that are counted for the Python code of each of a row's two calls per round."""
 
 JOIN_WORK = 100_000

@@ -1,4 +1,4 @@
-"""`BoundedWork`: limits the total work of the kernel while a constraint is lowered."""
+"""`BoundedWork`: limits the total work while a constraint is lowered, in the kernel and in Python."""
 
 from __future__ import annotations
 
@@ -7,14 +7,28 @@ from types import TracebackType
 from guideway._kernel import WorkDeferred, bound_work
 from guideway.errors import LimitExceededError
 
-__all__ = ["LOWERING_WORK", "BoundedWork"]
+__all__ = ["LOWERING_WORK", "BoundedWork", "spend"]
 
 LOWERING_WORK = 300_000_000
 """The maximum work while one constraint is lowered, in the units of `CompileLimits.max_work`."""
 
 
+_STEP_UNITS = 75  # of a step in Python, which takes about half a microsecond
+
+
+def spend(steps: int) -> None:
+    """Count steps of Python code for the limit of the thread, if it has one. Raises `WorkDeferred` beyond the limit."""
+    left = bound_work(None)
+    if left is None:
+        return
+    left -= min(left, steps * _STEP_UNITS)
+    bound_work(left)
+    if not left:
+        raise WorkDeferred
+
+
 class BoundedWork:
-    """A context manager that limits the work of the kernel in its block.
+    """A context manager that limits the work in its block: of the kernel, and the steps that `spend` counts.
 
     More work than `units` raises `LimitExceededError`. If the thread already has a limit, the work of the block counts
     for it, too. If that limit is reached first, `WorkDeferred` is raised.

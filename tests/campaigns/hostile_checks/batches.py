@@ -98,7 +98,7 @@ def _measured(seed: int, makes: list[Any]) -> tuple[list[float], list[float], li
 
 
 async def _beside(seed: int, makes: list[Any]) -> tuple[list[float], list[str], str]:
-    """Generate ordinary rows, again and again, beside hostile ones."""
+    """Generate ordinary rows, again and again, while hostile ones are prepared and run."""
     model = Model(Engine(np.zeros(258, np.float32)), Tokenizer.of(table(seed + 1 + bool(makes))))
     gaps: list[float] = []
 

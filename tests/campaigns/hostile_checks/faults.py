@@ -72,7 +72,7 @@ class Fault:
 
 MOST_OF_SUBPROCESS = 2
 """The descriptors that a fault inside Python's own `subprocess` may leave: the ends of the pipe or socket pair that it
-connects to the process at that moment. It closes the others, and nobody else knows the numbers of these."""
+connects to the process at that moment. It closes the others, and no other code knows the numbers of these."""
 
 
 def descriptors() -> dict[str, str]:

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from guideway.background import checkpoint
 from guideway.errors import LimitExceededError
+from guideway.grammar.work import spend
 
 __all__ = ["DEAD", "Numbered", "determinize"]
 
@@ -87,7 +88,7 @@ def determinize(
     states = Numbered(closed(starts), most, why)
     rows: list[list[int]] = []
     for state in states.order:
-        targets: dict[int, set[int]] = {}
+        before, targets = work, dict[int, set[int]]()
         for place in state:
             for letter, after in steps(place):
                 work += 1
@@ -97,6 +98,7 @@ def determinize(
             after_letter = closed(places)
             work += len(after_letter)
             row[letter] = states.number(after_letter)
+        spend(work - before + len(row))
         if work > MAX_WORK:
             raise LimitExceededError(f"{why} (its construction takes more than {MAX_WORK:,} steps)")
         rows.append(row)

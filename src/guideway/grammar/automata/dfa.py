@@ -11,6 +11,7 @@ from guideway.grammar.automata.determinize import DEAD, Numbered, determinize
 from guideway.grammar.automata.minimize import alive
 from guideway.grammar.automata.nfa import NfaBuilder, Task
 from guideway.grammar.regular import Complement, Dfa, Intersection, Ranges, Regular
+from guideway.grammar.work import spend
 
 __all__ = ["Machine", "machine_of"]
 
@@ -106,6 +107,7 @@ def _combined(one: Intersection | Complement, alphabet: Alphabet, within: int) -
             after = tuple(DEAD if at == DEAD else m.steps[at][letter] for m, at in zip(machines, state, strict=True))
             row.append(DEAD if wanted and DEAD in after else states.number(after))
         steps.append(row)
+        spend(len(row) * len(machines))
     ends = [all(at != DEAD and m.accepting[at] for m, at in zip(machines, one, strict=True)) for one in states.order]
     return _alive(steps, [end == wanted for end in ends])
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from guideway.background import checkpoint
 from guideway.grammar.regular import NEVER, Chars, Dfa, Ranges, Regular, chars
+from guideway.grammar.work import spend
 
 __all__ = ["alive", "minimal_automaton"]
 
@@ -42,6 +43,7 @@ def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]
     if 0 not in known:
         return NEVER
     steps = {n: [(tuple(sorted(ranges)), after) for after, ranges in rows[n].items() if after in known] for n in known}
+    spend(10 * (len(steps) + sum(map(len, steps.values()))))
     block = _equivalent(steps, accepting)
     one_of = {block[state]: state for state in known}
     order, numbers = [block[0]], {block[0]: 0}

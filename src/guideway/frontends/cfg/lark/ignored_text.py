@@ -16,6 +16,7 @@ from guideway.grammar.automata.alphabet import Alphabet
 from guideway.grammar.automata.determinize import DEAD, Numbered
 from guideway.grammar.automata.dfa import Machine, machine_of
 from guideway.grammar.regular import Regular, Repeat, Union
+from guideway.grammar.work import spend
 
 __all__ = ["IgnoredText", "LookaheadError"]
 
@@ -105,12 +106,13 @@ class IgnoredText:
             if terminal is not None and any(pending for _, pending in ends):
                 raise LookaheadError
             accepting.append(bool(ends) or (terminal is None and state is first))
-            row = []
+            row, before = [], self._work
             for letter in range(len(self._alphabet)):
                 after = frozenset(place for one in state for place in self._read(one, letter, terminal))
                 self._work += len(state) + len(after)
                 row.append(states.number(after) if after else DEAD)
             rows.append(row)
+            spend(self._work - before)
             if self._work > _MAX_WORK:
                 raise LimitExceededError(_TOO_LONG)
         return self._alphabet.graph(rows, accepting)

@@ -24,6 +24,7 @@ from guideway.grammar.automata.alphabet import Alphabet
 from guideway.grammar.automata.determinize import Numbered
 from guideway.grammar.automata.dfa import machine_of
 from guideway.grammar.regular import Chars, Concat, Literals, Regular, Union
+from guideway.grammar.work import spend
 
 __all__ = ["preferred"]
 
@@ -130,6 +131,7 @@ class _Threads:
                 if at == _MATCH:
                     break
             todo += self.options[at][::-1]
+        spend(len(seen) + 4)
         return tuple(found)
 
     def moved(self, state: tuple[int, ...], letter: int) -> tuple[int, ...]:
