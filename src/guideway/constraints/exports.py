@@ -10,6 +10,7 @@ from guideway.grammar.nodes import Grammar, Leaf
 from guideway.grammar.recognizer import is_empty
 from guideway.grammar.regular import Dfa
 from guideway.grammar.rules_text import Class, FixedText, Join, RuleRef, Rules, Term, TermChoice, Times, rules_of
+from guideway.grammar.work import BoundedWork
 
 __all__ = ["LarkDialect", "RegexDialect", "gbnf_of", "lark_of", "regex_of"]
 
@@ -18,6 +19,9 @@ RegexDialect = Literal["rust", "python", "ecma"]
 
 MAX_CHARACTERS = 4_000_000
 """Maximum length of an export."""
+
+EXPORT_WORK = 150_000_000
+"""The maximum work of an export, in the units of `CompileLimits.max_work`."""
 
 MAX_REGEX = 200_000
 """The maximum length of a regular expression. Engines that compile it may have lower limits."""
@@ -55,7 +59,8 @@ def lark_of(grammar: Grammar, duplicate_keys: bool) -> str:
 def _checked(grammar: Grammar, duplicate_keys: bool) -> Rules:
     if is_empty(grammar):
         raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
-    return _simplified(rules_of(grammar, duplicate_keys=duplicate_keys))
+    with BoundedWork(units=EXPORT_WORK, purpose="exported"):
+        return _simplified(rules_of(grammar, duplicate_keys=duplicate_keys))
 
 
 # -- rules: alternatives that derive no text are removed, and nested concatenations are flattened
@@ -292,12 +297,11 @@ def regex_of(grammar: Grammar, dialect: RegexDialect) -> str:
     root = grammar.nodes[grammar.root]
     if is_empty(grammar):
         raise UnsatisfiableError("no text fits the constraint, so there is nothing to export")
-    rules = _simplified(rules_of(grammar)) if not isinstance(root, Leaf) else None
-    writer = _RegexWriter(rules or [], dialect)
     try:
-        if isinstance(root, Leaf):
-            return writer.leaf(root)
-        return writer.rule(0)
+        with BoundedWork(units=EXPORT_WORK, purpose="exported"):
+            rules = _simplified(rules_of(grammar)) if not isinstance(root, Leaf) else None
+            writer = _RegexWriter(rules or [], dialect)
+            return writer.leaf(root) if isinstance(root, Leaf) else writer.rule(0)
     except RecursionError:
         raise LimitExceededError("the constraint is nested too deeply for a regular expression") from None
 

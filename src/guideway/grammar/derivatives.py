@@ -30,14 +30,12 @@ from guideway.grammar.regular import (
     parts_of,
 )
 from guideway.grammar.substrings import graph_of
+from guideway.grammar.work import spend
 
-__all__ = ["MAX_STATES", "MAX_WORK", "Speller", "determinized", "spelled_out"]
+__all__ = ["MAX_STATES", "Speller", "determinized", "spelled_out"]
 
 MAX_STATES = 5_000
 """The default maximum number of states of `determinized`."""
-
-MAX_WORK = 5_000_000
-"""The maximum work of `determinized`: the classes of characters times the derivatives that are combined."""
 
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SURROGATES = (0xD800, 0xDFFF)
@@ -257,7 +255,6 @@ class _Machine:
         self._nullable: list[bool] = []
         self._derived: dict[int, list[tuple[Ranges, int]]] = {}
         self._added: dict[int, tuple[Regular, int]] = {}  # by identity: the expression, which is kept alive, its number
-        self._work = 0
         self.never = self._new(("either", ()), False)
         self.empty = self._new(("empty",), True)
         self.all = self._new(("not", self.never), True)
@@ -443,10 +440,8 @@ class _Machine:
         if len(ways) == 1:
             return ways[0]
         cuts = sorted({cut for way in ways for ranges, _ in way for low, high in ranges for cut in (low, high + 1)})
-        self._work += len(cuts) * len(ways)
-        if self._work > MAX_WORK:
-            raise LimitExceededError("the automaton of a regular expression takes too much work to build")
         checkpoint()
+        spend(2 * len(cuts) * len(ways))
         index = {cut: place for place, cut in enumerate(cuts)}
         found: list[list[int]] = [[missing] * len(ways) for _ in cuts]
         for number, way in enumerate(ways):

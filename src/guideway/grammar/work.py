@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Literal
 
 from guideway._kernel import WorkDeferred, bound_work
 from guideway.errors import LimitExceededError
@@ -35,13 +36,20 @@ class BoundedWork:
 
     Args:
         place: The value of `ConstraintError.place` for the error.
-        units: The maximum work, in units of the kernel.
+        units: The maximum work, in units of the kernel; None: `LOWERING_WORK`.
+        purpose: What the work is done for, for the error.
     """
 
-    __slots__ = ("_granted", "_outer", "_place", "_units")
+    __slots__ = ("_granted", "_outer", "_place", "_purpose", "_units")
 
-    def __init__(self, place: str | None = None, units: int = LOWERING_WORK) -> None:
-        self._place, self._units = place, units
+    def __init__(
+        self,
+        place: str | None = None,
+        units: int | None = None,
+        purpose: Literal["compiled", "exported"] = "compiled",
+    ) -> None:
+        self._place, self._purpose = place, purpose
+        self._units = LOWERING_WORK if units is None else units
 
     def __enter__(self) -> None:
         self._outer = bound_work(None)
@@ -56,7 +64,7 @@ class BoundedWork:
         bound_work(None if outer is None else outer - used)
         if kind is WorkDeferred and (outer is None or used < outer):
             raise LimitExceededError(
-                f"the patterns of this constraint need more than {self._units:,} units of work before it is compiled; "
+                f"the patterns of this constraint need more than {self._units:,} units of work before it is {self._purpose}; "
                 "use fewer patterns that match the same texts, or simpler ones",
                 self._place,
             ) from None

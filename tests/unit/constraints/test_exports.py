@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import time
 from typing import Any
 
 import pytest
@@ -261,3 +262,18 @@ def test_large_counts_have_one_derivation() -> None:
     text = c.Regex("a{0,32767}").to_gbnf()
     assert not re.search(r"r\d+\{0,\d+\} r\d+\{0,", text.replace("{0,999}", "")), text
     assert "r2{0,31} r1{0,999} | r2{32} r1{0,767}" in text
+
+
+def test_work_of_exports_is_limited() -> None:
+    """The Unicode categories of international host names divide characters into thousands of classes."""
+    constraint = c.JsonSchema({"type": "string", "format": "idn-hostname"})
+    exports = (
+        constraint.to_gbnf,
+        lambda: constraint.to_lark(dialect="llguidance"),
+        lambda: constraint.to_regex("rust"),
+    )
+    for export in exports:
+        start = time.process_time()
+        with pytest.raises(LimitExceededError, match="before it is exported"):
+            export()
+        assert time.process_time() - start < 6  # one to two seconds on an idle machine

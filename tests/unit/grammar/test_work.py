@@ -7,6 +7,7 @@ import pytest
 import guideway as gw
 from guideway._kernel import WorkDeferred, bound_work
 from guideway.errors import LimitExceededError
+from guideway.grammar import work
 from guideway.grammar.recognizer import is_empty, single_bytes
 from guideway.grammar.work import BoundedWork
 
@@ -43,7 +44,7 @@ def test_all_objects_of_a_schema_count_together(monkeypatch: pytest.MonkeyPatch)
         patterns = [{f"a.{{{n}}}x{m}|y{m}": {"minimum": n} for n in range(3, 8)} for m in range(count)]
         return gw.JsonSchema({"prefixItems": [{"patternProperties": one} for one in patterns]}, profile="exact")
 
-    monkeypatch.setattr(BoundedWork.__init__, "__defaults__", (None, 1_000_000))
+    monkeypatch.setattr(work, "LOWERING_WORK", 1_000_000)
     schema(1)
     with pytest.raises(LimitExceededError, match="units of work before it is compiled"):
         schema(20)
