@@ -37,9 +37,9 @@ struct Tuning {
     bool program_prefixes = true;    // the first expressions of a program are cached
 
     // Thresholds.
-    std::uint32_t row_lookups = 24;         // derivatives of a state that are computed singly before it gets a row; at most 127
-    std::uint32_t worth_looking = 4;        // nodes of a subtree for which it is tested whether all of it is accepted
-    std::uint32_t worth_scouting = 12;      // nodes of a subtree for which the loops of the state are computed
+    std::uint32_t row_lookups = 24;     // derivatives of a state that are computed singly before it gets a row; larger numbers count as 127
+    std::uint32_t worth_looking = 4;    // nodes of a subtree for which it is tested whether all of it is accepted
+    std::uint32_t worth_scouting = 12;  // nodes of a subtree for which the loops of the state are computed
     std::uint32_t worth_closing = 2000;     // nodes of a subtree for which a stable set is searched
     std::uint32_t worth_following = 600;    // nodes walked from a state before all its loops and its class sequence are computed
     std::uint32_t few_bytes = 16;           // an alphabet below this size is not tested before its slice is made

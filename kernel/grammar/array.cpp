@@ -3,6 +3,8 @@
 // The register counts items, and stops where more of them change nothing. With counters or unique items it is a record:
 // the number of items, then either how many bear each mark, or how many are not known (in walks) and the set of those
 // that are. Items of a unique array are leaves, from which what came before is taken out.
+#include "guideway/grammar/array.h"
+
 #include <algorithm>
 
 #include "guideway/base/error.h"
@@ -25,88 +27,81 @@ std::uint32_t one_more(const AnalysedNode& k, std::uint32_t count) {
 
 }  // namespace
 
-std::uint32_t Machine::items_so_far(const AnalysedNode& k, std::uint32_t regs) {
-    return k.direct ? regs : records_.at(regs, k.record_words)[kItems];
+std::uint32_t Arrays::items_so_far(const AnalysedNode& k, std::uint32_t regs) {
+    return k.direct ? regs : core_.records.at(regs, k.record_words)[kItems];
 }
 
 // The register after an item that bears `marks`; kNoCounters: it may not come.
-std::uint32_t Machine::after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks) {
+std::uint32_t Arrays::after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks) {
     if (k.direct) return one_more(k, regs);
-    auto record = records_.copy(regs, k.record_words);
+    auto record = core_.records.copy(regs, k.record_words);
     if (!ItemCosts::advance(k, record, static_cast<std::uint32_t>(marks)) || k.item_plan->cost(record) == kInfinite) return kNoCounters;
-    return records_.intern(record);
+    return core_.records.intern(record);
 }
 
-// The set of texts, and the text that was read.
-std::uint32_t Machine::used_with(std::uint32_t set, std::uint32_t read_text) {
-    const std::uint64_t key = std::uint64_t{set} << 32 | read_text;
-    if (const auto known = used_.find(key); known != used_.end()) return known->second;
-    if (used_.size() >= kMostKept) used_.clear();
-    return used_[key] = texts_.plus(set, read_texts_.text(read_text));
-}
-
-std::uint32_t Machine::after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text) {
-    auto record = records_.copy(regs, k.record_words);
+std::uint32_t Arrays::after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text) {
+    auto record = core_.records.copy(regs, k.record_words);
     record[kItems] = one_more(k, record[kItems]);
     if (read_text == ReadTexts::kUnknown) ++record[kHidden];
-    else if (read_text != ReadTexts::kOther) record[kUsed] = used_with(record[kUsed], read_text);
-    if (records_.size() >= limits_.max_frames) throw over_limit(limits_.max_frames, "different sets of array items", "use a smaller array");
-    return records_.intern(record);
+    else if (read_text != ReadTexts::kOther) record[kUsed] = core_.used_with(record[kUsed], read_text);
+    if (core_.records.size() >= core_.limits.max_frames)
+        throw over_limit(core_.limits.max_frames, "different sets of array items", "use a smaller array");
+    return core_.records.intern(record);
 }
 
-const std::vector<std::uint32_t>& Machine::leaves_at(const AnalysedNode& k, std::uint32_t regs) {
+const std::vector<std::uint32_t>& Arrays::leaves_at(const AnalysedNode& k, std::uint32_t regs) {
     return k.item_leaves[std::min<std::size_t>(items_so_far(k, regs), k.prefix.size())];
 }
 
-ExprId Machine::unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf) {
-    return texts_.without(components_[leaf].expr, records_.at(regs, k.record_words)[kUsed]);
+ExprId Arrays::unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf) {
+    return core_.texts.without(core_.components[leaf].expr, core_.records.at(regs, k.record_words)[kUsed]);
 }
 
-bool Machine::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
+bool Arrays::may_have_item(const AnalysedNode& k, std::uint32_t regs) {
     const std::uint32_t count = items_so_far(k, regs);
     if (k.maximum != kInfinite && count >= k.maximum) return false;
     if (k.direct) return true;
     if (!k.unique) {
         const Readings& value = item_after(k, count);
         return std::any_of(value.begin(), value.end(), [&](const Reading& r) {
-            return components_[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kNoCounters;
+            return core_.components[r.node].cost != kInfinite && after_item(k, regs, r.marks) != kNoCounters;
         });
     }
-    const std::uint32_t *const record = records_.at(regs, k.record_words), hidden = record[kHidden], used = record[kUsed];
+    const std::uint32_t *const record = core_.records.at(regs, k.record_words), hidden = record[kHidden], used = record[kUsed];
     std::vector<ExprId> classes;
-    for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
-    return key_lengths_.has_more(classes, used, hidden);
+    for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
+    return core_.key_lengths.has_more(classes, used, hidden);
 }
 
-bool Machine::may_end(const AnalysedNode& k, std::uint32_t regs) {
+bool Arrays::may_end(const AnalysedNode& k, std::uint32_t regs) {
     if (items_so_far(k, regs) < k.minimum) return false;
-    return k.counts.empty() || k.item_plan->cost(records_.copy(regs, k.record_words)) == 0;
+    return k.counts.empty() || k.item_plan->cost(core_.records.copy(regs, k.record_words)) == 0;
 }
 
-void Machine::enter_item(const Config& c, Configs& out) {
-    const AnalysedNode& k = components_[c.node];
+void Arrays::enter_item(const Config& c, Configs& out) {
+    const AnalysedNode& k = core_.components[c.node];
     if (k.unique) {
-        if (records_.at(c.regs, k.record_words)[kHidden]) return out.push_back({c.node, phase_state(Phase::second), c.regs, c.parent});
+        if (core_.records.at(c.regs, k.record_words)[kHidden]) return out.push_back({c.node, phase_state(Phase::second), c.regs, c.parent});
         for (std::uint32_t leaf : leaves_at(k, c.regs))
-            if (const ExprId left = unused(k, c.regs, leaf); pool_.emptiness.is_nonempty(left))
-                out.push_back({leaf, left, ReadTexts::kStart, push({c.node, phase_state(Phase::named), c.regs, c.parent})});
+            if (const ExprId left = unused(k, c.regs, leaf); core_.pool.emptiness.is_nonempty(left))
+                out.push_back({leaf, left, ReadTexts::kStart, core_.push({c.node, phase_state(Phase::named), c.regs, c.parent})});
         return;
     }
     for (const Reading& r : item_after(k, items_so_far(k, c.regs))) {
-        const std::uint32_t regs = components_[r.node].cost == kInfinite ? kNoCounters : after_item(k, c.regs, r.marks);
-        if (regs != kNoCounters) enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
+        const std::uint32_t regs = core_.components[r.node].cost == kInfinite ? kNoCounters : after_item(k, c.regs, r.marks);
+        if (regs != kNoCounters) machine_.enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
     }
 }
 
-void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
-    const AnalysedNode& k = components_[c.node];
+void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome) {
+    const AnalysedNode& k = core_.components[c.node];
     const Punctuation& marks = *k.punctuation;
     const Phase phase = phase_of(c.state);
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
     auto close_from = [&](std::uint32_t at) {
         if (!takes(marks.close, at, byte)) return;
-        if (at + 1 == marks.close.size()) resume(c.parent, out);
+        if (at + 1 == marks.close.size()) machine_.resume(c.parent, out);
         else becomes(Phase::close, at + 1);
     };
     auto item_or = [&](Phase p) {  // where an item begins; is there as long as space comes
@@ -135,13 +130,13 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
             return;
         case Phase::second:
             for (std::uint32_t leaf : leaves_at(k, c.regs))
-                outcome.context_dependent |= pool_.dfa.derivative(unused(k, c.regs, leaf), byte) != kNone;
+                outcome.context_dependent |= core_.pool.dfa.derivative(unused(k, c.regs, leaf), byte) != kNone;
             return;
         case Phase::after:
             if (spaced) out.push_back(c);
             if (takes(marks.comma, 0, byte)) {
                 // An item of unknown text may belong to the prefix: whether another distinct item exists is not known here.
-                if (k.unique && !k.prefix.empty() && records_.at(c.regs, k.record_words)[kHidden]) outcome.context_dependent = true;
+                if (k.unique && !k.prefix.empty() && core_.records.at(c.regs, k.record_words)[kHidden]) outcome.context_dependent = true;
                 else if (may_have_item(k, c.regs)) comma_from(0);
             }
             if (takes(marks.close, 0, byte) && may_end(k, c.regs)) close_from(0);
@@ -153,27 +148,27 @@ void Machine::step_array(const Config& c, std::uint8_t byte, Configs& out, Outco
 }
 
 // As `watched_keys`, of items of two bytes or more with their comma.
-std::uint32_t Machine::watched_items(const Config& named, std::uint32_t further) {
-    const AnalysedNode& k = components_[named.node];
-    const auto record = records_.copy(named.regs, k.record_words);
+std::uint32_t Arrays::watched_items(const Config& named, std::uint32_t further) {
+    const AnalysedNode& k = core_.components[named.node];
+    const auto record = core_.records.copy(named.regs, k.record_words);
     if (record[kHidden]) return kAllTexts;
     std::vector<ExprId> classes;
-    for (std::uint32_t leaf : leaves_at(k, named.regs)) classes.push_back(components_[leaf].expr);
+    for (std::uint32_t leaf : leaves_at(k, named.regs)) classes.push_back(core_.components[leaf].expr);
     const std::size_t count = k.minimum - std::min(k.minimum, record[kItems]) + std::size_t{2} + further / 2;
-    return key_lengths_.texts(classes, record[kUsed], count);
+    return core_.key_lengths.texts(classes, record[kUsed], count);
 }
 
 // Items that are still needed, each with a comma.
-std::uint32_t Machine::items_cost(const AnalysedNode& k, std::uint32_t regs) {
-    if (!k.counts.empty()) return k.item_plan->cost(records_.copy(regs, k.record_words));
+std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
+    if (!k.counts.empty()) return k.item_plan->cost(core_.records.copy(regs, k.record_words));
     const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation->comma);
     if (count >= k.minimum) return 0;
     if (k.unique) {
-        const auto record = records_.copy(regs, k.record_words);
+        const auto record = core_.records.copy(regs, k.record_words);
         std::vector<ExprId> classes;
-        for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
+        for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
         const std::size_t wanted = k.minimum - count + record[kHidden];  // at worst the shortest ones are those not known
-        const auto lengths = key_lengths_.of(classes, record[kUsed], wanted);
+        const auto lengths = core_.key_lengths.of(classes, record[kUsed], wanted);
         if (lengths.size() < wanted) return kInfinite;
         std::uint32_t total = 0;
         for (std::size_t i = record[kHidden]; i < wanted; ++i) total = sum(total, sum(lengths[i], comma));
@@ -183,37 +178,37 @@ std::uint32_t Machine::items_cost(const AnalysedNode& k, std::uint32_t regs) {
     const std::uint32_t from = std::min(count, known), to = std::min(k.minimum, known);
     std::uint64_t total = from < to ? std::uint64_t{k.tail_cost[to]} - k.tail_cost[from] : 0;
     const std::uint32_t more = k.minimum - std::max(count, to);
-    if (more) total += std::uint64_t{more} * value_cost(k.rest);
+    if (more) total += std::uint64_t{more} * core_.value_cost(k.rest);
     total += std::uint64_t{k.minimum - count} * comma;
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
 }
 
 // An item now, whether it is needed or not, and what is needed after it.
-std::uint32_t Machine::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
+std::uint32_t Arrays::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
     std::uint32_t least = kInfinite;
     if (k.unique) {
-        const auto record = records_.copy(regs, k.record_words);
+        const auto record = core_.records.copy(regs, k.record_words);
         if (const std::uint32_t hidden = record[kHidden]) {  // at worst the shortest ones are those not known
             std::vector<ExprId> classes;
-            for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(components_[leaf].expr);
-            const auto lengths = key_lengths_.of(classes, record[kUsed], hidden + 1);
+            for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
+            const auto lengths = core_.key_lengths.of(classes, record[kUsed], hidden + 1);
             if (lengths.size() > hidden) least = lengths[hidden];
         } else {
             for (std::uint32_t leaf : leaves_at(k, regs))
-                if (const ExprId left = unused(k, regs, leaf); pool_.emptiness.is_nonempty(left))
-                    least = std::min(least, pool_.emptiness.shortest(left));
+                if (const ExprId left = unused(k, regs, leaf); core_.pool.emptiness.is_nonempty(left))
+                    least = std::min(least, core_.pool.emptiness.shortest(left));
         }
         return sum(least, items_cost(k, after_unique(k, regs, ReadTexts::kUnknown)));
     }
     for (const Reading& r : item_after(k, items_so_far(k, regs))) {
-        const std::uint32_t cost = components_[r.node].cost, after = cost == kInfinite ? kNoCounters : after_item(k, regs, r.marks);
+        const std::uint32_t cost = core_.components[r.node].cost, after = cost == kInfinite ? kNoCounters : after_item(k, regs, r.marks);
         if (after != kNoCounters) least = std::min(least, sum(cost, items_cost(k, after)));
     }
     return least;
 }
 
-std::uint32_t Machine::array_cost(const Config& c) {
-    const AnalysedNode& k = components_[c.node];
+std::uint32_t Arrays::cost(const Config& c) {
+    const AnalysedNode& k = core_.components[c.node];
     const std::uint32_t rest = rest_of(c.state);
     const std::uint32_t close = length(k.punctuation->close), comma = length(k.punctuation->comma);
     auto first = [&] {
@@ -232,8 +227,8 @@ std::uint32_t Machine::array_cost(const Config& c) {
     }
 }
 
-int Machine::array_best_byte(const Config& c, Configs& instead) {
-    const AnalysedNode& k = components_[c.node];
+int Arrays::best_byte(const Config& c, Configs& instead) {
+    const AnalysedNode& k = core_.components[c.node];
     const std::uint32_t rest = rest_of(c.state);
     switch (phase_of(c.state)) {
         case Phase::open: return byte_at(k.punctuation->open, rest);

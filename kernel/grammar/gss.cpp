@@ -9,7 +9,10 @@
 //
 // Nodes are entered callers first (`topological_rank_`), so that the callers are all known when a node's turn comes. Where parts
 // can be empty a caller may come late; the node is then entered twice, and the configurations are joined afterwards.
+#include "guideway/grammar/gss.h"
+
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -208,57 +211,50 @@ private:
 
 }  // namespace
 
-void Machine::prepare_forks() {
-    Order order(components_);
+Gss::Gss(MachineCore& core, Machine& machine, std::uint32_t root) : core_(core), machine_(machine) {
+    Order order(core_.components);
     std::vector<std::uint32_t> after;
-    uses_gss_ = order.find(false, after) || Overlaps(components_).within_themselves() ||
-                Widths(components_).of(root_) > limits_.max_heads / kMostOfHeads;
-    if (!uses_gss_) return;
+    used_ = order.find(false, after) || Overlaps(core_.components).within_themselves() ||
+            Widths(core_.components).of(root) > core_.limits.max_heads / kMostOfHeads;
+    if (!used_) return;
     after.clear();
     order.find(true, after);
     ranked_.assign(after.rbegin(), after.rend());
-    topological_rank_.resize(components_.size());
+    topological_rank_.resize(core_.components.size());
     for (std::uint32_t i = 0; i < ranked_.size(); ++i) topological_rank_[ranked_[i]] = i;
-    waiting_.resize(components_.size());
-}
-
-void Machine::members(std::uint32_t frame, std::vector<std::uint32_t>& out) {
-    const Config& at = frames_[frame];
-    if (at.node != kGssNode) return out.push_back(frame);
-    const std::uint32_t* first = records_.at(at.state, at.regs);
-    out.insert(out.end(), first, first + at.regs);
+    waiting_.resize(core_.components.size());
 }
 
 // The frame that unites all of these. Frames that differ only in their predecessors are merged above the united
 // predecessors, recursively: stacks such as rrrP, rrP, rP of an ambiguous grammar stay linear instead of quadratic.
-std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned depth) {
+std::uint32_t Gss::fork(const std::vector<std::uint32_t>& frames, unsigned depth) {
     if (frames.size() == 1) return frames[0];
     std::vector<std::uint32_t> all;
-    for (std::uint32_t frame : frames) members(frame, all);
-    pool_.fuel().spend(4 * all.size());
+    for (std::uint32_t frame : frames) core_.members(frame, all);
+    core_.pool.fuel().spend(4 * all.size());
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     if (all.size() == 1) return all[0];
-    if (all.size() > limits_.max_parents)
-        throw over_limit(limits_.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
-    const std::uint32_t record = records_.intern(all);
+    if (all.size() > core_.limits.max_parents)
+        throw over_limit(core_.limits.max_parents, "different parser stacks are open at once", "make the grammar less ambiguous");
+    const std::uint32_t record = core_.records.intern(all);
     if (const auto known = gss_node_ids_.find(record); known != gss_node_ids_.end()) return known->second;
     if (depth == 0) factored_ = 0;
     if (depth < kMaxFactored && ++factored_ < kMaxFactored) {
-        std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) { return frames_[a] < frames_[b]; });
+        std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) { return core_.frames[a] < core_.frames[b]; });
         std::vector<std::uint32_t> made, below;
         for (std::size_t i = 0; i < all.size();) {
-            Config at = frames_[all[i]];
+            Config at = core_.frames[all[i]];
             const std::size_t first = i;
             below.clear();
-            for (;
-                 i < all.size() && frames_[all[i]].node == at.node && frames_[all[i]].state == at.state && frames_[all[i]].regs == at.regs;
+            for (; i < all.size() && core_.frames[all[i]].node == at.node && core_.frames[all[i]].state == at.state &&
+                   core_.frames[all[i]].regs == at.regs;
                  ++i)
-                below.push_back(frames_[all[i]].parent);
+                below.push_back(core_.frames[all[i]].parent);
             if (i == first + 1) made.push_back(all[first]);
             else {
                 at.parent = fork(below, depth + 1);
-                made.push_back(push(at));
+                made.push_back(core_.push(at));
             }
         }
         std::sort(made.begin(), made.end());
@@ -266,23 +262,33 @@ std::uint32_t Machine::fork(const std::vector<std::uint32_t>& frames, unsigned d
         all.swap(made);
     }
     const auto count = static_cast<std::uint32_t>(all.size());
-    const std::uint32_t id = count == 1 ? all[0] : push({kGssNode, records_.intern(all), count, 0});
+    const std::uint32_t id = count == 1 ? all[0] : core_.push({kGssNode, core_.records.intern(all), count, 0});
     gss_node_ids_.emplace(record, id);
     return id;
 }
 
+void Gss::enter(std::uint32_t node, std::uint32_t frame, Configs& out) {
+    wait(node, frame, -1);
+    close(-1, out);
+}
+
+void Gss::resume(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
+    end(frame, read_text, out);
+    close(-1, out);
+}
+
 // What continues above the frame: into `sequences_`, or, where nothing needs to be entered, into `out`.
-void Machine::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
+void Gss::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     const auto one = [&](std::uint32_t id) {
-        const Config& at = frames_[id];
-        if (is_sequence(at)) sequences_.push_back(at);
-        else resume_entry(id, out, read_text);
+        const Config& at = core_.frames[id];
+        if (core_.is_sequence(at)) sequences_.push_back(at);
+        else machine_.resume_entry(id, out, read_text);
     };
     try {
-        if (frames_[frame].node != kGssNode) return one(frame);
+        if (core_.frames[frame].node != kGssNode) return one(frame);
         std::vector<std::uint32_t> all;
-        members(frame, all);
-        pool_.fuel().spend(4 * all.size());
+        core_.members(frame, all);
+        core_.pool.fuel().spend(4 * all.size());
         for (std::uint32_t id : all) one(id);
     } catch (...) {  // nothing of it may be left for the next
         sequences_.clear();
@@ -290,8 +296,8 @@ void Machine::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     }
 }
 
-void Machine::wait(std::uint32_t node, std::uint32_t frame, int byte) {
-    const AnalysedNode& c = components_[node];
+void Gss::wait(std::uint32_t node, std::uint32_t frame, int byte) {
+    const AnalysedNode& c = core_.components[node];
     if (byte >= 0 && !c.nullable && !c.first.contains(static_cast<std::uint8_t>(byte))) return;
     auto& frames = waiting_[topological_rank_[node]];
     if (frames.empty()) {
@@ -301,13 +307,13 @@ void Machine::wait(std::uint32_t node, std::uint32_t frame, int byte) {
     frames.push_back(frame);
 }
 
-void Machine::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte) {
-    const AnalysedNode& c = components_[node];
-    wait(c.parts[part], part + 1 == c.parts.size() ? frame : push({node, part + 1, 0, frame}), byte);
+void Gss::wait_part(std::uint32_t node, std::uint32_t part, std::uint32_t frame, int byte) {
+    const AnalysedNode& c = core_.components[node];
+    wait(c.parts[part], part + 1 == c.parts.size() ? frame : core_.push({node, part + 1, 0, frame}), byte);
 }
 
 // Sequences that continue with the same part continue as one.
-void Machine::wait_sequences(int byte) {
+void Gss::wait_sequences(int byte) {
     if (sequences_.size() == 1) {
         const Config at = sequences_[0];
         sequences_.clear();
@@ -326,23 +332,23 @@ void Machine::wait_sequences(int byte) {
     }
 }
 
-void Machine::gss_close(int byte, Configs& out) {
+void Gss::close(int byte, Configs& out) {
     try {
         wait_sequences(byte);
-        std::vector<std::uint32_t>& frames = gss_scratch_.frames;
+        std::vector<std::uint32_t>& frames = scratch_.frames;
         while (!worklist_.empty()) {
-            pool_.fuel().spend(kTurnWork);
+            core_.pool.fuel().spend(kTurnWork);
             std::pop_heap(worklist_.begin(), worklist_.end(), std::greater<>());
             const std::uint32_t turn = worklist_.back(), node = ranked_[turn];
             worklist_.pop_back();
             frames.clear();
             frames.swap(waiting_[turn]);
             const std::uint32_t frame = fork(frames);
-            const AnalysedNode& c = components_[node];
+            const AnalysedNode& c = core_.components[node];
             switch (c.kind) {
                 case NodeKind::leaf:
                     if (c.expr == kEmpty) end(frame, ReadTexts::kUnknown, out);
-                    else if (pool_.emptiness.is_nonempty(c.expr)) out.push_back({node, c.expr, 0, frame});
+                    else if (core_.pool.emptiness.is_nonempty(c.expr)) out.push_back({node, c.expr, 0, frame});
                     break;
                 case NodeKind::sequence:
                     if (c.parts.empty()) end(frame, ReadTexts::kUnknown, out);
@@ -356,9 +362,7 @@ void Machine::gss_close(int byte, Configs& out) {
                 case NodeKind::array: out.push_back({node, phase_state(Phase::open), 0, frame}); break;
             }
             if (!sequences_.empty()) wait_sequences(byte);
-            if (out.size() > limits_.max_heads)
-                throw over_limit(limits_.max_heads, "parser configurations are open at once",
-                                 "use fewer alternatives that begin with the same text", node);
+            core_.check_heads(out.size(), node);
         }
     } catch (...) {  // nothing of it may be left for the next
         sequences_.clear();
@@ -369,7 +373,7 @@ void Machine::gss_close(int byte, Configs& out) {
 }
 
 // Configurations that differ in their frames alone become one.
-void Machine::join(Configs& configs) {
+void Gss::join(Configs& configs) {
     if (configs.size() < 2) return;
     std::sort(configs.begin(), configs.end());
     std::vector<std::uint32_t> frames;
@@ -385,17 +389,17 @@ void Machine::join(Configs& configs) {
     configs.resize(kept);
 }
 
-void Machine::resume_all(const std::vector<std::uint32_t>& frames, Configs& out) {
+void Gss::resume_all(const std::vector<std::uint32_t>& frames, Configs& out) {
     for (std::uint32_t frame : frames) end(frame, ReadTexts::kUnknown, out);
-    gss_close(-1, out);
+    close(-1, out);
     join(out);
 }
 
-Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) {
+Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
     out.clear();
     Outcome outcome;
-    auto &before = gss_scratch_.before, &after = gss_scratch_.after;  // clang before 16 captures no structured bindings
-    Configs &waiting = gss_scratch_.waiting, &entered = gss_scratch_.entered;
+    auto &before = scratch_.before, &after = scratch_.after;  // clang before 16 captures no structured bindings
+    Configs &waiting = scratch_.waiting, &entered = scratch_.entered;
     before.clear();
     after.clear();
     waiting.clear();
@@ -407,31 +411,32 @@ Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) 
     };
     std::optional<Deferring> deferring(defers_);
     auto take = [&](const Config& c) {
-        if (!is_leaf(c)) return step(c, byte, out, outcome);
-        const ExprId next = pool_.dfa.derivative(c.state, byte);
+        if (!core_.is_leaf(c)) return machine_.step(c, byte, out, outcome);
+        const ExprId next = core_.pool.dfa.derivative(c.state, byte);
         if (next == kNone) return;
-        const std::uint32_t read_text = read_texts_.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
+        const std::uint32_t read_text = core_.read_texts.push(c.regs, {reinterpret_cast<const char*>(&byte), 1});
         if (next == kEmpty) after.emplace_back(c.parent, read_text);
         else out.push_back({c.node, next, read_text, c.parent});
     };
-    pool_.fuel().spend(kTurnWork * from.size());
+    core_.pool.fuel().spend(kTurnWork * from.size());
     for (const Config& c : from) {
-        if (is_sequence(c)) {
+        if (core_.is_sequence(c)) {
             waiting.push_back(c);
             continue;
         }
         take(c);
-        if (is_leaf(c) && pool_[c.state].nullable && components_[c.node].follow.contains(byte)) before.emplace_back(c.parent, c.regs);
+        if (core_.is_leaf(c) && core_.pool[c.state].nullable && core_.components[c.node].follow.contains(byte))
+            before.emplace_back(c.parent, c.regs);
     }
     if (!before.empty() || !waiting.empty()) {
         entered.clear();
         for (auto [frame, read_text] : before) end(frame, read_text, entered);
         sequences_.insert(sequences_.end(), waiting.begin(), waiting.end());
-        gss_close(byte, entered);
+        close(byte, entered);
         join(entered);
         for (const Config& c : entered) {
-            if (is_leaf(c) && !pool_[c.state].nullable) take(c);
-            else step(c, byte, out, outcome);
+            if (core_.is_leaf(c) && !core_.pool[c.state].nullable) take(c);
+            else machine_.step(c, byte, out, outcome);
         }
     }
     if (!after.empty()) {  // what comes next is entered once its byte is known
@@ -442,39 +447,37 @@ Outcome Machine::gss_step(const Configs& from, std::uint8_t byte, Configs& out) 
     deferring.reset();
     if (!deferred_.empty()) {
         for (const auto& [node, frame] : deferred_) wait(node, frame, -1);
-        gss_close(-1, out);
+        close(-1, out);
     }
     join(out);
-    if (out.size() > limits_.max_heads)
-        throw over_limit(limits_.max_heads, "parser configurations are open at once",
-                         "use fewer alternatives that begin with the same text");
+    core_.check_heads(out.size());
     return outcome;
 }
 
 // What is at the first bytes of what is left of a sequence.
-void Machine::enter_rest(const Config& c, Configs& out) {
+void Gss::enter_rest(const Config& c, Configs& out) {
     sequences_.push_back(c);
-    gss_close(-1, out);
+    close(-1, out);
 }
 
-bool Machine::may_skip_rest(const Config& c) const {
-    const auto& parts = components_[c.node].parts;
-    return std::all_of(parts.begin() + c.state, parts.end(), [&](std::uint32_t part) { return components_[part].nullable; });
+bool Gss::may_skip_rest(const Config& c) const {
+    const auto& parts = core_.components[c.node].parts;
+    return std::all_of(parts.begin() + c.state, parts.end(), [&](std::uint32_t part) { return core_.components[part].nullable; });
 }
 
 // Whether nothing more is needed above the frame.
-bool Machine::may_end_at(std::uint32_t frame) {
+bool Gss::may_end_at(std::uint32_t frame) {
     std::vector<std::uint32_t> todo, seen;
-    members(frame, todo);
+    core_.members(frame, todo);
     while (!todo.empty()) {
         const std::uint32_t id = todo.back();
         todo.pop_back();
-        pool_.fuel().spend(1 + seen.size() / 4);
+        core_.pool.fuel().spend(1 + seen.size() / 4);
         if (std::find(seen.begin(), seen.end(), id) != seen.end()) continue;
         seen.push_back(id);
-        const Config at = frames_[id];
+        const Config at = core_.frames[id];
         if (at.node == kDone) return true;
-        if (is_sequence(at) && may_skip_rest(at)) members(at.parent, todo);
+        if (core_.is_sequence(at) && may_skip_rest(at)) core_.members(at.parent, todo);
     }
     return false;
 }

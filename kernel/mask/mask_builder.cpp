@@ -196,7 +196,7 @@ bool MaskBuilder::take_keys(Machine& machine, const Task& task) {
     fuel_.spend(all.names.end - all.names.begin + all.ways.end - all.ways.begin);
     std::vector<std::uint32_t>& before = may_come_;  // by name: how many that may come are before it
     before.assign(1, 0);
-    const Machine::AllowedKeys opens(machine, c.node, c.regs);
+    const ObjectRules::AllowedKeys opens(machine.object_rules(), c.node, c.regs);
     for (std::uint32_t n = all.names.begin; n < all.names.end; ++n) {
         const AutomatonCache::KeyExit name = at_->key_exits[n];
         const bool open = opens(name.label);
@@ -308,7 +308,7 @@ bool MaskBuilder::take_punctuation(Machine& machine, const Task& task) {
         case Phase::close: closing = std::string_view(marks.close).substr(at); break;
         default: return false;
     }
-    const bool spaced = machine.is_spaced(c);
+    const bool spaced = is_spaced(k, c.state);
     if (marks.space && !spaced &&
         (phase == Phase::first || phase == Phase::gap || phase == Phase::value || phase == Phase::after ||
          (phase == Phase::colon && !(at & 0xff))))

@@ -32,6 +32,12 @@ std::uint64_t hash(const Expr& x, const std::vector<ExprId>* parts) {
     return mix(mix(mix(h, x.a), x.b), x.c);
 }
 
+bool same(const ExprTable& exprs, const Expr& x, const Expr& y, const std::vector<ExprId>* parts) {
+    if (x.op != y.op) return false;
+    if (!parts) return x.a == y.a && x.b == y.b && x.c == y.c;
+    return std::ranges::equal(*parts, exprs.parts(y));
+}
+
 // A product whose head may be empty holds all texts of what follows it, which is then not needed next to it. Without
 // this, `a?a?a?...` has sums of all its ends as states, and cubic cost.
 void drop_tails(ExprTable& exprs, std::vector<ExprId>& sum) {
@@ -145,20 +151,8 @@ ExprTable::ExprTable(const ExprLimits& limits)
     intern(empty);
 }
 
-std::vector<ExprId> ExprTable::parts_of(ExprId e) const {
-    const Expr& x = exprs_[e];
-    auto first = args_.begin() + static_cast<std::ptrdiff_t>(x.a);
-    return {first, first + static_cast<std::ptrdiff_t>(x.b)};
-}
-
-bool ExprTable::same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const {
-    if (x.op != y.op) return false;
-    if (!parts) return x.a == y.a && x.b == y.b && x.c == y.c;
-    return y.b == parts->size() && std::equal(parts->begin(), parts->end(), args_.begin() + static_cast<std::ptrdiff_t>(y.a));
-}
-
 std::uint32_t ExprTable::find(std::uint64_t h, const Expr& made, const std::vector<ExprId>* parts) {
-    const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(made, exprs_[id], parts); });
+    const std::uint32_t known = interned_.find(h, [&](std::uint32_t id) { return same(*this, made, exprs_[id], parts); });
     if (known != InternTable::kMissing) {
         exprs_[known].encoding_closed |= made.encoding_closed;
         exprs_[known].weakly_encoding_closed |= made.weakly_encoding_closed;
@@ -336,7 +330,7 @@ ExprId ExprTable::intersect(std::vector<ExprId> parts) {
         if (p == kNone) return kNone;
         if (p == everything) continue;
         if (exprs_[p].op == Op::intersection)
-            for (ExprId q : parts_of(p)) flat.push_back(q);
+            for (ExprId q : this->parts(exprs_[p])) flat.push_back(q);
         else flat.push_back(p);
     }
     fuel_.spend(4 * flat.size());

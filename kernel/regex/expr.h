@@ -112,11 +112,8 @@ public:
 
     const Expr& operator[](ExprId e) const { return exprs_[e]; }
     std::size_t size() const { return exprs_.size(); }
-    // The parts of an alternation or intersection.
-    std::vector<ExprId> parts_of(ExprId e) const;
-    // The same, valid until another expression is made; one of them.
+    // The parts of an alternation or intersection; valid until another expression is made.
     std::span<const ExprId> parts(const Expr& x) const { return {args_.data() + x.a, x.b}; }
-    ExprId part(const Expr& x, std::uint32_t i) const { return args_[x.a + i]; }
     const ByteSet& bytes_of(std::uint32_t set) const { return sets_[set]; }
     std::uint32_t set_id(const ByteSet& bytes);
     // Of a state of a `graph`: a step, and the state after.
@@ -172,7 +169,6 @@ private:
     ExprId intern(Expr made, const std::vector<ExprId>* parts = nullptr);
     // The equal expression that is known, which learns what the new one is found to be; InternTable::kMissing.
     std::uint32_t find(std::uint64_t hash, const Expr& made, const std::vector<ExprId>* parts);
-    bool same(const Expr& x, const Expr& y, const std::vector<ExprId>* parts) const;
 
     ExprLimits limits_;
     Fuel fuel_;

@@ -31,7 +31,7 @@ const std::vector<LabelDistance>& Labels::reachable(ExprId e) {
         const Expr expr = exprs_[at.expr];
         if (expr.op == Op::label) found.push_back({expr.a, at.distance, at.further});
         else if (expr.op == Op::alternation) {
-            for (ExprId p : exprs_.parts_of(at.expr)) work.push_back({p, at.distance, at.further});
+            for (ExprId p : exprs_.parts(expr)) work.push_back({p, at.distance, at.further});
         } else if (expr.op == Op::strings && expr.labelled) {
             std::vector<std::pair<std::uint32_t, std::uint32_t>> nodes;  // below this one, and how far away
             auto take_end = [&](std::uint32_t node, std::uint32_t distance, bool further) {
@@ -90,7 +90,7 @@ std::uint32_t last_label(ExprTable& exprs, ExprId e, bool further, Emptiness* em
         if (x.op == Op::label && !wanted) found = x.a;
         else if (x.op == Op::strings) found = of_words(x, wanted);
         else if (x.op == Op::alternation)
-            for (ExprId p : exprs.parts_of(at)) work.emplace_back(p, wanted);
+            for (ExprId p : exprs.parts(x)) work.emplace_back(p, wanted);
         else if (x.op == Op::concatenation) work.emplace_back(x.b, wanted && !has_more(x.a));
         if (found != kNoLabel) made = made == kNoLabel ? found : std::max(made, found);
     }

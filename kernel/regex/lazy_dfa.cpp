@@ -53,7 +53,7 @@ void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& w
         const Expr x = exprs[part];
         todo.pop_back();
         if (x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs.part(x, i));
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs.parts(x)[i]);
         } else if (x.op == Op::difference) {
             todo.push_back(x.a);
             without.push_back(x.b);
@@ -64,7 +64,8 @@ void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& w
 
 }  // namespace
 
-LazyDfa::LazyDfa(ExprTable& exprs, Emptiness& emptiness) : exprs_(exprs), emptiness_(emptiness) {
+LazyDfa::LazyDfa(ExprTable& exprs, Emptiness& emptiness)
+    : exprs_(exprs), emptiness_(emptiness), row_lookups_(std::min(exprs.limits().tuning.row_lookups, kMostLookups)) {
     rows_.push_back({});  // row 0 means "not made"
 }
 
@@ -154,7 +155,7 @@ std::uint32_t LazyDfa::raw_row(ExprId e) {
             need(x.b);
         } else if (x.op == Op::alternation || x.op == Op::intersection) {
             for (std::uint32_t i = 0; i < x.b; ++i)
-                if (x.op == Op::intersection || !is_product_after_set(exprs_.part(x, i))) need(exprs_.part(x, i));
+                if (x.op == Op::intersection || !is_product_after_set(exprs_.parts(x)[i])) need(exprs_.parts(x)[i]);
         } else if (x.op == Op::state) {
             for (const auto& [step, after] : exprs_.steps(x)) need(step);
         }
@@ -223,7 +224,7 @@ bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
     if (count > kMaxHeads) return false;
     std::uint32_t heads = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
-        ExprId part = x.op == Op::alternation ? exprs_.part(x, i) : e;
+        ExprId part = x.op == Op::alternation ? exprs_.parts(x)[i] : e;
         for (bool behind = false; part != kEmpty; behind = true) {
             const Expr y = exprs_[part];
             if (y.rowless && y.op != Op::concatenation) {
@@ -267,7 +268,7 @@ ExprId LazyDfa::derivative_of_difference(const Expr& x, std::uint8_t byte) {
 ExprId LazyDfa::derivative_of_intersection(const Expr& x, std::uint8_t byte) {
     std::vector<ExprId> made;
     for (std::uint32_t i = 0; i < x.b; ++i) {
-        const ExprId part = exprs_.part(x, i);
+        const ExprId part = exprs_.parts(x)[i];
         const Expr y = exprs_[part];
         made.push_back(y.op == Op::complement ? exprs_.complement(derivative(y.a, byte)) : derivative(part, byte));
         if (made.back() == kNone) return kNone;
@@ -295,7 +296,7 @@ ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
     if (x.op == Op::difference) return derivative_of_difference(x, byte);
     if (x.op == Op::composite) return exprs_.composites()->next(x.a, byte);
     if (!x.rowless) {
-        if (facts(e).lookups >= exprs_.limits().tuning.row_lookups) return kUnknownExpr;
+        if (facts(e).lookups >= row_lookups_) return kUnknownExpr;
         ++facts(e).lookups;
     }
     if (x.op == Op::intersection) {
@@ -315,7 +316,7 @@ ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
     if (counts) step_head(x.a, one_less(exprs_, x));
     const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {
-        facts(e).lookups = static_cast<std::uint8_t>(exprs_.limits().tuning.row_lookups & 127);
+        facts(e).lookups = row_lookups_ & kMostLookups;
         return kUnknownExpr;
     }
     if (!several.empty()) {
@@ -393,7 +394,7 @@ ExprId LazyDfa::derivative_by(ExprId e, std::string_view text) {
     return e;
 }
 
-bool LazyDfa::looked_up_rarely(ExprId e) { return facts(e).lookups < exprs_.limits().tuning.row_lookups && !stack_is_low(); }
+bool LazyDfa::looked_up_rarely(ExprId e) { return facts(e).lookups < row_lookups_ && !stack_is_low(); }
 
 ByteSet LazyDfa::first_of_rowless(ExprId e) {
     const Expr x = exprs_[e];
@@ -459,7 +460,7 @@ std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
             todo.push_back(x.a);
             if (exprs_[x.a].nullable) todo.push_back(x.b);
         } else if (x.op == Op::alternation || x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.part(x, i));
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.parts(x)[i]);
         } else if (x.op == Op::difference) todo.insert(todo.end(), {x.a, x.b});
         else if (x.op == Op::complement || x.op == Op::repetition) todo.push_back(x.a);
         else if (x.op == Op::strings) {
@@ -511,7 +512,7 @@ void LazyDfa::derive(ExprId e, Targets& out) {
         }
         case Op::alternation: {
             std::vector<ExprId> heads;  // products that begin with a byte set need no separate row
-            for (ExprId p : exprs_.parts_of(e)) {
+            for (ExprId p : parts_of(exprs_, e)) {
                 const Expr part = exprs_[p];
                 if (part.op == Op::concatenation && exprs_[part.a].op == Op::set) heads.push_back(p);
                 else sources.push_back({raw_row(p), kEmpty});
@@ -605,7 +606,7 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
 
 // Bytes that no part tells apart have one target.
 void LazyDfa::derive_intersection(ExprId e, Targets& out) {
-    const std::vector<ExprId> parts = exprs_.parts_of(e);
+    const std::vector<ExprId> parts = parts_of(exprs_, e);
     exprs_.fuel().spend(kRowWork * parts.size());
     std::array<std::uint32_t, 256> together{};
     std::vector<std::vector<ExprId>> targets(1);  // by number in `together`: what each part reaches

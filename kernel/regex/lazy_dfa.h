@@ -99,7 +99,8 @@ private:
         std::uint8_t byte = 0;
     };
     static constexpr std::uint32_t kRecent = 4096;
-    struct Source {  // one summand of a derivative: a row, and what follows it
+    static constexpr unsigned kMostLookups = 127;  // of Facts::lookups
+    struct Source {                                // one summand of a derivative: a row, and what follows it
         std::uint32_t row;
         ExprId tail;
     };
@@ -133,6 +134,7 @@ private:
 
     ExprTable& exprs_;
     Emptiness& emptiness_;
+    const unsigned row_lookups_;                                 // Tuning::row_lookups
     SegmentedVector<Facts> facts_;                               // by expression
     ArenaVector<Recent> recent_ = ArenaVector<Recent>(kRecent);  // by a hash of expression and byte
     SegmentedVector<Row> rows_;

@@ -95,7 +95,7 @@ void PartSearch::for_each_derivative(F&& f) {
         const Expr x = exprs_[e];
         exprs_.fuel().spend(4);
         if (x.op == Op::alternation) {
-            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.part(x, i));
+            for (std::uint32_t i = 0; i < x.b; ++i) todo.push_back(exprs_.parts(x)[i]);
         } else if (x.op == Op::set) f(exprs_.bytes_of(x.a), kEmpty);
         else if (x.op == Op::concatenation && exprs_[x.a].op == Op::set) f(exprs_.bytes_of(exprs_[x.a].a), x.b);
         else if (x.op == Op::concatenation && !x.nullable && !exprs_[x.a].nullable) todo.push_back(x.a);
@@ -149,7 +149,7 @@ bool PartSearch::flatten() {
             if (x.op == Op::complement) parts_.push_back(x.a);
             else flat_.push_back(part);
         } else if (x.op == Op::intersection) {
-            for (std::uint32_t i = 0; i < x.b; ++i) parts_.push_back(exprs_.part(x, i));
+            for (std::uint32_t i = 0; i < x.b; ++i) parts_.push_back(exprs_.parts(x)[i]);
         } else if (x.op == Op::difference) {
             parts_.push_back(x.a);
             parts_.push_back(x.b | kNot);

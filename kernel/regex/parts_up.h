@@ -6,6 +6,7 @@
 
 #include "guideway/regex/expr.h"
 #include "guideway/regex/string_trie.h"
+#include "guideway/regex/structure.h"
 
 namespace guideway {
 
@@ -27,7 +28,7 @@ void from_parts_up(ExprTable& exprs, ExprId e, Fixed&& fixed, Known&& known, Mak
             continue;
         }
         const Expr x = exprs[at];
-        if (x.op == Op::alternation || x.op == Op::intersection) parts = exprs.parts_of(at);
+        if (x.op == Op::alternation || x.op == Op::intersection) parts = parts_of(exprs, at);
         else if (x.op == Op::concatenation) parts = {x.a, x.b};
         else if (x.op == Op::strings) {
             parts.clear();

@@ -34,7 +34,7 @@ bool ends_in(const ExprTable& exprs, ExprId e, std::uint8_t byte) {
              ++step, x = exprs[last])
             last = x.op == Op::concatenation ? x.b
                    : x.op == Op::difference  ? x.a
-                                             : exprs.part(x, 0);  // of an intersection one part will do
+                                             : exprs.parts(x)[0];  // of an intersection one part will do
         all = exprs[last].op == Op::set && exprs.bytes_of(exprs[last].a) == ByteSet::range(byte, byte);
         return !all;
     });
@@ -113,7 +113,7 @@ ExprId cheapest_alternatives(ExprTable& exprs, ExprId e) {
         if (x.op != Op::alternation) break;
         std::vector<ExprId> kept;
         for (std::uint32_t i = 0; i < x.b; ++i)
-            if (exprs[exprs.part(x, i)].shortest == x.shortest) kept.push_back(exprs.part(x, i));
+            if (exprs[exprs.parts(x)[i]].shortest == x.shortest) kept.push_back(exprs.parts(x)[i]);
         if (kept.size() == x.b) break;
         const ExprId made = exprs.unite(std::move(kept));
         e = whole.op == Op::concatenation ? exprs.concat(made, whole.b) : made;

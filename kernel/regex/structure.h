@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -42,13 +43,19 @@ inline bool may_end_strings(const Expr& x) { return x.known_finite && !x.boolean
 // Whether it is a set of bytes, a label, or both: what may come after a single text.
 bool is_quote(const ExprTable& exprs, ExprId e);
 
+// A copy of the parts of an alternation or intersection: making expressions moves them.
+inline std::vector<ExprId> parts_of(const ExprTable& exprs, ExprId e) {
+    const std::span<const ExprId> parts = exprs.parts(exprs[e]);
+    return {parts.begin(), parts.end()};
+}
+
 // Calls f(part) for each part of a sum, f(e) where e is none, until f returns true.
 template <class F>
 void each_part(const ExprTable& exprs, ExprId e, F&& f) {
     const Expr x = exprs[e];
     if (x.op != Op::alternation) f(e);
     else
-        for (std::uint32_t i = 0; i < x.b && !f(exprs.part(x, i)); ++i) {
+        for (std::uint32_t i = 0; i < x.b && !f(exprs.parts(x)[i]); ++i) {
         }
 }
 
@@ -58,7 +65,7 @@ void each_summand(ExprTable& exprs, ExprId e, F&& f) {
     constexpr std::uint32_t kMaxSummands = 8;
     const Expr x = exprs[e], head = exprs[x.op == Op::concatenation ? x.a : e];
     if (x.op != Op::concatenation || head.op != Op::alternation || head.b > kMaxSummands) return each_part(exprs, e, f);
-    for (std::uint32_t i = 0; i < head.b && !f(exprs.concat(exprs.part(head, i), x.b)); ++i) {
+    for (std::uint32_t i = 0; i < head.b && !f(exprs.concat(exprs.parts(head)[i], x.b)); ++i) {
     }
 }
 

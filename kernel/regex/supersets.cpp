@@ -119,7 +119,7 @@ ByteSet Supersets::iterations_begin(ExprId e) {
         const Expr x = exprs_[heads[i]];
         if (heads.size() + (x.op == Op::alternation ? x.b : 0) > kMostHeads) return ByteSet::range(0, 255);
         if (x.op == Op::alternation)
-            for (std::uint32_t k = 0; k < x.b; ++k) add(exprs_.part(x, k));
+            for (std::uint32_t k = 0; k < x.b; ++k) add(exprs_.parts(x)[k]);
         if (x.op != Op::concatenation && x.op != Op::repetition) continue;
         add(x.a);
         if (x.op == Op::concatenation && exprs_[x.a].nullable) add(x.b);

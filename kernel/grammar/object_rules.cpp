@@ -1,14 +1,15 @@
-// Objects: keyed entries, in the order given or in any order; no key twice.
+// What an object may have next, and what it costs to complete it: keyed entries, in the order given or in any order; no key twice.
 //
 // The register, where it is direct: of an ordered object the first property that may still come, of an unordered one
 // the bits of those that came. Else a record: how many entries came (as far as it matters), which demands are met, of
 // each class how many keys came that are not known (in walks) and the texts of the others, then position or bits.
+#include "guideway/grammar/object_rules.h"
+
 #include <algorithm>
 #include <bit>
 
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
-#include "guideway/grammar/machine.h"
 
 namespace guideway {
 
@@ -27,20 +28,20 @@ std::uint32_t clamped(std::uint64_t total) { return static_cast<std::uint32_t>(s
 
 }  // namespace
 
-bool Machine::seen(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
+bool ObjectRules::seen(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
     if (k.direct) return regs >> label & 1;
-    return records_.at(regs, k.record_words)[seen_word(k) + label / 32] >> (label % 32) & 1;
+    return core_.records.at(regs, k.record_words)[seen_word(k) + label / 32] >> (label % 32) & 1;
 }
 
-std::uint32_t Machine::position(const AnalysedNode& k, std::uint32_t regs) {
-    return k.direct ? regs : records_.at(regs, k.record_words)[seen_word(k)];
+std::uint32_t ObjectRules::position(const AnalysedNode& k, std::uint32_t regs) {
+    return k.direct ? regs : core_.records.at(regs, k.record_words)[seen_word(k)];
 }
 
 // The register after an entry that is read in a way that bears `marks`.
-std::uint32_t Machine::after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
+std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
     const auto label = static_cast<std::uint32_t>(&entry - k.entries.begin());
     if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
-    auto record = records_.copy(regs, k.record_words);
+    auto record = core_.records.copy(regs, k.record_words);
     ++record[kCount];
     if (k.maximum == kInfinite) record[kCount] = std::min(record[kCount], k.minimum);
     if (k.misses && k.ordered)
@@ -49,34 +50,39 @@ std::uint32_t Machine::after_entry(const AnalysedNode& k, std::uint32_t regs, co
     record[kMetHigh] |= static_cast<std::uint32_t>(marks >> 32);
     if (k.ordered) record[seen_word(k)] = std::min(label + 1, k.fixed);
     else if (label < k.fixed) record[seen_word(k) + label / 32] |= 1u << (label % 32);
-    if (records_.size() >= limits_.max_frames)
-        throw over_limit(limits_.max_frames, "different sets of properties", "use fewer optional properties, or key_order=\"schema\"");
-    return records_.intern(record);
+    if (core_.records.size() >= core_.limits.max_frames)
+        throw over_limit(core_.limits.max_frames, "different sets of properties", "use fewer optional properties, or key_order=\"schema\"");
+    return core_.records.intern(record);
 }
 
 // The register once an open key has been read; one that matters to nothing is as if it had not come.
-std::uint32_t Machine::after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text) {
+std::uint32_t ObjectRules::after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text) {
     if (read_text == ReadTexts::kOther) return regs;
-    auto record = records_.copy(regs, k.record_words);
+    auto record = core_.records.copy(regs, k.record_words);
     if (read_text == ReadTexts::kUnknown) ++record[unknown_word(k, label)];
-    else record[used_word(k, label)] = used_with(record[used_word(k, label)], read_text);
-    return records_.intern(record);
+    else record[used_word(k, label)] = core_.used_with(record[used_word(k, label)], read_text);
+    return core_.records.intern(record);
+}
+
+// Whether a key of this class was read whose text is not known.
+bool ObjectRules::has_unknown_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
+    return core_.records.at(regs, k.record_words)[unknown_word(k, label)] != 0;
 }
 
 // What is left of a class of open keys; of its unknown last key nothing is taken out.
-ExprId Machine::open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
-    return texts_.without(k.entries[label].key, records_.at(regs, k.record_words)[used_word(k, label)]);
+ExprId ObjectRules::open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
+    return core_.texts.without(k.entries[label].key, core_.records.at(regs, k.record_words)[used_word(k, label)]);
 }
 
-bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
-    const AnalysedNode& k = components_[node];
+bool ObjectRules::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    const AnalysedNode& k = core_.components[node];
     if (!k.is_live(label)) return false;
     if (label >= k.fixed) {
         if (k.ordered && k.ahead[position(k, regs)].next_required != k.fixed) return false;
-        const std::uint32_t* record = records_.at(regs, k.record_words);
+        const std::uint32_t* record = core_.records.at(regs, k.record_words);
         const std::size_t hidden = record[unknown_word(k, label)];
         const std::uint32_t used = record[used_word(k, label)];
-        if (!key_lengths_.has_more(k.entries[label].key, used, hidden)) return false;
+        if (!core_.key_lengths.has_more(k.entries[label].key, used, hidden)) return false;
         if (!k.bounded) return true;
         if (const auto known = can_complete_by(node, regs, label)) return *known;
         return value_and_rest(node, after_key(k, regs, label, ReadTexts::kUnknown), label) != kInfinite;
@@ -94,15 +100,15 @@ bool Machine::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t lab
 
 // Which unmet demands the entries that may still come can meet, except the entry `label` (kNoLabel: no exception).
 // Entries are independent of each other where their number has no maximum.
-Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
-    const AnalysedNode& k = components_[node];
+ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    const AnalysedNode& k = core_.components[node];
     const auto add = [&](std::uint32_t entry, Cover& to) {
         std::uint64_t all = 0;
         bool one = entry < k.fixed;  // one reading bears all marks of the entry; an open class may have no more keys
         for (const Reading& r : k.entries[entry].value)
-            if (components_[r.node].cost != kInfinite) all |= r.marks;
+            if (core_.components[r.node].cost != kInfinite) all |= r.marks;
         one = one && std::any_of(k.entries[entry].value.begin(), k.entries[entry].value.end(),
-                                 [&](const Reading& r) { return r.marks == all && components_[r.node].cost != kInfinite; });
+                                 [&](const Reading& r) { return r.marks == all && core_.components[r.node].cost != kInfinite; });
         to.possible |= all;
         if (!one) return std::uint64_t{0};
         to.twice |= to.sure & all;
@@ -117,7 +123,7 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
         Cover made;
         for (std::uint32_t i = k.ahead[label == kNoLabel ? position(k, regs) : std::min(label + 1, k.fixed)].next_live; i < k.fixed;
              i = k.ahead[i + 1].next_live) {
-            pool_.fuel().spend(1);
+            core_.pool.fuel().spend(1);
             add(i, made);
         }
         add_open(made);
@@ -127,7 +133,7 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
         cover_.node = kDone;  // until it is complete
         cover_.all = {};
         cover_.sure.assign(k.fixed, 0);
-        pool_.fuel().spend(k.entries.size());
+        core_.pool.fuel().spend(k.entries.size());
         for (std::uint32_t i = k.ahead[0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
             if (!seen(k, regs, i)) cover_.sure[i] = add(i, cover_.all);
         add_open(cover_.all);
@@ -142,9 +148,9 @@ Machine::Cover Machine::cover(std::uint32_t node, std::uint32_t regs, std::uint3
 // Whether an object can be completed once the entry `label` has come, read in a way that bears `marks`; kNoLabel: no entry
 // comes. Without a value: the plan of all entries decides. Marks
 // of absent properties and a number of marks below all of them are left to the plan.
-std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
-    const AnalysedNode& k = components_[node];
-    const std::uint32_t* const record = records_.at(regs, k.record_words);
+std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
+    const AnalysedNode& k = core_.components[node];
+    const std::uint32_t* const record = core_.records.at(regs, k.record_words);
     const bool all_demands = !k.misses && k.least == static_cast<std::uint32_t>(std::popcount(k.demands)) && k.least <= k.most;
     if (!k.demands || !all_demands || k.maximum != kInfinite || record[kCount] + (label != kNoLabel) < k.minimum) return std::nullopt;
     const std::uint64_t unmet = k.demands & ~met(record) & ~marks;
@@ -156,10 +162,10 @@ std::optional<bool> Machine::can_complete(std::uint32_t node, std::uint32_t regs
 }
 
 // The same for some reading of the entry.
-std::optional<bool> Machine::can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+std::optional<bool> ObjectRules::can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     std::optional<bool> made = false;
-    for (const Reading& r : components_[node].entries[label].value) {
-        if (components_[r.node].cost == kInfinite) continue;
+    for (const Reading& r : core_.components[node].entries[label].value) {
+        if (core_.components[r.node].cost == kInfinite) continue;
         const std::optional<bool> one = can_complete(node, regs, label, r.marks);
         if (one == true) return one;
         if (!one) made = std::nullopt;
@@ -167,18 +173,18 @@ std::optional<bool> Machine::can_complete_by(std::uint32_t node, std::uint32_t r
     return made;
 }
 
-Machine::AllowedKeys::AllowedKeys(Machine& machine, std::uint32_t node, std::uint32_t regs)
-    : machine_(machine), k_(machine.components_[node]), node_(node), regs_(regs) {
+ObjectRules::AllowedKeys::AllowedKeys(ObjectRules& rules, std::uint32_t node, std::uint32_t regs)
+    : rules_(rules), k_(rules.core_.components[node]), node_(node), regs_(regs) {
     if (k_.bounded) return;
     if (k_.ordered) {
-        first_ = machine.position(k_, regs);
+        first_ = rules.position(k_, regs);
         last_ = k_.ahead[first_].next_required;
-    } else bits_ = k_.direct ? &regs_ : machine.records_.at(regs, k_.record_words) + seen_word(k_);
+    } else bits_ = k_.direct ? &regs_ : rules.core_.records.at(regs, k_.record_words) + seen_word(k_);
 }
 
-bool Machine::may_close(const AnalysedNode& k, std::uint32_t regs) {
+bool ObjectRules::may_close(const AnalysedNode& k, std::uint32_t regs) {
     if (k.bounded) {
-        const std::uint32_t* record = records_.at(regs, k.record_words);
+        const std::uint32_t* record = core_.records.at(regs, k.record_words);
         if (record[kCount] < k.minimum) return false;
         std::uint64_t marks = met(record);
         if (k.misses)
@@ -193,164 +199,34 @@ bool Machine::may_close(const AnalysedNode& k, std::uint32_t regs) {
 }
 
 // Whether a fixed name may come.
-bool Machine::may_open_some(std::uint32_t node, std::uint32_t regs) {
-    const AnalysedNode& k = components_[node];
+bool ObjectRules::may_open_some(std::uint32_t node, std::uint32_t regs) {
+    const AnalysedNode& k = core_.components[node];
     const AllowedKeys opens(*this, node, regs);
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
         if (opens(i)) return true;
     return false;
 }
 
-bool Machine::may_continue(std::uint32_t node, std::uint32_t regs) {
-    const AnalysedNode& k = components_[node];
+bool ObjectRules::may_continue(std::uint32_t node, std::uint32_t regs) {
+    const AnalysedNode& k = core_.components[node];
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i)
         if (may_open(node, regs, i)) return true;
     return may_open_some(node, regs);
 }
 
 // Made when the object is first entered: most of a large grammar's are not.
-ExprId Machine::keys(std::uint32_t node) {
+ExprId ObjectRules::keys(std::uint32_t node) {
     if (keys_[node] != kUnknownExpr) return keys_[node];
-    const AnalysedNode& k = components_[node];
+    const AnalysedNode& k = core_.components[node];
     std::vector<std::pair<ExprId, std::uint32_t>> names;
     for (std::uint32_t i = 0; i < k.fixed; ++i)
         if (k.is_live(i)) names.emplace_back(k.entries[i].key, i);
-    return keys_[node] = unite_labelled(pool_, names);
-}
-
-// All that may be where a key begins. Spaces before it, and the masks there, ask for the same again and again.
-void Machine::enter_keys(const Config& c, Configs& out) {
-    const Config place{c.node, 0, c.regs, c.parent};
-    if (keys_place_ != place) {
-        keys_place_.node = kDone;  // until all of them are known
-        keys_entered_.clear();
-        enter_keys_anew(c, keys_entered_);
-        keys_place_ = place;
-    }
-    out.insert(out.end(), keys_entered_.begin(), keys_entered_.end());
-}
-
-void Machine::enter_keys_anew(const Config& c, Configs& out) {
-    if (may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, keys(c.node)), c.regs, c.parent});
-    for (std::uint32_t i = components_[c.node].fixed; i < components_[c.node].entries.size(); ++i) {
-        if (!may_open(c.node, c.regs, i)) continue;
-        const AnalysedNode& k = components_[c.node];
-        if (records_.at(c.regs, k.record_words)[unknown_word(k, i)])
-            out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
-        else
-            out.push_back({k.open_leaf[i - k.fixed], open_keys(k, c.regs, i), ReadTexts::kStart,
-                           push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
-    }
-}
-
-void Machine::enter_value(const Config& c, std::uint32_t label, Configs& out) {
-    const AnalysedNode& k = components_[c.node];
-    const Entry& entry = k.entries[label];
-    for (const Reading& r : entry.value) {
-        if (components_[r.node].cost == kInfinite) continue;
-        const auto known = k.bounded ? can_complete(c.node, c.regs, label, r.marks) : true;
-        if (known == false) continue;
-        const std::uint32_t regs = after_entry(k, c.regs, entry, r.marks);
-        if (!known && entries_cost(c.node, regs) == kInfinite) continue;
-        enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
-    }
-}
-
-Config Machine::after_value(const Config& c, std::uint32_t label) {
-    const AnalysedNode& k = components_[c.node];
-    return {c.node, phase_state(Phase::after), after_entry(k, c.regs, k.entries[label], 0), c.parent};
-}
-
-// Whether some name of `next` may come, where some name of `state` may.
-bool Machine::name_goes_on(const Config& c, ExprId state, ExprId next) {
-    if (leads_as_far(pool_, state, next)) return true;
-    const std::uint32_t last = pool_.labels.last(next, true);  // mostly still to come: texts follow the schema's order
-    if (last == kNoLabel) return false;
-    if (may_open(c.node, c.regs, last)) return true;
-    const auto& reach = pool_.labels.reachable(next);
-    const AllowedKeys opens(*this, c.node, c.regs);
-    return std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
-}
-
-void Machine::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
-    const ExprId next = pool_.dfa.derivative(state, byte);
-    if (next == kNone) return;
-    if (name_goes_on(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
-    pool_.labels.each_accepted(next, [&](std::uint32_t label) {
-        if (may_open(c.node, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
-    });
-}
-
-// After a colon: white space, or the value.
-void Machine::begin_value(const Config& c, std::uint32_t label, Configs& out) {
-    if (components_[c.node].punctuation->space) out.push_back({c.node, phase_state(Phase::value, label), c.regs, c.parent});
-    enter_value(c, label, out);
-}
-
-void Machine::step_colon(const Config& c, std::uint8_t byte, Configs& out) {
-    const Punctuation& marks = *components_[c.node].punctuation;
-    const std::uint32_t label = rest_of(c.state) >> 8, at = rest_of(c.state) & 0xff;
-    if (at == 0 && marks.space && is_space(byte)) out.push_back(c);  // and continue: the colon may begin with space
-    if (!takes(marks.colon, at, byte)) return;
-    if (at + 1 == marks.colon.size()) begin_value(c, label, out);
-    else out.push_back({c.node, phase_state(Phase::colon, label << 8 | (at + 1)), c.regs, c.parent});
-}
-
-void Machine::step_object(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
-    const AnalysedNode& k = components_[c.node];
-    const Punctuation& marks = *k.punctuation;
-    const Phase phase = phase_of(c.state);
-    const std::uint32_t rest = rest_of(c.state);
-    auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
-    const bool spaced = marks.space && is_space(byte);
-    auto keys_or = [&](Phase p) {  // where a key begins; is there as long as space comes
-        becomes(p, 0);
-        enter_keys(c, out);
-    };
-    auto close_from = [&](std::uint32_t at) {
-        if (!takes(marks.close, at, byte)) return;
-        if (at + 1 == marks.close.size()) resume(c.parent, out);
-        else becomes(Phase::close, at + 1);
-    };
-    auto comma_from = [&](std::uint32_t at) {
-        if (!takes(marks.comma, at, byte)) return;
-        if (at + 1 != marks.comma.size()) becomes(Phase::comma, at + 1);
-        else if (marks.space) keys_or(Phase::gap);
-        else enter_keys(c, out);
-    };
-    switch (phase) {
-        case Phase::open:
-            if (!takes(marks.open, rest, byte)) return;
-            if (rest + 1 == marks.open.size()) keys_or(Phase::first);
-            else becomes(Phase::open, rest + 1);
-            return;
-        case Phase::first:
-            if (spaced) keys_or(Phase::first);
-            if (may_close(k, c.regs)) close_from(0);
-            return;
-        case Phase::gap:
-            if (spaced) keys_or(Phase::gap);
-            return;
-        case Phase::key: return step_key(c, rest, byte, out);
-        case Phase::second: outcome.context_dependent |= pool_.dfa.derivative(open_keys(k, c.regs, rest), byte) != kNone; return;
-        case Phase::colon: return step_colon(c, byte, out);
-        case Phase::value:
-            if (spaced) begin_value(c, rest, out);
-            return;
-        case Phase::after:
-            if (spaced) out.push_back(c);
-            if (takes(marks.comma, 0, byte) && may_continue(c.node, c.regs)) comma_from(0);
-            if (takes(marks.close, 0, byte) && may_close(k, c.regs)) close_from(0);
-            return;
-        case Phase::comma: return comma_from(rest);
-        case Phase::close: return close_from(rest);
-        case Phase::named: return resume(push(c), todo);  // never a state
-    }
+    return keys_[node] = unite_labelled(core_.pool, names);
 }
 
 // The cost of all entries that are still needed, each with a comma; kInfinite: the object cannot be completed.
-std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
-    const AnalysedNode& k = components_[node];
+std::uint32_t ObjectRules::entries_cost(std::uint32_t node, std::uint32_t regs) {
+    const AnalysedNode& k = core_.components[node];
     if (k.ordered && !k.bounded) return k.ahead[position(k, regs)].required_cost;
     if (!k.bounded) {
         std::uint32_t total = 0;
@@ -362,15 +238,15 @@ std::uint32_t Machine::entries_cost(std::uint32_t node, std::uint32_t regs) {
     auto known = entries_cost_.find(key);
     if (known == entries_cost_.end()) {
         const std::uint32_t cost = plan_entries(node, regs);
-        if (entries_cost_.size() >= kMostKept) entries_cost_.clear();
+        if (entries_cost_.size() >= MachineCore::kMostKept) entries_cost_.clear();
         known = entries_cost_.emplace(key, cost).first;
     }
     return known->second;
 }
 
-Machine::Offer Machine::offer(std::uint32_t node, std::uint32_t regs) {
-    const AnalysedNode& k = components_[node];
-    const auto record = records_.copy(regs, k.record_words);
+ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
+    const AnalysedNode& k = core_.components[node];
+    const auto record = core_.records.copy(regs, k.record_words);
     const std::uint32_t comma = length(k.punctuation->comma);
     Offer made;
     made.room = k.maximum == kInfinite ? kInfinite : k.maximum - record[kCount];
@@ -382,23 +258,23 @@ Machine::Offer Machine::offer(std::uint32_t node, std::uint32_t regs) {
             made.required_cost += sum(k.ahead[i].cost, comma);
         } else made.others.emplace_back(sum(k.ahead[i].cost, comma), i);
     }
-    pool_.fuel().spend(made.required + made.others.size());
+    core_.pool.fuel().spend(made.required + made.others.size());
     const std::uint32_t most = most_needed(made.required, made.need, made.room, 0);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= made.required) continue;
         const std::size_t hidden = record[unknown_word(k, i)], wanted = most - made.required + hidden;  // at worst the shortest ones
-        const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
-        const std::uint32_t behind = sum(value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
+        const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
+        const std::uint32_t behind = sum(core_.value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], behind), i);
     }
     return made;
 }
 
 // What is needed after each entry with a fixed name, all at once: of many properties each would take as long as all.
-std::uint32_t Machine::rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+std::uint32_t ObjectRules::rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     if (rests_.node != node || rests_.regs != regs) {
         rests_.node = kDone;  // until all of them are known
-        const AnalysedNode& k = components_[node];
+        const AnalysedNode& k = core_.components[node];
         find_rests(k, k.ordered ? position(k, regs) : 0, offer(node, regs));
         rests_.node = node;
         rests_.regs = regs;
@@ -406,7 +282,7 @@ std::uint32_t Machine::rest_after(std::uint32_t node, std::uint32_t regs, std::u
     return rests_.costs[label];
 }
 
-void Machine::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all) {
+void ObjectRules::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all) {
     rests_.costs.assign(k.fixed, kInfinite);
     if (all.room == 0) return;
     const std::uint32_t left = all.need - std::min<std::uint32_t>(all.need, 1), space = all.room == kInfinite ? kInfinite : all.room - 1;
@@ -415,7 +291,7 @@ void Machine::find_rests(const AnalysedNode& k, std::uint32_t from, Offer&& all)
     else find_rests_in_any_order(k, from, all, left, space);
 }
 
-void Machine::find_rests_in_any_order(const AnalysedNode& k, std::uint32_t from, Offer& all, std::uint32_t left, std::uint32_t space) {
+void ObjectRules::find_rests_in_any_order(const AnalysedNode& k, std::uint32_t from, Offer& all, std::uint32_t left, std::uint32_t space) {
     auto& others = all.others;
     const std::uint32_t required = all.required, comma = length(k.punctuation->comma);
     const auto more_than = [&](std::uint32_t named) { return left - std::min(left, named); };
@@ -436,7 +312,8 @@ void Machine::find_rests_in_any_order(const AnalysedNode& k, std::uint32_t from,
 }
 
 // Entries before the label cannot come any more. From the last label on, the cheapest ones are kept.
-void Machine::find_rests_in_order(const AnalysedNode& k, std::uint32_t from, const Offer& all, std::uint32_t left, std::uint32_t space) {
+void ObjectRules::find_rests_in_order(const AnalysedNode& k, std::uint32_t from, const Offer& all, std::uint32_t left,
+                                      std::uint32_t space) {
     const auto& others = all.others;
     const std::uint32_t required = all.required, comma = length(k.punctuation->comma);
     const auto more_than = [&](std::uint32_t named) { return left - std::min(left, named); };
@@ -475,10 +352,10 @@ void Machine::find_rests_in_order(const AnalysedNode& k, std::uint32_t from, con
     }
 }
 
-std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
-    const AnalysedNode& k = components_[node];
+std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) {
+    const AnalysedNode& k = core_.components[node];
     if (!k.demands) {
-        if (records_.at(regs, k.record_words)[kCount] > k.maximum) return kInfinite;
+        if (core_.records.at(regs, k.record_words)[kCount] > k.maximum) return kInfinite;
         Offer all = offer(node, regs);
         if (all.required > all.room || all.need > all.room) return kInfinite;
         const std::uint32_t more = all.need - std::min(all.need, all.required);
@@ -488,7 +365,7 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
         for (std::uint32_t i = 0; i < more; ++i) total += all.others[i].first;
         return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
     }
-    const auto record = records_.copy(regs, k.record_words);
+    const auto record = core_.records.copy(regs, k.record_words);
     if (record[kCount] > k.maximum) return kInfinite;
     MarksNeeded marks{k.demands, k.least, k.most, met(record.data())};
     const std::uint32_t room = k.maximum == kInfinite ? kInfinite : k.maximum - record[kCount];
@@ -499,12 +376,13 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
         CostItem item{k.entries[label].required, k.entries[label].missing, {}};
         const std::uint32_t around = sum(key, length(k.punctuation->colon) + length(k.punctuation->comma));
         for (const Reading& r : k.entries[label].value)
-            if (const std::uint32_t cost = sum(around, components_[r.node].cost); cost != kInfinite) item.ways.emplace_back(r.marks, cost);
+            if (const std::uint32_t cost = sum(around, core_.components[r.node].cost); cost != kInfinite)
+                item.ways.emplace_back(r.marks, cost);
         required += item.required;
         items.push_back(std::move(item));
     };
     for (std::uint32_t i = k.ahead[k.ordered ? position(k, regs) : 0].next_live; i < k.fixed; i = k.ahead[i + 1].next_live)
-        if (k.ordered || !seen(k, regs, i)) add(i, pool_.emptiness.shortest(k.entries[i].key));
+        if (k.ordered || !seen(k, regs, i)) add(i, core_.pool.emptiness.shortest(k.entries[i].key));
     if (k.misses)  // properties that cannot be completed will not occur
         for (std::uint32_t i = k.ordered ? position(k, regs) : 0; i < k.fixed; ++i)
             if (!k.is_live(i) && (k.ordered || !seen(k, regs, i))) marks.met |= k.entries[i].missing;
@@ -512,18 +390,18 @@ std::uint32_t Machine::plan_entries(std::uint32_t node, std::uint32_t regs) {
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= required) continue;
         const std::size_t hidden = record[unknown_word(k, i)], wanted = most - required + hidden;  // at worst the shortest ones
-        const auto lengths = key_lengths_.of(k.entries[i].key, record[used_word(k, i)], wanted);
+        const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
-    return plan(items, need, room, marks, node, pool_.fuel());
+    return plan(items, need, room, marks, node, core_.pool.fuel());
 }
 
 // The shortest unused keys that a completion might need: one for each entry still required, one for the current key, one
 // for each five bytes of `further`. kInfinite: it is not known which.
-std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) {
-    const AnalysedNode& k = components_[named.node];
+std::uint32_t ObjectRules::watched_keys(const Config& named, std::uint32_t further) {
+    const AnalysedNode& k = core_.components[named.node];
     const std::uint32_t label = rest_of(named.state) >> 8;
-    const auto record = records_.copy(named.regs, k.record_words);
+    const auto record = core_.records.copy(named.regs, k.record_words);
     if (record[unknown_word(k, label)]) return kAllTexts;
     std::size_t count = 2 + further / 5;
     if (k.bounded) {
@@ -534,20 +412,20 @@ std::uint32_t Machine::watched_keys(const Config& named, std::uint32_t further) 
                             most = most_needed(required, need, k.maximum, k.demands);
         count += most - std::min(most, required);
     }
-    return key_lengths_.texts({k.entries[label].key}, record[used_word(k, label)], count);
+    return core_.key_lengths.texts({k.entries[label].key}, record[used_word(k, label)], count);
 }
 
 // The value of an entry, and what is needed after it, up to the end of the object.
-std::uint32_t Machine::value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
-    const AnalysedNode& k = components_[node];
+std::uint32_t ObjectRules::value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
+    const AnalysedNode& k = core_.components[node];
     const Entry& entry = k.entries[label];
     if (k.bounded && !k.demands && label < k.fixed) {
         const std::uint32_t rest = rest_after(node, regs, label);
-        return rest == kInfinite ? kInfinite : sum(sum(value_cost(entry.value), rest), length(k.punctuation->close));
+        return rest == kInfinite ? kInfinite : sum(sum(core_.value_cost(entry.value), rest), length(k.punctuation->close));
     }
     std::uint32_t least = kInfinite, known_regs = 0, known = kInfinite;
     for (const Reading& r : entry.value) {
-        const std::uint32_t value = components_[r.node].cost;
+        const std::uint32_t value = core_.components[r.node].cost;
         if (value == kInfinite) continue;
         const std::uint32_t after = after_entry(k, regs, entry, r.marks);
         if (known == kInfinite || after != known_regs) known = entries_cost(node, known_regs = after);
@@ -557,7 +435,7 @@ std::uint32_t Machine::value_and_rest(std::uint32_t node, std::uint32_t regs, st
 }
 
 // The fixed name to finish the key with at the least cost, and that cost up to the end of the object.
-LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
+LabelDistance ObjectRules::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
     auto& known = best_label_;
     if (known.node != node || known.regs != regs || known.state != state) {
         known.node = kDone;  // until it is found
@@ -569,20 +447,20 @@ LabelDistance Machine::best_label(std::uint32_t node, std::uint32_t regs, ExprId
     return known.label;
 }
 
-LabelDistance Machine::find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
-    const AnalysedNode& k = components_[node];
+LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
+    const AnalysedNode& k = core_.components[node];
     const std::uint32_t comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
     LabelDistance best{0, kInfinite, false};
-    for (const LabelDistance& reach : pool_.labels.reachable(state)) {
+    for (const LabelDistance& reach : core_.pool.labels.reachable(state)) {
         const std::uint32_t label = reach.label;
         if (!may_open(node, regs, label)) continue;
         std::uint32_t after;
         if (k.bounded) after = value_and_rest(node, regs, label);
         else {  // of many properties: what is needed anyway, less this one
-            after = sum(all, value_cost(k.entries[label].value));
+            after = sum(all, core_.value_cost(k.entries[label].value));
             if (k.ordered)
-                after = sum(sum(k.ahead[label + 1].required_cost, value_cost(k.entries[label].value)), length(k.punctuation->close));
+                after = sum(sum(k.ahead[label + 1].required_cost, core_.value_cost(k.entries[label].value)), length(k.punctuation->close));
             else if (k.entries[label].required) after -= std::min(after, sum(k.ahead[label].cost, comma));
         }
         const std::uint32_t total = sum(reach.distance + colon, after);
@@ -592,19 +470,19 @@ LabelDistance Machine::find_best_label(std::uint32_t node, std::uint32_t regs, E
 }
 
 // The least from where a key begins up to the end of the object.
-std::uint32_t Machine::key_and_rest(std::uint32_t node, std::uint32_t regs) {
+std::uint32_t ObjectRules::key_and_rest(std::uint32_t node, std::uint32_t regs) {
     std::uint32_t least = best_label(node, regs, keys(node)).distance;
-    for (std::uint32_t i = components_[node].fixed; i < components_[node].entries.size(); ++i) {
+    for (std::uint32_t i = core_.components[node].fixed; i < core_.components[node].entries.size(); ++i) {
         if (!may_open(node, regs, i)) continue;
-        const AnalysedNode& k = components_[node];
-        const std::uint32_t key = sum(pool_.emptiness.shortest(open_keys(k, regs, i)), length(k.punctuation->colon));
+        const AnalysedNode& k = core_.components[node];
+        const std::uint32_t key = sum(core_.pool.emptiness.shortest(open_keys(k, regs, i)), length(k.punctuation->colon));
         least = std::min(least, sum(key, value_and_rest(node, after_key(k, regs, i, ReadTexts::kUnknown), i)));
     }
     return least;
 }
 
-std::uint32_t Machine::object_cost(const Config& c) {
-    const AnalysedNode& k = components_[c.node];
+std::uint32_t ObjectRules::cost(const Config& c) {
+    const AnalysedNode& k = core_.components[c.node];
     const std::uint32_t rest = rest_of(c.state);
     const std::uint32_t close = length(k.punctuation->close), comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     auto first = [&] {
@@ -625,41 +503,6 @@ std::uint32_t Machine::object_cost(const Config& c) {
         case Phase::second: break;
     }
     return kInfinite;
-}
-
-int Machine::object_best_byte(const Config& c, Configs& instead) {
-    const AnalysedNode& k = components_[c.node];
-    const std::uint32_t rest = rest_of(c.state);
-    auto towards_key = [&](ExprId state) {
-        const std::uint32_t label = best_label(c.node, c.regs, state).label;
-        auto distance = [&](ExprId e) {
-            const auto& reach = pool_.labels.reachable(e);
-            auto at =
-                std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
-            return at != reach.end() && at->label == label ? at->distance : kInfinite;
-        };
-        if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration next to this one
-        const std::uint32_t target = distance(state) - 1;
-        for (unsigned b = 0; b < 256; ++b) {
-            const ExprId next = pool_.dfa.derivative(state, static_cast<std::uint8_t>(b));
-            if (next != kNone && distance(next) == target) return static_cast<int>(b);
-        }
-        return -1;
-    };
-    switch (phase_of(c.state)) {
-        case Phase::open: return byte_at(k.punctuation->open, rest);
-        case Phase::first:
-            if (may_close(k, c.regs)) return byte_at(k.punctuation->close, 0);
-            [[fallthrough]];
-        case Phase::gap: enter_keys(c, instead); return -1;
-        case Phase::key: return towards_key(rest);
-        case Phase::colon: return byte_at(k.punctuation->colon, rest & 0xff);
-        case Phase::value: enter_value(c, rest, instead); return -1;
-        case Phase::after: return may_close(k, c.regs) ? byte_at(k.punctuation->close, 0) : byte_at(k.punctuation->comma, 0);
-        case Phase::comma: return byte_at(k.punctuation->comma, rest);
-        case Phase::close: return byte_at(k.punctuation->close, rest);
-        default: return -1;
-    }
 }
 
 }  // namespace guideway

@@ -1,0 +1,41 @@
+// Arrays: which items may come, what completes them, and steps byte by byte.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "guideway/grammar/machine_core.h"
+
+namespace guideway {
+
+class Machine;
+
+class Arrays {
+public:
+    Arrays(MachineCore& core, Machine& machine) : core_(core), machine_(machine) {}
+
+    // Adds what a configuration becomes by a byte.
+    void step(const Config& c, std::uint8_t byte, Configs& out, Outcome& outcome);
+    // The byte that begins a cheapest completion; -1: that of a configuration in `instead`.
+    int best_byte(const Config& c, Configs& instead);
+    // Bytes of the shortest completion of the array, which begins at a configuration of it.
+    std::uint32_t cost(const Config& c);
+    bool may_have_item(const AnalysedNode& k, std::uint32_t regs);
+    bool may_end(const AnalysedNode& k, std::uint32_t regs);
+    void enter_item(const Config& c, Configs& out);
+    std::uint32_t after_unique(const AnalysedNode& k, std::uint32_t regs, std::uint32_t read_text);
+    std::uint32_t watched_items(const Config& named, std::uint32_t further);
+
+private:
+    std::uint32_t items_so_far(const AnalysedNode& k, std::uint32_t regs);
+    std::uint32_t after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks);
+    const std::vector<std::uint32_t>& leaves_at(const AnalysedNode& k, std::uint32_t regs);
+    ExprId unused(const AnalysedNode& k, std::uint32_t regs, std::uint32_t leaf);
+    std::uint32_t items_cost(const AnalysedNode& k, std::uint32_t regs);
+    std::uint32_t item_and_rest(const AnalysedNode& k, std::uint32_t regs);
+
+    MachineCore& core_;
+    Machine& machine_;
+};
+
+}  // namespace guideway

@@ -1,0 +1,241 @@
+// What the parts of a machine share: its components, and the tables of what was met on the way.
+//
+// For the maintainer: frames are interned, so equal stacks have equal ids and a configuration is four words.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "guideway/base/dcheck.h"
+#include "guideway/base/intern_table.h"
+#include "guideway/base/page_arena.h"
+#include "guideway/grammar/completion_cost.h"
+#include "guideway/grammar/counters.h"
+#include "guideway/grammar/program.h"
+#include "guideway/grammar/used_values.h"
+#include "guideway/regex/expr_pool.h"
+
+namespace guideway {
+
+// What the fields of a configuration or frame mean, by the kind of its node:
+//
+//   node          state                                     regs
+//   leaf          its expression                            the text read so far (ReadTexts); 0: not known
+//   sequence      number of the part that comes next        0
+//   alternative   never a configuration
+//   object        phase_state(phase, rest); rest: the       where `direct`: a position (ordered) or the bits of the
+//                 label or the bytes of punctuation read    properties that came; else a record (CounterRecords)
+//   array         the same; rest: bytes of punctuation      where `direct`: the number of items; else a record
+//   kDone         0                                         0
+//   kGssNode      a record: the frames that it unites       their number
+//
+// `parent` is the frame to return to, kBottom at the end.
+struct Config {
+    std::uint32_t node, state, regs, parent;
+    friend bool operator==(const Config&, const Config&) = default;
+    friend auto operator<=>(const Config&, const Config&) = default;
+};
+
+struct ConfigHash {
+    std::size_t operator()(const Config& c) const {
+        return static_cast<std::size_t>(mix(mix(std::uint64_t{c.node} << 32 | c.state, c.regs), c.parent));
+    }
+};
+
+using Configs = std::vector<Config>;
+
+struct ConfigsHash {
+    std::size_t operator()(const Configs& all) const {
+        std::size_t h = all.size();
+        for (const Config& c : all) h = static_cast<std::size_t>(mix(h, ConfigHash{}(c)));
+        return h;
+    }
+};
+
+inline constexpr std::uint32_t kDone = 0xffffffff;
+inline constexpr std::uint32_t kGssNode = 0xfffffffe;  // a frame that represents several: record `state`, of `regs` frames
+
+// Whether a configuration came before. Looked up only once there were many: in an ambiguous grammar many paths lead to
+// the same few configurations, and each must be gone once.
+class VisitedSet {
+public:
+    bool before(const Config& c) { return ++count_ > kFew && !add(c); }
+
+private:
+    static constexpr std::size_t kFew = 64;
+    static constexpr Config kFree{kGssNode, 0, 0, 0};  // no configuration has this node
+
+    // False: it was there.
+    bool add(const Config& c) {
+        if (2 * held_ >= slots_.size()) grow();
+        Config& at = slot(c);
+        if (at == c) return false;
+        at = c;
+        ++held_;
+        return true;
+    }
+    Config& slot(const Config& c) {
+        std::size_t at = ConfigHash{}(c) & (slots_.size() - 1);
+        while (slots_[at] != kFree && slots_[at] != c) at = (at + 1) & (slots_.size() - 1);
+        return slots_[at];
+    }
+    void grow() {
+        const std::vector<Config> before = std::exchange(slots_, std::vector<Config>(slots_.empty() ? kFew : 4 * slots_.size(), kFree));
+        for (const Config& c : before)
+            if (c != kFree) slot(c) = c;
+    }
+
+    std::size_t count_ = 0, held_ = 0;
+    std::vector<Config> slots_;  // a table of a power of two
+};
+
+inline constexpr std::uint32_t kUnknownCost = 0xfffffffe;
+inline constexpr std::uint32_t kNoCounters = 0xffffffff;  // the counters of an item that may not come
+inline constexpr std::uint32_t kAllTexts = 0xffffffff;    // instead of a set of texts: each text matters
+inline constexpr std::uint32_t kBottom = 0;               // the frame below all frames
+
+// What an object has before it, from an entry on.
+struct EntrySuffixCost {
+    std::uint32_t cost = kInfinite;                  // of the entry: key, colon and value; kInfinite: it cannot be completed
+    std::uint32_t next_required = 0, next_live = 0;  // the first such property from here on
+    std::uint32_t required_cost = 0;                 // of all required ones from here on, each with a comma
+};
+
+// A grammar node with what the analysis found out about it.
+struct AnalysedNode : Node {
+    std::uint32_t cost = kInfinite;  // bytes of a shortest text; kInfinite: there is none
+    bool nullable = false;
+    ByteSet first, follow;
+    ByteSet alphabet;                              // object, array: what its configurations can continue with, but for names
+    std::uint32_t id = 0;                          // names it in the memo of runs, across grammars
+    bool direct = false;                           // object, array: the register is no record but position, bits or a count
+    bool bounded = false;                          // object: number of entries or demands; array: counters
+    bool misses = false;                           // object: marks count for properties that do not occur
+    std::uint32_t record_words = 0;                // of a record
+    List<std::uint32_t> open_leaf;                 // object: the leaf of each class of open keys
+    List<std::vector<std::uint32_t>> item_leaves;  // unique array: leaves by position, those of the rest last
+    std::shared_ptr<const ItemCosts> item_plan;    // array with counters
+    List<EntrySuffixCost> ahead;                   // object: by entry, and one more
+    List<std::uint32_t> tail_cost;                 // sequence: parts from i on; array: items of the prefix before i
+
+    bool is_live(std::uint32_t entry) const { return ahead[entry].cost != kInfinite; }  // it can be completed
+};
+
+// Leaves that the machines of one store share: most grammars hold the same few.
+class SharedLeaves {
+public:
+    // The one that equals a finished leaf; it stays where it is.
+    const AnalysedNode* keep(AnalysedNode&& leaf);
+    std::size_t bytes() const { return kept_.size() * sizeof(AnalysedNode) + ids_.bytes(); }
+
+private:
+    std::deque<AnalysedNode> kept_;
+    InternTable ids_;
+};
+
+// The components of a machine, by number.
+class AnalysedNodes {
+public:
+    // `leaves`: where leaves are kept, longer than this; null: all are its own.
+    explicit AnalysedNodes(std::vector<AnalysedNode>&& all, SharedLeaves* leaves = nullptr);
+    const AnalysedNode& operator[](std::uint32_t number) const { return *at_[number]; }
+    std::size_t size() const { return at_.size(); }
+    // Sets the ids of the nodes that it owns: f(component).
+    template <class F>
+    void name(F&& f) {
+        for (AnalysedNode& c : own_) c.id = f(c);
+    }
+
+private:
+    std::vector<AnalysedNode> own_;
+    std::vector<const AnalysedNode*> at_;
+};
+
+// Checks the program (left recursion), finds what can be completed and at what cost. Throws Error.
+std::vector<AnalysedNode> analyse(Program&& program, ExprPool& pool);
+
+// The components of a machine that is made late (composite_language.h), and which of them is the root.
+struct AnalysedGrammar {
+    std::vector<AnalysedNode> components;
+    std::uint32_t root;
+};
+
+struct MachineLimits {
+    std::size_t max_heads = 4096;        // configurations followed at once
+    std::size_t max_frames = 8'000'000;  // different stacks seen
+    std::size_t max_parents = 1 << 16;   // frames that one may represent
+};
+
+// What else a step found out about a configuration that is on the bottom frame.
+struct Outcome {
+    bool popped = false;             // the component has ended: the frame below would have to take the byte
+    bool context_dependent = false;  // it depends on text that a walk from here cannot know: step from the real configuration instead
+};
+
+// What finds stacks, records and texts, and what stacks cost.
+struct MachineTables {
+    DroppableIndex frames, records, read_texts;
+    std::vector<std::uint32_t> costs;  // by frame; kUnknownCost: not computed yet
+
+    void forget() {
+        for (DroppableIndex* one : {&frames, &records, &read_texts}) one->forget();
+        costs = {};
+    }
+};
+
+struct MachineCore {
+    static constexpr std::size_t kMostKept = std::size_t{1} << 16;  // entries of a table that is found anew when it was emptied
+
+    MachineCore(AnalysedNodes nodes, ExprPool& expressions, MachineTables& found, MachineLimits most);
+
+    bool is_leaf(const Config& c) const { return c.node != kDone && components[c.node].kind == NodeKind::leaf; }
+    bool is_sequence(const Config& c) const { return c.node != kDone && components[c.node].kind == NodeKind::sequence; }
+    // The number of a frame.
+    std::uint32_t push(const Config& frame);
+    // The frames that one represents.
+    void members(std::uint32_t frame, std::vector<std::uint32_t>& out);
+    // The set of texts, and the text that was read.
+    std::uint32_t used_with(std::uint32_t set, std::uint32_t read_text);
+    // Bytes of a shortest value in any of its readings.
+    std::uint32_t value_cost(const Readings& value) const;
+    // Throws where more configurations are open than the limit.
+    void check_heads(std::size_t count, std::int64_t node = -1) const;
+    // Stacks, records and bytes of texts that were met on the way; they only grow.
+    std::size_t learned() const { return frames.size() + records.size() + read_texts.size() + texts.size() + used.size(); }
+
+    AnalysedNodes components;
+    ExprPool& pool;
+    MachineLimits limits;
+    MachineTables& tables;
+    ArenaVector<Config> frames;
+    CounterRecords records;
+    ReadTexts read_texts;
+    UsedValues texts;
+    std::unordered_map<std::uint64_t, std::uint32_t> used;  // by set and read text: the set with that text
+    KeyLengths key_lengths;
+};
+
+// States of objects and arrays: a phase, and what it needs.
+// gap: where a key may come, and space before it; named: below the leaf of an open key; second: where an open key
+// begins, but the one before it is not known.
+enum class Phase : std::uint32_t { open, first, key, colon, value, after, comma, close, gap, named, second };
+inline std::uint32_t phase_state(Phase phase, std::uint32_t rest = 0) {
+    GUIDEWAY_DCHECK(rest >> 28 == 0);
+    return static_cast<std::uint32_t>(phase) << 28 | rest;
+}
+inline Phase phase_of(std::uint32_t state) { return static_cast<Phase>(state >> 28); }
+inline std::uint32_t rest_of(std::uint32_t state) { return state & 0x0fffffff; }
+inline bool is_space(std::uint8_t b) { return b == ' ' || b == '\t' || b == '\n' || b == '\r'; }
+
+// Punctuation: its length, its bytes.
+inline std::uint32_t length(const std::string& text) { return static_cast<std::uint32_t>(text.size()); }
+inline std::uint8_t byte_at(const std::string& text, std::uint32_t at) { return static_cast<std::uint8_t>(text[at]); }
+inline bool takes(const std::string& text, std::uint32_t at, std::uint8_t b) { return byte_at(text, at) == b; }
+
+}  // namespace guideway

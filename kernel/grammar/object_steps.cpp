@@ -1,0 +1,176 @@
+// Steps of objects, byte by byte (object_steps.h).
+#include "guideway/grammar/object_steps.h"
+
+#include <algorithm>
+
+#include "guideway/grammar/machine.h"
+
+namespace guideway {
+
+// All that may be where a key begins. Spaces before it, and the masks there, ask for the same again and again.
+void ObjectSteps::enter_keys(const Config& c, Configs& out) {
+    const Config place{c.node, 0, c.regs, c.parent};
+    if (keys_place_ != place) {
+        keys_place_.node = kDone;  // until all of them are known
+        keys_entered_.clear();
+        enter_keys_anew(c, keys_entered_);
+        keys_place_ = place;
+    }
+    out.insert(out.end(), keys_entered_.begin(), keys_entered_.end());
+}
+
+void ObjectSteps::enter_keys_anew(const Config& c, Configs& out) {
+    if (rules_.may_open_some(c.node, c.regs)) out.push_back({c.node, phase_state(Phase::key, rules_.keys(c.node)), c.regs, c.parent});
+    for (std::uint32_t i = core_.components[c.node].fixed; i < core_.components[c.node].entries.size(); ++i) {
+        if (!rules_.may_open(c.node, c.regs, i)) continue;
+        const AnalysedNode& k = core_.components[c.node];
+        if (rules_.has_unknown_key(k, c.regs, i)) out.push_back({c.node, phase_state(Phase::second, i), c.regs, c.parent});
+        else
+            out.push_back({k.open_leaf[i - k.fixed], rules_.open_keys(k, c.regs, i), ReadTexts::kStart,
+                           core_.push({c.node, phase_state(Phase::named, i << 8), c.regs, c.parent})});
+    }
+}
+
+void ObjectSteps::enter_value(const Config& c, std::uint32_t label, Configs& out) {
+    const AnalysedNode& k = core_.components[c.node];
+    const Entry& entry = k.entries[label];
+    for (const Reading& r : entry.value) {
+        if (core_.components[r.node].cost == kInfinite) continue;
+        const auto known = k.bounded ? rules_.can_complete(c.node, c.regs, label, r.marks) : true;
+        if (known == false) continue;
+        const std::uint32_t regs = rules_.after_entry(k, c.regs, entry, r.marks);
+        if (!known && rules_.entries_cost(c.node, regs) == kInfinite) continue;
+        machine_.enter_after(r.node, {c.node, phase_state(Phase::after), regs, c.parent}, out);
+    }
+}
+
+Config ObjectSteps::after_value(const Config& c, std::uint32_t label) {
+    const AnalysedNode& k = core_.components[c.node];
+    return {c.node, phase_state(Phase::after), rules_.after_entry(k, c.regs, k.entries[label], 0), c.parent};
+}
+
+// Whether some name of `next` may come, where some name of `state` may.
+bool ObjectSteps::name_goes_on(const Config& c, ExprId state, ExprId next) {
+    if (leads_as_far(core_.pool, state, next)) return true;
+    const std::uint32_t last = core_.pool.labels.last(next, true);  // mostly still to come: texts follow the schema's order
+    if (last == kNoLabel) return false;
+    if (rules_.may_open(c.node, c.regs, last)) return true;
+    const auto& reach = core_.pool.labels.reachable(next);
+    const ObjectRules::AllowedKeys opens(rules_, c.node, c.regs);
+    return std::any_of(reach.begin(), reach.end(), [&](const LabelDistance& l) { return l.further && opens(l.label); });
+}
+
+void ObjectSteps::step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out) {
+    const ExprId next = core_.pool.dfa.derivative(state, byte);
+    if (next == kNone) return;
+    if (name_goes_on(c, state, next)) out.push_back({c.node, phase_state(Phase::key, next), c.regs, c.parent});
+    core_.pool.labels.each_accepted(next, [&](std::uint32_t label) {
+        if (rules_.may_open(c.node, c.regs, label)) out.push_back({c.node, phase_state(Phase::colon, label << 8), c.regs, c.parent});
+    });
+}
+
+// After a colon: white space, or the value.
+void ObjectSteps::begin_value(const Config& c, std::uint32_t label, Configs& out) {
+    if (core_.components[c.node].punctuation->space) out.push_back({c.node, phase_state(Phase::value, label), c.regs, c.parent});
+    enter_value(c, label, out);
+}
+
+void ObjectSteps::step_colon(const Config& c, std::uint8_t byte, Configs& out) {
+    const Punctuation& marks = *core_.components[c.node].punctuation;
+    const std::uint32_t label = rest_of(c.state) >> 8, at = rest_of(c.state) & 0xff;
+    if (at == 0 && marks.space && is_space(byte)) out.push_back(c);  // and continue: the colon may begin with space
+    if (!takes(marks.colon, at, byte)) return;
+    if (at + 1 == marks.colon.size()) begin_value(c, label, out);
+    else out.push_back({c.node, phase_state(Phase::colon, label << 8 | (at + 1)), c.regs, c.parent});
+}
+
+void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome) {
+    const AnalysedNode& k = core_.components[c.node];
+    const Punctuation& marks = *k.punctuation;
+    const Phase phase = phase_of(c.state);
+    const std::uint32_t rest = rest_of(c.state);
+    auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
+    const bool spaced = marks.space && is_space(byte);
+    auto keys_or = [&](Phase p) {  // where a key begins; is there as long as space comes
+        becomes(p, 0);
+        enter_keys(c, out);
+    };
+    auto close_from = [&](std::uint32_t at) {
+        if (!takes(marks.close, at, byte)) return;
+        if (at + 1 == marks.close.size()) machine_.resume(c.parent, out);
+        else becomes(Phase::close, at + 1);
+    };
+    auto comma_from = [&](std::uint32_t at) {
+        if (!takes(marks.comma, at, byte)) return;
+        if (at + 1 != marks.comma.size()) becomes(Phase::comma, at + 1);
+        else if (marks.space) keys_or(Phase::gap);
+        else enter_keys(c, out);
+    };
+    switch (phase) {
+        case Phase::open:
+            if (!takes(marks.open, rest, byte)) return;
+            if (rest + 1 == marks.open.size()) keys_or(Phase::first);
+            else becomes(Phase::open, rest + 1);
+            return;
+        case Phase::first:
+            if (spaced) keys_or(Phase::first);
+            if (rules_.may_close(k, c.regs)) close_from(0);
+            return;
+        case Phase::gap:
+            if (spaced) keys_or(Phase::gap);
+            return;
+        case Phase::key: return step_key(c, rest, byte, out);
+        case Phase::second:
+            outcome.context_dependent |= core_.pool.dfa.derivative(rules_.open_keys(k, c.regs, rest), byte) != kNone;
+            return;
+        case Phase::colon: return step_colon(c, byte, out);
+        case Phase::value:
+            if (spaced) begin_value(c, rest, out);
+            return;
+        case Phase::after:
+            if (spaced) out.push_back(c);
+            if (takes(marks.comma, 0, byte) && rules_.may_continue(c.node, c.regs)) comma_from(0);
+            if (takes(marks.close, 0, byte) && rules_.may_close(k, c.regs)) close_from(0);
+            return;
+        case Phase::comma: return comma_from(rest);
+        case Phase::close: return close_from(rest);
+        case Phase::named: return machine_.resume(core_.push(c), todo);  // never a state
+    }
+}
+
+int ObjectSteps::best_byte(const Config& c, Configs& instead) {
+    const AnalysedNode& k = core_.components[c.node];
+    const std::uint32_t rest = rest_of(c.state);
+    auto towards_key = [&](ExprId state) {
+        const std::uint32_t label = rules_.best_label(c.node, c.regs, state).label;
+        auto distance = [&](ExprId e) {
+            const auto& reach = core_.pool.labels.reachable(e);
+            auto at =
+                std::lower_bound(reach.begin(), reach.end(), label, [](const LabelDistance& x, std::uint32_t l) { return x.label < l; });
+            return at != reach.end() && at->label == label ? at->distance : kInfinite;
+        };
+        if (distance(state) == 0) return -1;  // read whole: the colon is written by the configuration next to this one
+        const std::uint32_t target = distance(state) - 1;
+        for (unsigned b = 0; b < 256; ++b) {
+            const ExprId next = core_.pool.dfa.derivative(state, static_cast<std::uint8_t>(b));
+            if (next != kNone && distance(next) == target) return static_cast<int>(b);
+        }
+        return -1;
+    };
+    switch (phase_of(c.state)) {
+        case Phase::open: return byte_at(k.punctuation->open, rest);
+        case Phase::first:
+            if (rules_.may_close(k, c.regs)) return byte_at(k.punctuation->close, 0);
+            [[fallthrough]];
+        case Phase::gap: enter_keys(c, instead); return -1;
+        case Phase::key: return towards_key(rest);
+        case Phase::colon: return byte_at(k.punctuation->colon, rest & 0xff);
+        case Phase::value: enter_value(c, rest, instead); return -1;
+        case Phase::after: return rules_.may_close(k, c.regs) ? byte_at(k.punctuation->close, 0) : byte_at(k.punctuation->comma, 0);
+        case Phase::comma: return byte_at(k.punctuation->comma, rest);
+        case Phase::close: return byte_at(k.punctuation->close, rest);
+        default: return -1;
+    }
+}
+
+}  // namespace guideway

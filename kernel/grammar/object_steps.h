@@ -1,0 +1,38 @@
+// Steps of objects, byte by byte: punctuation, keys, and the values that they enter.
+#pragma once
+
+#include <cstdint>
+
+#include "guideway/grammar/object_rules.h"
+
+namespace guideway {
+
+class Machine;
+
+class ObjectSteps {
+public:
+    ObjectSteps(MachineCore& core, Machine& machine, ObjectRules& rules) : core_(core), machine_(machine), rules_(rules) {}
+
+    // Adds what a configuration becomes by a byte; `todo`: what takes the byte instead.
+    void step(const Config& c, std::uint8_t byte, Configs& out, Configs& todo, Outcome& outcome);
+    // The byte that begins a cheapest completion; -1: that of a configuration in `instead`.
+    int best_byte(const Config& c, Configs& instead);
+    void enter_keys(const Config& c, Configs& out);
+    void enter_value(const Config& c, std::uint32_t label, Configs& out);
+    Config after_value(const Config& c, std::uint32_t label);
+    bool name_goes_on(const Config& c, ExprId state, ExprId next);
+
+private:
+    void begin_value(const Config& c, std::uint32_t label, Configs& out);
+    void step_colon(const Config& c, std::uint8_t byte, Configs& out);
+    void step_key(const Config& c, ExprId state, std::uint8_t byte, Configs& out);
+    void enter_keys_anew(const Config& c, Configs& out);
+
+    MachineCore& core_;
+    Machine& machine_;
+    ObjectRules& rules_;
+    Config keys_place_{kDone, 0, 0, 0};  // where keys were entered last, and as what
+    Configs keys_entered_;
+};
+
+}  // namespace guideway
