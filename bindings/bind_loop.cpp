@@ -68,19 +68,21 @@ LogitRows logit_rows(const Table<float>& logits) { return {logits.data, logits.r
 }  // namespace
 
 void bind_loop(nb::module_& m) {
-    nb::class_<LoopClock>(m, "LoopClock", "An engine's calls of a processor: one at a time, and the seconds that went where.")
+    nb::class_<LoopClock>(m, "LoopClock", "Measures the calls of a logits processor by an engine, which do not overlap.")
         .def(nb::init<>())
         .def("enter", &LoopClock::enter,
-             "Seconds since the last call was left (0: this is the first); None: another call has not been left yet.")
-        .def("leave", &LoopClock::leave, "After each `enter` that gave a number.")
+             "Begin a call. Returns the seconds since the last call ended, 0 for the first call, or None if another call "
+             "has not ended.")
+        .def("leave", &LoopClock::leave, "End a call. Required after each `enter` that returned a number.")
         .def(
             "take",
             [](LoopClock& self) {
                 return std::tuple(std::exchange(self.calls, 0), std::exchange(self.model, 0), std::exchange(self.mask, 0),
                                   std::exchange(self.copy, 0));
             },
-            "Calls of `LoopRows.run_on` since this was asked last; seconds before them, of finding masks, of putting them on logits.");
-    nb::class_<PythonRows>(m, "LoopRows", "The rows of an engine's loop from step to step, each of which adds a token to all of them.")
+            "Read and reset the counters: the number of calls of `LoopRows.run_on`, and the seconds spent before these "
+            "calls, computing masks, and applying masks to logits.");
+    nb::class_<PythonRows>(m, "LoopRows", "The rows of an engine's generation loop. Each step adds one token to each row.")
         .def(
             "__init__",
             [](PythonRows* self, const nb::sequence& rows) {
@@ -89,15 +91,17 @@ void bind_loop(nb::module_& m) {
                 new (self) PythonRows{std::move(held), {}, std::move(made)};
             },
             nb::arg("rows"), nb::sig("def __init__(self, rows: collections.abc.Sequence[tuple[Matcher | None, int, int, int]]) -> None"),
-            "By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all "
-            "of it may have (0: any number).")
+            "rows: for each row, its matcher (None: unconstrained), its number of tokens, how many of these the matcher "
+            "has taken, and the maximum number of tokens (0: unlimited).")
         .def(
             "grow",
             [](PythonRows& self, const Integers& tokens) {
                 const auto ids = integers<std::int64_t>(tokens);
                 self.with([&](LoopRows& rows) { rows.grow(ids); });
             },
-            nb::arg("tokens"), "Row i goes on with token i, which its matcher takes in `run`, where it is legal.")
+            nb::arg("tokens"),
+            "Append token i to row i. The next `run` advances the matchers; a matcher takes its token only if the token is "
+            "legal.")
         .def(
             "know",
             [](PythonRows& self, nb::handle ids) {
@@ -106,7 +110,8 @@ void bind_loop(nb::module_& m) {
                 self.with([&](LoopRows& rows) { rows.know(id_rows(*given)); });
             },
             nb::arg("ids"), nb::sig("def know(self, ids: numpy.typing.NDArray[numpy.int64]) -> None"),
-            "What the engine has in the rows as they are now, prompts and all: `grow_to` and `run_on` tell by it how they have grown.")
+            "Set the token ids that the engine has in the rows now, including the prompts. `grow_to` and `run_on` compare "
+            "with them.")
         .def(
             "grow_to",
             [](PythonRows& self, nb::handle ids) {
@@ -114,8 +119,8 @@ void bind_loop(nb::module_& m) {
                 return given && self.with([&](LoopRows& rows) { return rows.grow_to(id_rows(*given)); });
             },
             nb::arg("ids"), nb::sig("def grow_to(self, ids: typing.Any) -> bool"),
-            "`grow` with the last column of `ids`, int64 [rows, tokens] on the CPU, where the others are what is known of the rows. False: "
-            "they are not, and nothing has changed.")
+            "If all columns of `ids` but the last equal the known tokens, call `grow` with the last column and return "
+            "True. Otherwise change nothing and return False. ids: int64 [rows, tokens] on the CPU.")
         .def_prop_ro(
             "known",
             [](const PythonRows& self) {
@@ -125,16 +130,17 @@ void bind_loop(nb::module_& m) {
                 return nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>(made->data(), {count, count ? made->size() / count : 0}, owner);
             },
             nb::rv_policy::move, nb::sig("def known(self) -> numpy.typing.NDArray[numpy.int64]"),
-            "A copy of what is known of the rows, [rows, tokens]; [rows, 0]: nothing is.")
+            "A copy of the known tokens, [rows, tokens]. [rows, 0] if none are known.")
         .def_prop_ro(
             "width", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.width(); }); },
-            "How many tokens of each row are known.")
+            "The number of known tokens of each row.")
         .def(
             "run",
             [](PythonRows& self, const MaskRows& masks) { self.with([&](LoopRows& rows) { rows.run(words(masks), masks.shape(1)); }); },
             nb::arg("masks").noconvert(),
-            "Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of "
-            "all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.")
+            "Advance the matchers by the appended tokens and fill the masks. A mask allows the legal tokens that fit the "
+            "budget of the row, or all legal tokens if none fits; if the row is not held, it has all bits set. After an "
+            "error, the object cannot be used again. Releases the GIL.")
         .def(
             "run_on",
             [](PythonRows& self, nb::handle ids, nb::handle source, nb::handle target, LoopClock& clock) {
@@ -151,9 +157,10 @@ void bind_loop(nb::module_& m) {
             },
             nb::arg("ids"), nb::arg("source"), nb::arg("target").none(), nb::arg("clock"),
             nb::sig("def run_on(self, ids: typing.Any, source: typing.Any, target: typing.Any, clock: LoopClock) -> list[int] | None"),
-            "`grow_to`, `run`, and `mask_logits` with what it finds, in one call, which enters and leaves the clock. Arrays of NumPy, or "
-            "tensors of PyTorch on a CPU: `ids` int64, `source` and `target` float32. None: they are others, have not grown so, or another "
-            "call has not left the clock; nothing has changed.")
+            "Call `grow_to`, `run` and `mask_logits` in turn, as one call of the clock. Returns the result of "
+            "`mask_logits`. Returns None and changes nothing if the arguments are not NumPy arrays or PyTorch tensors on a "
+            "CPU (`ids` int64, `source` and `target` float32), if `grow_to` returns False, or if another call of the clock "
+            "has not ended.")
         .def(
             "begin",
             [](PythonRows& self, const MaskRows& masks) {
@@ -162,13 +169,13 @@ void bind_loop(nb::module_& m) {
                 self.masks = masks;
                 self.rows->begin(words(masks), masks.shape(1));
             },
-            nb::arg("masks").noconvert(), "`run` on a thread of its own; masks and matchers are left alone until `wait`.")
+            nb::arg("masks").noconvert(), "Call `run` on another thread. Do not access the masks and matchers before `wait`.")
         .def(
             "wait", [](PythonRows& self) { self.with([](LoopRows& rows) { rows.wait(); }); },
-            "Until what was begun has ended; raises what `run` would have.")
+            "Wait for the thread of `begin`. Raises the errors of `run`.")
         .def_prop_ro(
             "seconds", [](const PythonRows& self) { return self.with([](const LoopRows& rows) { return rows.seconds(); }); },
-            "What it took on the other thread.")
+            "The seconds that the other thread worked.")
         .def_prop_ro(
             "held",
             [](const PythonRows& self) {
@@ -178,7 +185,8 @@ void bind_loop(nb::module_& m) {
                     return made;
                 });
             },
-            nb::sig("def held(self) -> list[bool]"), "Which rows are held: their matcher took all of their tokens, or has ended.")
+            nb::sig("def held(self) -> list[bool]"),
+            "For each row, whether it is held: its matcher has taken all of its tokens, or is finished.")
         .def_prop_ro(
             "lengths",
             [](const PythonRows& self) {
@@ -188,7 +196,7 @@ void bind_loop(nb::module_& m) {
                     return made;
                 });
             },
-            "By row: how many tokens stand in it, and how many of them were taken.");
+            "For each row, its number of tokens, and how many of them the matcher has taken.");
 }
 
 }  // namespace guideway

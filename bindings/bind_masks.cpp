@@ -56,8 +56,9 @@ void bind_masks(nb::module_& m) {
         nb::arg("threads") = 1u,
         nb::sig("def fill_masks(matchers: collections.abc.Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], "
                 "threads: int = 1) -> None"),
-        "fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is "
-        "released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.");
+        "Fill row i of `rows` ([n, ceil(V / 32)] uint32) with the mask of matcher i, or set all its bits if the "
+        "matcher is None. `threads` threads, at most 64, share the rows; this is faster from about a thousand rows. "
+        "Releases the GIL.");
     m.def(
         "advance_and_fill",
         [](const nb::sequence& matchers, const Integers& given, const MaskRows& rows, unsigned threads) {
@@ -72,11 +73,11 @@ void bind_masks(nb::module_& m) {
         nb::arg("matchers"), nb::arg("token_ids"), nb::arg("rows").noconvert(), nb::arg("threads") = 1u,
         nb::sig("def advance_and_fill(matchers: collections.abc.Sequence[Matcher | None], token_ids: collections.abc.Sequence[int], "
                 "rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None"),
-        "Matcher i takes token i, and row i becomes its mask; all or none: RejectedTokenError or InvalidTokenError names the row, and nobody has "
-        "moved. The token of a None is not looked at.");
+        "Advance matcher i by token i and fill row i with its mask. If RejectedTokenError or InvalidTokenError is "
+        "raised, it names the row, and no matcher has changed. Where the matcher is None, the token is ignored.");
     m.def(
         "only_token", [](const MaskRow& row) { return only_token(words(row)); }, nb::arg("row").noconvert(),
-        "The one token that a row allows; None where it allows none, or several.");
+        "The only token that a row allows, or None if it allows none or several.");
     m.def(
         "mask_logits",
         [](const Logits& source, const Logits& target, const MaskRows& rows, const nb::sequence& held) {
@@ -93,9 +94,10 @@ void bind_masks(nb::module_& m) {
         nb::arg("source").noconvert(), nb::arg("target").noconvert(), nb::arg("rows").noconvert(), nb::arg("held"),
         nb::sig("def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], "
                 "rows: numpy.typing.NDArray[numpy.uint32], held: collections.abc.Sequence[bool]) -> list[int]"),
-        "`target` ([n, width] float32; `source` itself, or apart from it) becomes `source`, in rows that are `held` with -inf for what "
-        "their mask ([n, words] uint32) does not allow, and beyond it. Gives the held rows where no legal token has a logit above "
-        "-inf. Rows need not lie side by side, the logits of one do. The GIL is released.");
+        "Copy `source` to `target` ([n, width] float32). In rows that are `held`, write -inf for each token that the "
+        "mask ([n, words] uint32) forbids or does not cover. `target` is `source` or does not overlap it; the logits "
+        "of a row are contiguous. Returns the held rows in which no legal token has a logit above -inf. Releases the "
+        "GIL.");
 }
 
 }  // namespace guideway

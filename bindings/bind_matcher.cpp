@@ -100,12 +100,12 @@ std::uint32_t min_tokens_to_complete(const Matcher& matcher) {
 }  // namespace
 
 void bind_matcher(nb::module_& m) {
-    nb::class_<Compiled>(m, "Automaton", "A constraint compiled for a vocabulary: immutable, shareable between threads.")
+    nb::class_<Compiled>(m, "Automaton", "A constraint compiled for a vocabulary. Immutable; threads can share it.")
         .def_static("compile", &compile, nb::rv_policy::take_ownership, nb::arg("vocabulary"), nb::arg("program"),
                     nb::sig("def compile(vocabulary: KernelVocabulary, program: bytes) -> Automaton"),
                     "Compile a program (`guideway.grammar.program`), little-endian words.")
         .def_static("is_empty", &is_empty, nb::arg("vocabulary"), nb::arg("program"),
-                    "Whether no text fits a program. This costs less than `compile`.")
+                    "Whether no text fits a program. Cheaper than `compile`.")
         .def(
             "matcher",
             [](const Compiled& self) {
@@ -119,8 +119,7 @@ void bind_matcher(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 self.automaton()->warm_up(work);
             },
-            nb::arg("work"),
-            "Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.")
+            nb::arg("work"), "Compute in advance what masks will need. work: the most units of work; 100 units take about a microsecond.")
         .def("__repr__",
              [](const Compiled& self) {
                  const nb::gil_scoped_release release;  // it may compile
@@ -139,22 +138,24 @@ void bind_matcher(nb::module_& m) {
         .def(
             "fill_mask", [](const Matcher& self, const MaskRow& row) { released_when_long(self, [&] { self.fill_mask(words(row)); }); },
             nb::arg("row").noconvert(),
-            "Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.")
+            "Set bit t % 32 of word t // 32 for each legal token t, and clear all other bits. row: ceil(V / 32) uint32, "
+            "writable.")
         .def(
             "fill_mask_within",
             [](const Matcher& self, const MaskRow& row, std::uint32_t left) {
                 return released_when_long(self, [&] { return self.fill_mask_within(words(row), left); });
             },
             nb::arg("row").noconvert(), nb::arg("tokens_left"),
-            "As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. "
-            "False: there is none.")
+            "As `fill_mask`, but allow only tokens after which `tokens_left - 1` more tokens, end token included, can "
+            "complete the text. Return False if there are none.")
         .def(
             "fill_masks_within",
             [](const Matcher& self, const MaskRow& row, const MaskRow& whole, std::uint32_t left) {
                 return released_when_long(self, [&] { return self.fill_masks_within(words(row), words(whole), left); });
             },
             nb::arg("row").noconvert(), nb::arg("whole").noconvert(), nb::arg("tokens_left"),
-            "As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.")
+            "As `fill_mask_within`. If the result is Fit.SOME, the budget removed tokens, and `whole` is filled as by "
+            "`fill_mask`; otherwise the content of `whole` is unspecified.")
         .def(
             "fill_draft_masks",
             [](const Matcher& self, const Integers& given, const Integers& given_parents, const MaskRows& rows) {
@@ -165,8 +166,9 @@ void bind_matcher(nb::module_& m) {
                 self.fill_draft_masks(tokens, parents, {rows.data(), rows.size()});
             },
             nb::arg("token_ids"), nb::arg("parents"), nb::arg("rows").noconvert(),
-            "Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so "
-            "far (-1). Behind a token that is not legal: no bits. Nothing is taken.")
+            "Fill row i with the mask after draft token i. Draft token i follows draft token parents[i], which is an "
+            "earlier one, or the tokens taken so far (-1). Rows after illegal tokens have no bits. The matcher does not "
+            "change.")
         .def(
             "advance",
             [](Matcher& self, std::int64_t token) {
@@ -176,7 +178,7 @@ void bind_matcher(nb::module_& m) {
                     raise_rejection(self, token, error);
                 }
             },
-            nb::arg("token_id"), "Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.")
+            nb::arg("token_id"), "Take a token. If RejectedTokenError or InvalidTokenError is raised, the matcher has not changed.")
         .def(
             "advance_and_fill",
             [](Matcher& self, std::int64_t token, const MaskRow& row) {
@@ -187,7 +189,7 @@ void bind_matcher(nb::module_& m) {
                 }
             },
             nb::arg("token_id"), nb::arg("row").noconvert(),
-            "`advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.")
+            "Call `advance`, then `fill_mask`. If an error is raised, the matcher has not changed.")
         .def(
             "mask_digest",
             [](const Matcher& self) {
@@ -195,11 +197,11 @@ void bind_matcher(nb::module_& m) {
                 return (nb::int_(id[0]) << nb::int_(64)) | nb::int_(id[1]);
             },
             nb::sig("def mask_digest(self) -> int"),
-            "128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same "
-            "byte order, so that what was made of a mask (a copy on a device) can be used again.")
+            "A 128-bit digest of what `fill_mask` would write. Equal masks have equal digests in all processes, on all "
+            "machines with the same byte order. A cache of masks on a device can use it as its key.")
         .def(
             "rollback", [](Matcher& self, std::size_t count) { released_when_long(self, [&] { self.rollback(count); }); }, nb::arg("count"),
-            "Give the last `count` tokens back. ValueError if there are fewer.")
+            "Undo the last `count` tokens. Raises ValueError if there are fewer.")
         .def(
             "fork", [](const Matcher& self) { return released_when_long(self, [&] { return Matcher(self); }); }, "An independent copy.")
         .def(
@@ -208,19 +210,20 @@ void bind_matcher(nb::module_& m) {
                 const auto tokens = integers<std::int64_t>(given);
                 return released_when_long(self, [&] { return self.validate(tokens); });
             },
-            nb::arg("tokens"), "How many of the tokens, from the first on, could be taken. Nothing changes.")
+            nb::arg("tokens"), "The length of the longest prefix of the tokens that the matcher could take. The matcher does not change.")
         .def(
             "forced_bytes", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.forced_bytes(); })); },
-            "What the text goes on with in any case, up to 4,096 bytes.")
+            "The bytes with which every continuation of the text begins, up to 4,096 bytes.")
         .def(
             "forced_tokens", [](const Matcher& self) { return released_when_long(self, [&] { return self.forced_tokens(); }); },
-            "Tokens over the forced bytes, longest first, as far as no legal token could reach past them.")
+            "Tokens that spell the forced bytes, each the longest possible. Stops where a legal token could extend beyond "
+            "the forced bytes.")
         .def("min_tokens_to_complete", &min_tokens_to_complete,
-             "The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary "
-             "has no tokens that spell it.")
+             "The smallest number of tokens that spell the shortest completion, end token included. Raises "
+             "UnsatisfiableError if no tokens of the vocabulary spell it.")
         .def(
             "completion", [](const Matcher& self) { return bytes_of(released_when_long(self, [&] { return self.completion(); })); },
-            "A shortest text that completes what was taken so far.")
+            "A shortest text that completes the text so far.")
         .def("__repr__",
              [](const Matcher& self) {
                  std::string shown = "Matcher(position=" + std::to_string(self.position());
@@ -239,13 +242,16 @@ void bind_matcher(nb::module_& m) {
                 if (found == Quotation::none) return std::nullopt;
                 return found == Quotation::begins ? "begins" : "inside";
             },
-            "Where the text is in a verbatim string: \"begins\" before its first character, \"inside\" after that, or None.")
+            "\"begins\" before the first character of a verbatim string, \"inside\" after it, None outside of verbatim "
+            "strings.")
         .def_prop_ro(
             "is_accepting", [](const Matcher& self) { return released_when_long(self, [&] { return self.is_accepting(); }); },
             "Whether the text may end here.")
-        .def_prop_ro("is_finished", &Matcher::is_finished, "Whether an end token was taken.")
-        .def_prop_ro("position", &Matcher::position, "How many tokens were taken.")
-        .def_prop_ro("words", [](const Matcher& self) { return self.automaton().vocabulary().words(); }, "32-bit words of a mask row.");
+        .def_prop_ro("is_finished", &Matcher::is_finished, "Whether the matcher has taken an end token.")
+        .def_prop_ro("position", &Matcher::position, "The number of tokens taken.")
+        .def_prop_ro(
+            "words", [](const Matcher& self) { return self.automaton().vocabulary().words(); },
+            "The number of 32-bit words of a mask row.");
 }
 
 }  // namespace guideway

@@ -187,12 +187,11 @@ std::size_t count_values(nb::handle value, std::size_t most) {
 void bind_plain(nb::module_& m) {
     m.def("nests_deeper", &nests_deeper, nb::arg("value").none(), nb::arg("depth"),
           nb::sig("def nests_deeper(value: object, depth: int) -> bool"),
-          "Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.\n\n"
-          "Encoders in C recurse, and a thread with a small stack would overflow.");
+          "Whether dicts, lists and tuples of the value nest deeper than `depth`. True for cyclic values.");
     m.def("count_values", &count_values, nb::arg("value").none(), nb::arg("most"),
           nb::sig("def count_values(value: object, most: int) -> int"),
-          "The number of values in dicts, lists and tuples, with shared parts counted at each of their places. "
-          "`most` + 1: there are more, or a value contains itself.");
+          "Count the values in dicts, lists and tuples. Shared values count at each place. Returns `most` + 1 if there "
+          "are more, or if a value contains itself.");
     m.def(
         "copy_plain",
         [](nb::handle value, const nb::callable& other, const nb::frozenset& names, const nb::frozenset& early, std::size_t values,
@@ -202,9 +201,10 @@ void bind_plain(nb::module_& m) {
         nb::sig(
             "def copy_plain(value: object, other: collections.abc.Callable[[object], object | None], names: frozenset[str], early: frozenset[str], "
             "max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None"),
-        "A copy of plain data: dicts with ASCII text as keys, lists, text, integers, True, False and None, of exactly these types; and whether "
-        "a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself "
-        "one of `early`. `other` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.");
+        "Copy plain data: dicts with ASCII strings as keys, lists, strings, integers, True, False and None, of exactly "
+        "these types. Returns the copy, and whether a nested dict has one of `names`, or the outermost dict one of "
+        "`early`, with a string or a bool as value. `other` converts other values and returns None for those that it "
+        "cannot convert. Returns None if the data are not plain, have too many values, or are too deep.");
 }
 
 }  // namespace guideway

@@ -35,9 +35,7 @@ std::optional<Drawn> drawn(const Sampling& how, const Logits& logits, const std:
 }  // namespace
 
 void bind_sample(nb::module_& m) {
-    nb::class_<Sampling>(
-        m, "Sampling",
-        "How a token is drawn: the stages of `guideway.sampling.Sampler` in their usual order, over float32 logits on the CPU.")
+    nb::class_<Sampling>(m, "Sampling", "The stages of `guideway.sampling.Sampler` in their usual order, for float32 logits on the CPU.")
         .def(
             "__init__",
             [](Sampling* self, double temperature, std::uint32_t top_k, double top_p, double min_p, double tail_free, double typical_p,
@@ -75,8 +73,9 @@ void bind_sample(nb::module_& m) {
                 "def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float = 0.0, "
                 "exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, "
                 "counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None"),
-            "The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens "
-            "that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.")
+            "Draw the token that `number`, in [0, 1), selects. Returns None if no token can be drawn, or if a logit is NaN "
+            "or +inf. seen: the distinct earlier tokens, with their `counts`. exclude_top: whether XTC is applied. "
+            "Releases the GIL.")
         .def(
             "draw_with_gap",
             [](const Sampling& self, const Logits& logits, const std::optional<Mask>& mask, double number, bool exclude_top,
@@ -89,8 +88,8 @@ void bind_sample(nb::module_& m) {
             nb::sig("def draw_with_gap(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, "
                     "number: float, exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32] | None, "
                     "counts: numpy.typing.NDArray[numpy.uint32] | None) -> tuple[int, float] | None"),
-            "As `draw`, and how much the difference of two logits must change before another token is drawn. Edges of stages that cut are not "
-            "considered.");
+            "As `draw`. Also returns by how much the difference of two logits must change before another token is drawn, "
+            "as if the set of tokens that the cuts keep did not change.");
     m.def(
         "shares",
         [](const Logits& logits, const std::optional<Mask>& mask, std::uint32_t token) {
@@ -100,7 +99,8 @@ void bind_sample(nb::module_& m) {
         nb::arg("logits").noconvert(), nb::arg("mask").none().noconvert(), nb::arg("token_id"),
         nb::sig("def shares(logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, token_id: int) "
                 "-> tuple[float, float, float]"),
-        "Log-probability of a token under the model, and under the mask; the probability of all that the mask does not allow.");
+        "The log-probability of a token without the mask, the same with the mask, and the total probability of the "
+        "tokens that the mask forbids.");
 }
 
 }  // namespace guideway

@@ -144,7 +144,8 @@ void bind_vocabulary(nb::module_& m) {
             nb::sig("def tuned(token_bytes: collections.abc.Sequence[bytes], eos_ids: collections.abc.Sequence[int], "
                     "special_ids: collections.abc.Sequence[int], tuning: dict[str, int], *, memo_bytes: int = 268435456, "
                     "store_bytes: int = 536870912) -> KernelVocabulary"),
-            "A vocabulary for tests and benchmarks: switches and thresholds of kernel/base/tuning.h by name. They change no mask.")
+            "A vocabulary for tests and benchmarks. `tuning` sets switches and thresholds of kernel/base/tuning.h by name; "
+            "they do not change any mask.")
         .def_static("mechanisms", &mechanisms, "The switches that `tuned` accepts.")
         .def_static("thresholds", &thresholds, nb::sig("def thresholds() -> dict[str, int]"),
                     "The thresholds that `tuned` accepts, with values that small vocabularies reach.")
@@ -159,7 +160,7 @@ void bind_vocabulary(nb::module_& m) {
             nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
             nb::sig("def of_block(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], *, "
                     "max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
-            "The same of what `flatten` made of the tokens.")
+            "A vocabulary from the result of `flatten`.")
         .def(
             "save",
             [](const Vocabulary& self) {
@@ -169,18 +170,19 @@ void bind_vocabulary(nb::module_& m) {
                 }();
                 return nb::bytes(file.data(), file.size() * 8);
             },
-            "What of it takes long to build, for `load` on a machine of the same byte order.")
+            "The parts that take long to build, for `load` on machines with the same byte order.")
         .def_static(
             "load", &read, nb::rv_policy::take_ownership, nb::arg("block"), nb::arg("eos_ids"), nb::arg("special_ids"), nb::arg("file"),
             nb::kw_only(), nb::arg("max_states") = VocabularyLimits{}.max_states, nb::arg("max_work") = VocabularyLimits{}.max_work,
             nb::sig(
                 "def load(block: bytes, eos_ids: collections.abc.Sequence[int], special_ids: collections.abc.Sequence[int], "
                 "file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary"),
-            "`of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other "
-            "tokens, or no such file.")
+            "As `of_block`, but take what takes long to build from `file`, a result of `save` of an equal vocabulary. The "
+            "vocabulary keeps the array, which must not change. Raises ValueError if the file belongs to other tokens or "
+            "is malformed.")
         .def(
             "open_ends", [](const Vocabulary& self, const nb::bytes& text) { return self.open_ends(view(text)); }, nb::arg("text"),
-            "Where the ends of the text begin with which some token begins, and goes on.")
+            "The positions p where text[p:] is a proper prefix of some token.")
         .def(
             "_locking",
             [](const Vocabulary& self) {
@@ -197,10 +199,12 @@ void bind_vocabulary(nb::module_& m) {
                 return made;
             },
             nb::sig("def _locking(self) -> dict[str, int]"),
-            "For tests. Units of work that a thread did at most while another waited for the lock of this vocabulary's store, and while a step of a "
-            "sequence did; how often one was cut off, and readers were let in; units that any call did at most before it released the GIL.")
-        .def_prop_ro("size", &Vocabulary::size, "Number of token ids.")
-        .def_prop_ro("words", &Vocabulary::words, "32-bit words of a mask row.");
+            "For tests: statistics of the lock of this vocabulary's store. `most_waited`: the most units of work that a "
+            "thread did while another thread waited for the lock; `most_delayed`: the same while a step of a sequence "
+            "waited. `preempted`: how often a thread was interrupted. `windows`: how often readers were admitted. "
+            "`most_with_gil`: the most units that a call did before it released the GIL.")
+        .def_prop_ro("size", &Vocabulary::size, "The number of token ids.")
+        .def_prop_ro("words", &Vocabulary::words, "The number of 32-bit words of a mask row.");
 
     m.def(
         "flatten",
@@ -209,9 +213,9 @@ void bind_vocabulary(nb::module_& m) {
             return nb::bytes(made.data(), made.size());
         },
         nb::arg("tokens"), nb::sig("def flatten(tokens: tuple[bytes, ...]) -> bytes"),
-        "The tokens as one block, which no other tokens have.");
+        "The tokens as one block of bytes. Different sequences of tokens have different blocks.");
     m.def("unflatten", tokens_of, nb::arg("block"), nb::sig("def unflatten(block: bytes) -> tuple[bytes, ...]"),
-          "What `flatten` was given.");
+          "The tokens from which `flatten` made a block.");
     m.def(
         "checksum",
         [](const nb::object& data, std::uint64_t seed) {
@@ -225,7 +229,7 @@ void bind_vocabulary(nb::module_& m) {
             return sum;
         },
         nb::arg("data"), nb::arg("seed"), nb::sig("def checksum(data: bytes | bytearray | memoryview, seed: int) -> int"),
-        "64 bits against damage, at the speed of memory.");
+        "A 64-bit checksum that detects damaged data. Not cryptographic.");
 }
 
 }  // namespace guideway
