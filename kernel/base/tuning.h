@@ -31,7 +31,7 @@ struct Tuning {
     bool key_index = true;        // tokens are sorted by the names that they lead to
     bool punctuation = true;      // punctuation is walked as leaves that all grammars share
     bool composite_walks = true;  // the items of an array with unique items are walked as components of a separate machine
-    // Expressions (regex/derivative.cpp, regex/emptiness.cpp) and programs (grammar/program.cpp).
+    // Expressions (regex/lazy_dfa.cpp, regex/part_search.cpp) and programs (grammar/program.cpp).
     bool recent_derivatives = true;  // a cache of derivatives of states without rows
     bool needed_bytes = true;        // bytes that every text contains decide that an intersection is empty
     bool program_prefixes = true;    // the first expressions of a program are cached

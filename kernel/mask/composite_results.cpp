@@ -1,5 +1,5 @@
-// Runs of JSON arrays and objects that are one leaf, since they must differ from others: what their own machine takes is
-// found as masks are, by its components and frames. Away from the others' spellings nothing more is to be known.
+// Runs of JSON arrays and objects that are one leaf, since they must differ from others. What a machine for the value accepts is
+// computed like a mask, from its components and frames. It differs only after texts that begin like one of the others.
 #include <algorithm>
 #include <utility>
 

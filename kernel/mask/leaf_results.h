@@ -115,7 +115,7 @@ private:
     struct SupersetBounds {  // of the run of a state without bounds: bytes at most of a completion, and of what leaves it
         std::uint32_t rest = 0, deepest = 0;
     };
-    struct Rounds {  // repetitions that tokens can begin, in the run of a state that does not count units (expr.h)
+    struct Rounds {  // repetitions that tokens can begin, in the run of a state that does not count loop bodies (supersets.h)
         std::vector<std::pair<std::uint32_t, std::uint32_t>> tokens;  // that may begin more than one repetition, and how many
         std::uint32_t at_pieces = 0, units = 0;                       // the largest number that tokens begin before they leave the state
         std::size_t bytes() const { return sizeof(Rounds) + sizeof(ResultKey) + 48 + tokens.size() * sizeof(tokens[0]); }

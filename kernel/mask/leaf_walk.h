@@ -73,7 +73,7 @@ struct LeafWalk {
     bool measures = false;                  // whether to find `rest`
     std::uint32_t rest = 0;                 // bytes, at most, of a shortest completion of what was reach
     bool counts = false;                    // whether to find what follows; unset where too many tokens come round
-    std::vector<Rounds> rounds;             // tokens that may begin two rounds of units (expr.h) or more
+    std::vector<Rounds> rounds;             // tokens that may begin two iterations of loop bodies (supersets.h) or more
     std::uint32_t round_tokens = 0;         // this many
     std::uint32_t rounds_at_pieces = 0;     // begun before a piece, at most
 

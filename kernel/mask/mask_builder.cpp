@@ -102,6 +102,10 @@ void MaskBuilder::take(Machine& machine, const Task& task, Mask& mask) {
     if (!machine.is_leaf(task.config) && (take_summary(machine, task) || take_keys(machine, task) || take_punctuation(machine, task)))
         return;
     const WalkResult made = results_.run(machine, task.trie, task.config);
+    // The result of an object depends on its register. A summary by entry serves all registers, so it must not contain it.
+    for (std::size_t i = 0; i < opened_; ++i)
+        if (open_[i].by_entry && open_[i].config.node == task.config.node && open_[i].config.parent == task.config.parent)
+            open_[i].whole = false;
     if (task.trie == 0) mask.first = made.tokens;  // the only one that may clear some
     else if (!sets_[made.tokens].data.empty()) found_.push_back(made.tokens);
     if (made.context_dependent != kNoTokens) {

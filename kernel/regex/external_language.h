@@ -1,5 +1,5 @@
-// Languages that an expression pool contains but whose automata are implemented by a higher layer: JSON arrays and objects as
-// values (grammar layer). A state is a number, and an expression of the pool (Op::value) names it.
+// Languages that an expression table contains but whose automata are implemented by a higher layer: JSON arrays and objects as
+// values (grammar layer). A state is a number, and an expression (Op::composite) names it.
 #pragma once
 
 #include <array>
