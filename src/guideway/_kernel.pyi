@@ -31,7 +31,7 @@ class KernelVocabulary:
     @staticmethod
     def tuned(token_bytes: Sequence[bytes], eos_ids: Sequence[int], special_ids: Sequence[int], tuning: dict[str, int], *, memo_bytes: int = 268435456, store_bytes: int = 536870912) -> KernelVocabulary:
         """
-        A vocabulary for tests and benchmarks: switches and thresholds of kernel/base/tuning.h by name. They change no mask.
+        A vocabulary for tests and benchmarks. `tuning` sets switches and thresholds of kernel/base/tuning.h by name; they do not change any mask.
         """
 
     @staticmethod
@@ -46,44 +46,44 @@ class KernelVocabulary:
 
     @staticmethod
     def of_block(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
-        """The same of what `flatten` made of the tokens."""
+        """A vocabulary from the result of `flatten`."""
 
     def save(self) -> bytes:
         """
-        What of it takes long to build, for `load` on a machine of the same byte order.
+        The parts that take long to build, for `load` on machines with the same byte order.
         """
 
     @staticmethod
     def load(block: bytes, eos_ids: Sequence[int], special_ids: Sequence[int], file: numpy.typing.NDArray[numpy.uint8], *, max_states: int = 4000000, max_work: int = 400000000) -> KernelVocabulary:
         """
-        `of_block` with what `save` gave of an equal one; the array is kept and must not change. ValueError where it is of other tokens, or no such file.
+        As `of_block`, but take what takes long to build from `file`, a result of `save` of an equal vocabulary. The vocabulary keeps the array, which must not change. Raises ValueError if the file belongs to other tokens or is malformed.
         """
 
     def open_ends(self, text: bytes) -> list[int]:
-        """
-        Where the ends of the text begin with which some token begins, and goes on.
-        """
+        """The positions p where text[p:] is a proper prefix of some token."""
 
     @property
     def size(self) -> int:
-        """Number of token ids."""
+        """The number of token ids."""
 
     @property
     def words(self) -> int:
-        """32-bit words of a mask row."""
+        """The number of 32-bit words of a mask row."""
 
 def flatten(tokens: tuple[bytes, ...]) -> bytes:
-    """The tokens as one block, which no other tokens have."""
+    """
+    The tokens as one block of bytes. Different sequences of tokens have different blocks.
+    """
 
 def unflatten(block: bytes) -> tuple[bytes, ...]:
-    """What `flatten` was given."""
+    """The tokens from which `flatten` made a block."""
 
 def checksum(data: bytes | bytearray | memoryview, seed: int) -> int:
-    """64 bits against damage, at the speed of memory."""
+    """A 64-bit checksum that detects damaged data. Not cryptographic."""
 
 class Automaton:
     """
-    A constraint compiled for a vocabulary: immutable, shareable between threads.
+    A constraint compiled for a vocabulary. Immutable; threads can share it.
     """
 
     @staticmethod
@@ -92,14 +92,14 @@ class Automaton:
 
     @staticmethod
     def is_empty(vocabulary: KernelVocabulary, program: bytes) -> bool:
-        """Whether no text fits a program. This costs less than `compile`."""
+        """Whether no text fits a program. Cheaper than `compile`."""
 
     def matcher(self) -> Matcher:
         """A matcher at the start of the text."""
 
     def warm_up(self, work: int) -> None:
         """
-        Find out ahead what masks will need, with so many units of work at most; 100 of them take about a microsecond.
+        Compute in advance what masks will need. work: the most units of work; 100 units take about a microsecond.
         """
 
     def __repr__(self) -> str: ...
@@ -126,72 +126,74 @@ class Matcher:
 
     def fill_mask(self, row: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
-        Set bit t % 32 of word t // 32 for each legal token t, clear the others. row: ceil(V / 32) uint32, writable.
+        Set bit t % 32 of word t // 32 for each legal token t, and clear all other bits. row: ceil(V / 32) uint32, writable.
         """
 
     def fill_mask_within(self, row: numpy.typing.NDArray[numpy.uint32], tokens_left: int) -> bool:
         """
-        As fill_mask, but only tokens after which the text can be completed in `tokens_left - 1` more, end token included. False: there is none.
+        As `fill_mask`, but allow only tokens after which `tokens_left - 1` more tokens, end token included, can complete the text. Return False if there are none.
         """
 
     def fill_masks_within(self, row: numpy.typing.NDArray[numpy.uint32], whole: numpy.typing.NDArray[numpy.uint32], tokens_left: int) -> Fit:
         """
-        As fill_mask_within. Fit.SOME: the budget removed tokens; `whole` is then filled as fill_mask does, and otherwise unspecified.
+        As `fill_mask_within`. If the result is Fit.SOME, the budget removed tokens, and `whole` is filled as by `fill_mask`; otherwise the content of `whole` is unspecified.
         """
 
     def fill_draft_masks(self, token_ids: Sequence[int], parents: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
-        Row i becomes the mask behind draft token i, which follows draft token parents[i] (an earlier one), or the tokens taken so far (-1). Behind a token that is not legal: no bits. Nothing is taken.
+        Fill row i with the mask after draft token i. Draft token i follows draft token parents[i], which is an earlier one, or the tokens taken so far (-1). Rows after illegal tokens have no bits. The matcher does not change.
         """
 
     def advance(self, token_id: int) -> None:
         """
-        Take a token. RejectedTokenError or InvalidTokenError: nothing has changed.
+        Take a token. If RejectedTokenError or InvalidTokenError is raised, the matcher has not changed.
         """
 
     def advance_and_fill(self, token_id: int, row: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
-        `advance`, then `fill_mask`, in one call; whatever is raised, nothing was taken.
+        Call `advance`, then `fill_mask`. If an error is raised, the matcher has not changed.
         """
 
     def mask_digest(self) -> int:
         """
-        128 bits that name what `fill_mask` would write: equal masks have equal ids, in every process and on every machine of the same byte order, so that what was made of a mask (a copy on a device) can be used again.
+        A 128-bit digest of what `fill_mask` would write. Equal masks have equal digests in all processes, on all machines with the same byte order. A cache of masks on a device can use it as its key.
         """
 
     def rollback(self, count: int) -> None:
-        """Give the last `count` tokens back. ValueError if there are fewer."""
+        """Undo the last `count` tokens. Raises ValueError if there are fewer."""
 
     def fork(self) -> Matcher:
         """An independent copy."""
 
     def validate(self, tokens: Sequence[int]) -> int:
         """
-        How many of the tokens, from the first on, could be taken. Nothing changes.
+        The length of the longest prefix of the tokens that the matcher could take. The matcher does not change.
         """
 
     def forced_bytes(self) -> bytes:
-        """What the text goes on with in any case, up to 4,096 bytes."""
+        """
+        The bytes with which every continuation of the text begins, up to 4,096 bytes.
+        """
 
     def forced_tokens(self) -> list[int]:
         """
-        Tokens over the forced bytes, longest first, as far as no legal token could reach past them.
+        Tokens that spell the forced bytes, each the longest possible. Stops where a legal token could extend beyond the forced bytes.
         """
 
     def min_tokens_to_complete(self) -> int:
         """
-        The smallest number of tokens that spell the shortest completion, end token included. UnsatisfiableError: the vocabulary has no tokens that spell it.
+        The smallest number of tokens that spell the shortest completion, end token included. Raises UnsatisfiableError if no tokens of the vocabulary spell it.
         """
 
     def completion(self) -> bytes:
-        """A shortest text that completes what was taken so far."""
+        """A shortest text that completes the text so far."""
 
     def __repr__(self) -> str: ...
 
     @property
     def quotation(self) -> str | None:
         """
-        Where the text is in a verbatim string: "begins" before its first character, "inside" after that, or None.
+        "begins" before the first character of a verbatim string, "inside" after it, None outside of verbatim strings.
         """
 
     @property
@@ -200,143 +202,145 @@ class Matcher:
 
     @property
     def is_finished(self) -> bool:
-        """Whether an end token was taken."""
+        """Whether the matcher has taken an end token."""
 
     @property
     def position(self) -> int:
-        """How many tokens were taken."""
+        """The number of tokens taken."""
 
     @property
     def words(self) -> int:
-        """32-bit words of a mask row."""
+        """The number of 32-bit words of a mask row."""
 
 def fill_masks(matchers: Sequence[Matcher | None], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    fill_mask for a batch: row i of `rows` ([n, ceil(V / 32)] uint32) is matcher i's mask; None: every bit set. The GIL is released; `threads` workers, at most 64 and as many as the system gives, share the rows, which pays from about a thousand rows.
+    Fill row i of `rows` ([n, ceil(V / 32)] uint32) with the mask of matcher i, or set all its bits if the matcher is None. `threads` threads, at most 64, share the rows; this is faster from about a thousand rows. Releases the GIL.
     """
 
 def advance_and_fill(matchers: Sequence[Matcher | None], token_ids: Sequence[int], rows: numpy.typing.NDArray[numpy.uint32], threads: int = 1) -> None:
     """
-    Matcher i takes token i, and row i becomes its mask; all or none: RejectedTokenError or InvalidTokenError names the row, and nobody has moved. The token of a None is not looked at.
+    Advance matcher i by token i and fill row i with its mask. If RejectedTokenError or InvalidTokenError is raised, it names the row, and no matcher has changed. Where the matcher is None, the token is ignored.
     """
 
 def only_token(row: numpy.typing.NDArray[numpy.uint32]) -> int | None:
     """
-    The one token that a row allows; None where it allows none, or several.
+    The only token that a row allows, or None if it allows none or several.
     """
 
 def mask_logits(source: numpy.typing.NDArray[numpy.float32], target: numpy.typing.NDArray[numpy.float32], rows: numpy.typing.NDArray[numpy.uint32], held: Sequence[bool]) -> list[int]:
     """
-    `target` ([n, width] float32; `source` itself, or apart from it) becomes `source`, in rows that are `held` with -inf for what their mask ([n, words] uint32) does not allow, and beyond it. Gives the held rows where no legal token has a logit above -inf. Rows need not lie side by side, the logits of one do. The GIL is released.
+    Copy `source` to `target` ([n, width] float32). In rows that are `held`, write -inf for each token that the mask ([n, words] uint32) forbids or does not cover. `target` is `source` or does not overlap it; the logits of a row are contiguous. Returns the held rows in which no legal token has a logit above -inf. Releases the GIL.
     """
 
 class LoopClock:
     """
-    An engine's calls of a processor: one at a time, and the seconds that went where.
+    Measures the calls of a logits processor by an engine, which do not overlap.
     """
 
     def __init__(self) -> None: ...
 
     def enter(self) -> float | None:
         """
-        Seconds since the last call was left (0: this is the first); None: another call has not been left yet.
+        Begin a call. Returns the seconds since the last call ended, 0 for the first call, or None if another call has not ended.
         """
 
     def leave(self) -> None:
-        """After each `enter` that gave a number."""
+        """End a call. Required after each `enter` that returned a number."""
 
     def take(self) -> tuple[int, float, float, float]:
         """
-        Calls of `LoopRows.run_on` since this was asked last; seconds before them, of finding masks, of putting them on logits.
+        Read and reset the counters: the number of calls of `LoopRows.run_on`, and the seconds spent before these calls, computing masks, and applying masks to logits.
         """
 
 class LoopRows:
     """
-    The rows of an engine's loop from step to step, each of which adds a token to all of them.
+    The rows of an engine's generation loop. Each step adds one token to each row.
     """
 
     def __init__(self, rows: Sequence[tuple[Matcher | None, int, int, int]]) -> None:
         """
-        By row: its matcher (None: a free row), how many tokens stand in it, how many of them the matcher took, and how many all of it may have (0: any number).
+        rows: for each row, its matcher (None: unconstrained), its number of tokens, how many of these the matcher has taken, and the maximum number of tokens (0: unlimited).
         """
 
     def grow(self, tokens: Sequence[int]) -> None:
         """
-        Row i goes on with token i, which its matcher takes in `run`, where it is legal.
+        Append token i to row i. The next `run` advances the matchers; a matcher takes its token only if the token is legal.
         """
 
     def know(self, ids: numpy.typing.NDArray[numpy.int64]) -> None:
         """
-        What the engine has in the rows as they are now, prompts and all: `grow_to` and `run_on` tell by it how they have grown.
+        Set the token ids that the engine has in the rows now, including the prompts. `grow_to` and `run_on` compare with them.
         """
 
     def grow_to(self, ids: Any) -> bool:
         """
-        `grow` with the last column of `ids`, int64 [rows, tokens] on the CPU, where the others are what is known of the rows. False: they are not, and nothing has changed.
+        If all columns of `ids` but the last equal the known tokens, call `grow` with the last column and return True. Otherwise change nothing and return False. ids: int64 [rows, tokens] on the CPU.
         """
 
     @property
     def known(self) -> numpy.typing.NDArray[numpy.int64]:
         """
-        A copy of what is known of the rows, [rows, tokens]; [rows, 0]: nothing is.
+        A copy of the known tokens, [rows, tokens]. [rows, 0] if none are known.
         """
 
     @property
     def width(self) -> int:
-        """How many tokens of each row are known."""
+        """The number of known tokens of each row."""
 
     def run(self, masks: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
-        Rows take what they have grown by; row i of `masks` becomes the mask of row i, of tokens that fit its budget (where none fits: of all); every bit where it is not held. Once something was raised, no more can be asked. The GIL is released.
+        Advance the matchers by the appended tokens and fill the masks. A mask allows the legal tokens that fit the budget of the row, or all legal tokens if none fits; if the row is not held, it has all bits set. After an error, the object cannot be used again. Releases the GIL.
         """
 
     def run_on(self, ids: Any, source: Any, target: Any, clock: LoopClock) -> list[int] | None:
         """
-        `grow_to`, `run`, and `mask_logits` with what it finds, in one call, which enters and leaves the clock. Arrays of NumPy, or tensors of PyTorch on a CPU: `ids` int64, `source` and `target` float32. None: they are others, have not grown so, or another call has not left the clock; nothing has changed.
+        Call `grow_to`, `run` and `mask_logits` in turn, as one call of the clock. Returns the result of `mask_logits`. Returns None and changes nothing if the arguments are not NumPy arrays or PyTorch tensors on a CPU (`ids` int64, `source` and `target` float32), if `grow_to` returns False, or if another call of the clock has not ended.
         """
 
     def begin(self, masks: numpy.typing.NDArray[numpy.uint32]) -> None:
         """
-        `run` on a thread of its own; masks and matchers are left alone until `wait`.
+        Call `run` on another thread. Do not access the masks and matchers before `wait`.
         """
 
     def wait(self) -> None:
-        """Until what was begun has ended; raises what `run` would have."""
+        """Wait for the thread of `begin`. Raises the errors of `run`."""
 
     @property
     def seconds(self) -> float:
-        """What it took on the other thread."""
+        """The seconds that the other thread worked."""
 
     @property
     def held(self) -> list[bool]:
         """
-        Which rows are held: their matcher took all of their tokens, or has ended.
+        For each row, whether it is held: its matcher has taken all of its tokens, or is finished.
         """
 
     @property
     def lengths(self) -> list[tuple[int, int]]:
-        """By row: how many tokens stand in it, and how many of them were taken."""
+        """
+        For each row, its number of tokens, and how many of them the matcher has taken.
+        """
 
 class Sampling:
     """
-    How a token is drawn: the stages of `guideway.sampling.Sampler` in their usual order, over float32 logits on the CPU.
+    The stages of `guideway.sampling.Sampler` in their usual order, for float32 logits on the CPU.
     """
 
     def __init__(self, *, temperature: float, top_k: int, top_p: float, min_p: float, tail_free: float, typical_p: float, top_a: float, top_n_sigma: float, xtc_threshold: float, repetition_penalty: float, presence_penalty: float, frequency_penalty: float, bias_ids: Sequence[int], biases: Sequence[float]) -> None: ...
 
     def draw(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float = 0.0, exclude_top: bool = False, seen: numpy.typing.NDArray[numpy.uint32] | None = None, counts: numpy.typing.NDArray[numpy.uint32] | None = None) -> int | None:
         """
-        The token that `number` in [0, 1) falls on; None where there is none to draw, or a logit is NaN or +inf. `seen` are the distinct tokens that came before, with their `counts`; `exclude_top`: whether XTC acts this time. The GIL is released.
+        Draw the token that `number`, in [0, 1), selects. Returns None if no token can be drawn, or if a logit is NaN or +inf. seen: the distinct earlier tokens, with their `counts`. exclude_top: whether XTC is applied. Releases the GIL.
         """
 
     def draw_with_gap(self, logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, number: float, exclude_top: bool, seen: numpy.typing.NDArray[numpy.uint32] | None, counts: numpy.typing.NDArray[numpy.uint32] | None) -> tuple[int, float] | None:
         """
-        As `draw`, and how much the difference of two logits must change before another token is drawn. Edges of stages that cut are not considered.
+        As `draw`. Also returns by how much the difference of two logits must change before another token is drawn, as if the set of tokens that the cuts keep did not change.
         """
 
 def shares(logits: numpy.typing.NDArray[numpy.float32], mask: numpy.typing.NDArray[numpy.uint32] | None, token_id: int) -> tuple[float, float, float]:
     """
-    Log-probability of a token under the model, and under the mask; the probability of all that the mask does not allow.
+    The log-probability of a token without the mask, the same with the mask, and the total probability of the tokens that the mask forbids.
     """
 
 class ProgramWriter:
@@ -344,32 +348,30 @@ class ProgramWriter:
 
     def __init__(self, nodes: tuple[type, ...], expressions: tuple[type, ...]) -> None:
         """
-        The classes of nodes, then of what they hold, and those of expressions: each in the order of their numbers in a program.
+        nodes: the classes of nodes and of their parts. expressions: the classes of expressions. Each in the order of their numbers in a program.
         """
 
     def write(self, nodes: Sequence[object], root: int, first: tuple[object, ...]) -> bytes:
         """
-        A program as little-endian words. `nodes`: a list; `first`: expressions that are written before all others.
+        Encode a grammar as a program: little-endian words. nodes: a list. first: expressions to write before all others.
         """
 
     def share(self, expression: object) -> None:
-        """Write this expression, from now on, in one piece."""
+        """Write this expression as one block of words from now on."""
 
 def nests_deeper(value: object, depth: int) -> bool:
     """
-    Whether dicts, lists and tuples of the value nest deeper than `depth`. Cyclic values do.
-
-    Encoders in C recurse, and a thread with a small stack would overflow.
+    Whether dicts, lists and tuples of the value nest deeper than `depth`. True for cyclic values.
     """
 
 def count_values(value: object, most: int) -> int:
     """
-    The number of values in dicts, lists and tuples, with shared parts counted at each of their places. `most` + 1: there are more, or a value contains itself.
+    Count the values in dicts, lists and tuples. Shared values count at each place. Returns `most` + 1 if there are more, or if a value contains itself.
     """
 
 def copy_plain(value: object, other: Callable[[object], object | None], names: frozenset[str], early: frozenset[str], max_values: int, max_depth: int, max_bits: int) -> tuple[object, bool] | None:
     """
-    A copy of plain data: dicts with ASCII text as keys, lists, text, integers, True, False and None, of exactly these types; and whether a dict inside of the outermost one has one of these names with a text or a bool behind it, or that one itself one of `early`. `other` makes of anything else what stands for it, None if nothing does. None: it is not plain, or has too many values, or is too deep.
+    Copy plain data: dicts with ASCII strings as keys, lists, strings, integers, True, False and None, of exactly these types. Returns the copy, and whether a nested dict has one of `names`, or the outermost dict one of `early`, with a string or a bool as value. `other` converts other values and returns None for those that it cannot convert. Returns None if the data are not plain, have too many values, or are too deep.
     """
 
 class EntryMaker:
