@@ -326,7 +326,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
         Args:
             values: Pairs of a JSON Pointer and a JSON value that is not allowed there.
-            record: A JSON value that has these locations. It shows which of them are in arrays.
+            record: A JSON value that fits this constraint and has these locations. Its text before each of the values
+                fits the new constraint.
         """
         made = self._copied_without_grammar()
         uri = f"urn:guideway:excluding:{len(self._supplied)}"
@@ -527,17 +528,23 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
 
 def _without(place: str, value: Any, record: Any) -> dict[str, Any]:
-    """Return a schema that does not allow `value` at the JSON Pointer `place`. `record` shows where arrays are."""
-    steps: list[tuple[str, bool]] = []
+    """Return a schema that does not allow `value` at the JSON Pointer `place`.
+
+    The schema determines the order of keys where the original does not. So it lists the keys of `record` up to those of
+    the place, and the text of the record before the value still fits.
+    """
+    steps: list[tuple[str, Any]] = []
     here = record
     for part in place.split("/")[1:]:
         name = unescape(part)
-        steps.append((name, isinstance(here, list)))
+        steps.append((name, here))
         here = child(here, name)
     made: dict[str, Any] = {"not": {"const": value}}
-    for name, is_item in reversed(steps):
-        if is_item:
+    for name, container in reversed(steps):
+        if isinstance(container, list):
             made = {"prefixItems": [*[True] * int(name), made]}
         else:
-            made = {"properties": {name: made}, "additionalProperties": True}
+            keys = list(container) if isinstance(container, dict) and name in container else [name]
+            earlier = dict.fromkeys(keys[: keys.index(name)], True)
+            made = {"properties": {**earlier, name: made}, "additionalProperties": True}
     return made

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+import guideway as gw
 from guideway.constraints import JsonSchema
 from guideway.errors import InvalidTextError
+from tests.helpers.byte_tokens import BYTES
 
 DIALECTS = ["draft-04", "draft-06", "draft-07", "2019-09", "2020-12"]
 NUMBERS = {"type": "array", "items": {"type": "integer"}}
@@ -58,3 +61,31 @@ def test_the_order_of_keys_stays() -> None:
     schema = {"properties": {"b": {"type": "null"}, "a": {"enum": [5, 6]}}, "required": ["b", "a"]}
     without = JsonSchema({**schema, "type": "object", "additionalProperties": False}).excluding([("/a", 5)], {"a": 5})
     assert without.examples() == ['{"b": null, "a": 6}']
+
+
+INTEGERS = {"type": "object", "properties": {"b": {"type": "integer"}, "a": {"type": "integer"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "place", "text"),
+    [
+        ({"allOf": [INTEGERS]}, "/a", '{"b": 1, "a": 5}'),
+        ({"type": "array", "items": {"allOf": [INTEGERS]}}, "/0/a", '[{"b": 1, "a": 5}]'),
+        ({"properties": {"o": {"anyOf": [INTEGERS, {"type": "null"}]}}}, "/o/a", '{"o": {"b": 1, "a": 5}}'),
+        ({"properties": {"o": {**INTEGERS, "allOf": [{"required": ["b"]}]}}}, "/o/a", '{"o": {"b": 1, "a": 5}}'),
+        ({"additionalProperties": {"type": "integer"}}, "/a", '{"z": 2, "b": 3, "a": 5}'),
+        (
+            {"items": {"properties": {"b": {"const": 1}}, "additionalProperties": {"type": "integer"}}},
+            "/0/a",
+            '[{"b": 1, "z": 2, "a": 5}]',
+        ),
+        ({"properties": {"o": {"type": "object"}}}, "/o/a", '{"o": {"z": {"a": 1}, "y": [], "a": 5}}'),
+    ],
+)
+def test_the_text_before_the_value_still_fits(schema: dict[str, Any], place: str, text: str) -> None:
+    whole = JsonSchema(schema)
+    without = whole.excluding([(place, 5)], json.loads(text))
+    ids = list(text.encode())
+    assert gw.compile(whole, BYTES).matcher().validate(ids) == len(ids)
+    assert gw.compile(without, BYTES).matcher().validate(ids) == text.index("5") + 1  # "5" may begin "50"
+    assert not is_allowed(without, text)
