@@ -1,10 +1,14 @@
 """Verbatim strings that are chosen as a whole: a best-first beam search over the strings that occur in the source.
 
 First, the model writes a string without the constraint, token by token. If this string occurs in the source, it is
-taken. Otherwise, the string of the source is chosen whose score is highest. The score is the log-probability of the
-string under the mask, plus its similarity (0 to 1) to the string that the model wrote, times `SIMILARITY`. A token that
-the source forces has the probability 1 under the mask. Its probability under the model would be arbitrary, because the
-model did not expect it.
+taken. Otherwise, the string of the source is chosen whose score is highest. The score is the sum of:
+
+- the log-probabilities of its tokens under the model. Where the source forces tokens that the model does not expect,
+  their probabilities under the model mean little. So the log-probability of a token is at least that under the mask
+  minus `SURPRISE`.
+- the similarity (0 to 1) of the string to the one that the model wrote, times `SIMILARITY`.
+- the logarithm of its length, times `LENGTH`. Without it, the shortest strings would be preferred, because each token
+  makes a string less probable. Bytes after the first `LONG` do not count.
 
 In each step, the search extends the most probable beginning of a string by one token. It extends at most N beginnings
 of each length. It finds the same string as a beam search with N beams, because a longer beginning is never more
@@ -16,6 +20,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import re
 from collections import Counter
 from typing import Literal, NamedTuple
@@ -38,11 +43,25 @@ MAX_TOKENS = 64
 The end of a longer one is chosen token by token.
 """
 
-SIMILARITY = 2.0
-"""The factor of the similarity in the score of a string. It was chosen with texts of `tools/tiny_data`."""
+SURPRISE = 2.0
+"""The log-probability of a token counts as at least its log-probability under the mask minus this number.
+
+This constant and the next three were chosen with texts of `tools/tiny_data`.
+"""
+
+SIMILARITY = 4.0
+"""The factor of the similarity in the score of a string."""
+
+LENGTH = 2.0
+"""The factor of the logarithm of the length in the score of a string."""
+
+LONG = 16
+"""The number of bytes of a string from which on its score does not depend on its length."""
 
 MAX_COMPARED = 256
 """The similarity of strings is computed from at most this number of bytes at their beginning."""
+
+_MAX_BONUS = SIMILARITY + LENGTH * math.log1p(LONG)
 
 _INSIDE = re.compile(rb'(?:[^"\\]|\\.?)*', re.DOTALL)
 
@@ -192,7 +211,7 @@ class QuotationSearch:
                 is_over = self._move([step.token_id for step in steps]) or len(steps) >= self._longest
                 self._taken[len(steps)] += 1
                 if is_over:
-                    score = SIMILARITY * self._similarity(steps) - cost
+                    score = self._bonus(steps) - cost
                     if self._best is None or score > self._best[0]:
                         self._best = score, steps
                 else:
@@ -206,7 +225,7 @@ class QuotationSearch:
 
     def _is_decided(self) -> bool:
         """Return whether no remaining beginning can lead to a better score than the best one so far."""
-        return self._best is not None and SIMILARITY - self._beginnings[0][0] <= self._best[0]
+        return self._best is not None and _MAX_BONUS - self._beginnings[0][0] <= self._best[0]
 
     def _fill_mask(self, taken: int) -> bool:
         """Compute the mask of `session`. Returns whether exactly one token is legal.
@@ -243,7 +262,8 @@ class QuotationSearch:
         logprobs = log_softmax(session.shared_logits())
         allowed = np.arange(logprobs.size) if session.mask is None else masks.ids(session.mask, logprobs.size)
         legal = logprobs[allowed]
-        legal = legal - np.logaddexp.reduce(legal)
+        inside = float(np.logaddexp.reduce(legal))  # the log-probability of all legal tokens together
+        legal = np.maximum(legal, legal - inside - SURPRISE)
         for at in np.argsort(-legal, kind="stable")[: self._width].tolist():
             if legal[at] == -np.inf:
                 break
@@ -263,10 +283,10 @@ class QuotationSearch:
         matcher = self.session.matcher
         return matcher is None or matcher.is_finished or matcher.quotation != "inside"
 
-    def _similarity(self, steps: tuple[_Step, ...]) -> float:
-        """Return the similarity of a string to the string that the model wrote, from 0 to 1."""
-        text = self.session.tokenizer.vocabulary.bytes_of([step.token_id for step in steps])
-        return similarity(_content(text), self._own)
+    def _bonus(self, steps: tuple[_Step, ...]) -> float:
+        """Return what the similarity and the length of a string add to its score."""
+        text = _content(self.session.tokenizer.vocabulary.bytes_of([step.token_id for step in steps]))
+        return SIMILARITY * similarity(text, self._own) + LENGTH * math.log1p(min(len(text), LONG))
 
 
 def _content(text: bytes) -> bytes:
@@ -309,11 +329,12 @@ class Quotations:
         """Whether the next tokens are those of a string that is chosen as a whole. `matcher`: the row's."""
         if self._search is not None:
             return True
-        if matcher is None or matcher.is_finished or (place := matcher.quotation) is None:
-            self._is_drawn = False
-            return False
-        self._is_drawn = self._is_drawn and place == "inside"
-        return not self._is_drawn
+        return not self._is_drawn and matcher is not None and not matcher.is_finished and matcher.quotation is not None
+
+    def follow(self, matcher: Matcher | None) -> None:
+        """Note that the row has taken tokens: a string that is drawn token by token may have ended."""
+        if self._is_drawn:
+            self._is_drawn = matcher is not None and not matcher.is_finished and matcher.quotation == "inside"
 
     def draw_rest(self) -> None:
         """End the search. The rest of the string is drawn token by token."""

@@ -15,7 +15,15 @@ from guideway.constraints import PythonType
 from guideway.errors import TruncatedError
 from guideway.generation import complete, complete_extract, extraction, resume
 from guideway.generation.plan import Job
-from guideway.generation.quotation_search import MAX_TOKENS, SIMILARITY, QuotationSearch, similarity
+from guideway.generation.quotation_search import (
+    LENGTH,
+    LONG,
+    MAX_TOKENS,
+    SIMILARITY,
+    SURPRISE,
+    QuotationSearch,
+    similarity,
+)
 from guideway.generation.scheduler import decode, rounds
 from guideway.sampling import log_softmax
 from guideway.sessions import Session, feed_all
@@ -39,11 +47,13 @@ def constrained(model: gw.Model, text: str, prompt: bytes = b"x") -> Session:
     return session
 
 
-def masked_logprobs(session: Session) -> np.ndarray[Any, Any]:
-    """The log-probabilities under the mask that `only_legal` filled."""
+def bounded_logprobs(session: Session) -> np.ndarray[Any, Any]:
+    """The log-probabilities of the legal tokens: under the model, but not below those under the mask minus `SURPRISE`."""
     logits = np.array(session.shared_logits())
+    model = log_softmax(logits)
     logits[~masks.unpack(session.mask, logits.size)] = -np.inf
-    return log_softmax(logits)
+    masked = log_softmax(logits)
+    return np.where(masked > -np.inf, np.maximum(model, masked - SURPRISE), -np.inf)
 
 
 def own_string(session: Session) -> tuple[tuple[int, ...] | None, bytes]:
@@ -75,7 +85,8 @@ def content(text: bytes) -> bytes:
 
 
 def score(logprob: float, tokens: tuple[int, ...], own: bytes) -> float:
-    return logprob + SIMILARITY * similarity(content(TABLE.bytes_of(tokens)), content(own))
+    text = content(TABLE.bytes_of(tokens))
+    return logprob + SIMILARITY * similarity(text, content(own)) + LENGTH * np.log(1 + min(len(text), LONG))
 
 
 def every_string(session: Session) -> dict[tuple[int, ...], float]:
@@ -89,7 +100,7 @@ def every_string(session: Session) -> dict[tuple[int, ...], float]:
             continue
         feed_all([one])
         one.only_legal(None)
-        logprobs = masked_logprobs(one)
+        logprobs = bounded_logprobs(one)
         for token_id in np.flatnonzero(logprobs > -np.inf).tolist():
             further = one.fork()
             further.feed([token_id])
@@ -116,7 +127,7 @@ def beam_search(session: Session, width: int) -> tuple[int, ...]:
         for logprob, tokens, one in live:
             feed_all([one])
             one.only_legal(None)
-            logprobs = masked_logprobs(one)
+            logprobs = bounded_logprobs(one)
             for token_id in np.flatnonzero(logprobs > -np.inf).tolist():
                 after = one.fork()
                 after.feed([token_id])
