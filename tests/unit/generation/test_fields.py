@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 import random
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from pydantic import BaseModel, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, field_validator, model_validator
 
 import guideway as gw
 from guideway.generation import complete
 from guideway.generation.fields import options_at
-from guideway.testing import ConstantModel
+from guideway.testing import ConstantModel, ScriptedModel
 from guideway.tokenizers import Vocabulary
 
 BYTES = [bytes([code]) for code in range(256)]
@@ -237,3 +237,20 @@ def test_a_validator_of_the_whole_record() -> None:
     model, _, _ = constant(random.Random(4))
     one = complete(model, "x", Pair, retries=40, max_tokens=60)
     assert one.value.total == 12
+
+
+def not_seven(value: int) -> int:
+    if value == 7:
+        raise ValueError("must not be 7")
+    return value
+
+
+class Shelf(BaseModel):
+    counts: dict[str, Annotated[int, AfterValidator(not_seven)]]
+
+
+def test_a_value_after_keys_that_the_schema_does_not_list() -> None:
+    model = ScriptedModel(Vocabulary([b"", *BYTES], eos_ids=[0], special_ids=[0]), ['{"counts": {"z": 1, "a": 7}}'])
+    found = complete(model, "x", Shelf, retries=1, max_tokens=60).value.counts
+    assert found.pop("a", 7) != 7
+    assert found.pop("z") == 1
