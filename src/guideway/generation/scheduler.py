@@ -214,17 +214,16 @@ class Row:
         Raises `BudgetTooSmallError` if the constraint needs more than `max_tokens`.
         """
         self._check_budget()
-        if self._is_at_quotation:
+        if self._is_at_quotation():
             return
         while self.session.matcher is not None and not self.is_over and self.limits.logprobs is None:
             ids = self._forced_bytes() or self._only()
             if not ids:
                 break
             self._take(ids, forced=True)
-            if self._is_at_quotation:
+            if self._is_at_quotation():
                 break
 
-    @property
     def _is_at_quotation(self) -> bool:
         """Whether the next tokens are those of a verbatim string that is chosen as a whole.
 
@@ -259,7 +258,7 @@ class Row:
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
         limits, gave_up = self.limits, False
-        if self._quotations is not None and self._is_at_quotation:
+        if self._quotations is not None and self._is_at_quotation():
             gave_up = not self._choose(self._quotations)
             if not gave_up:
                 return
@@ -329,7 +328,7 @@ class Row:
         """Whether several tokens may be drawn in one engine call: nothing has to inspect the row after each token."""
         if (
             not self._unwatched
-            or self._is_at_quotation
+            or self._is_at_quotation()
             or self._forbidden
             or not self.session.is_waiting
             or self.session.kv_hook is not None
@@ -388,7 +387,7 @@ class Row:
                     self._take([token_id], forced=False)
             if session.matcher is not None and not self.is_over:
                 self.take_forced()
-            is_held = self.is_over or bool(self._forbidden) or self._is_at_quotation
+            is_held = self.is_over or bool(self._forbidden) or self._is_at_quotation()
         except Exception as error:
             self.error, is_held = error, True
         return None if is_held else session._tokens[ran:]
