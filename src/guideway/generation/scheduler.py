@@ -31,7 +31,7 @@ FinishReason = Literal["stop", "length"]
 MOST_TAKEN_BACK = 512
 """The maximum number of backtracking attempts (banned strings, budget) without progress."""
 
-MOST_ENCODED = 4096
+MOST_ENCODED = 512
 """Forced text of more bytes is not encoded by the tokenizer, but divided into the longest tokens."""
 
 ENCODING_CONTEXT = 64
