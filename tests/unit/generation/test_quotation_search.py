@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Annotated, Any
 
@@ -280,6 +281,21 @@ def test_a_certain_model_runs_no_other_strings() -> None:
     assert TABLE.bytes_of(found[4][0]).decode() == text
     assert found[4][0] == found[1][0]
     assert found[4][1] <= len(found[4][0]) + 1
+
+
+def test_the_end_of_a_long_string_is_drawn_and_the_next_string_is_chosen() -> None:
+    text = "ab bca " * 20
+    long = text[:100].strip()
+    model = ScriptedModel(TABLE, [json.dumps({"names": [long, "ab xbca"], "note": None})])
+    source = PythonType(Record).quoting(text)
+    chosen = []
+    for beams in (1, 4):
+        row = next(Job(model, "x", source, None, {"verbatim_num_beams": beams}).rows())
+        decode([row])
+        chosen.append(json.loads(TABLE.bytes_of(row.tokens))["names"])
+    assert len(row.tokens) > MAX_TOKENS + len(chosen[1][1])
+    assert chosen[0][0] == chosen[1][0] == long
+    assert chosen[1][1] == "ab bca"
 
 
 @pytest.mark.parametrize("seed", range(4))
