@@ -195,7 +195,7 @@ def test_a_validator_of_one_in_four_options_is_met_within_four_attempts(monkeypa
             prompts.clear()
             one = complete(model, "x", Mood, retries=3, max_tokens=2000, seed=seed, temperature=1.0)
             assert one.value.mood == option
-            assert prompts == ["x"], "the prompt is read once"
+            assert prompts.count("x") == 1, "the prompt is read once"
         monkeypatch.undo()
 
 
