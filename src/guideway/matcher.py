@@ -20,6 +20,9 @@ from guideway.tokenizers import Tokenizer
 
 __all__ = ["Fit", "LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
 
+MOST_ENCODED = 512
+"""`usual_tokens` does not encode forced text of more bytes."""
+
 _CONTEXT = 16  # the number of preceding tokens that `forced_tokens` uses as context first
 
 
@@ -58,6 +61,30 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
             min(sure, len(other)),
         )
     return ids[:sure]
+
+
+def usual_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int], most: int) -> list[int]:
+    """Return tokens for all forced bytes: those of `forced_tokens`, and the longest tokens for the rest.
+
+    Models expect the tokens of the tokenizer. They are also those that a model usually draws one by one. If they are too
+    many, or the text is too long, the longest tokens are returned.
+
+    Args:
+        matcher: The matcher.
+        tokenizer: As in `forced_tokens`.
+        after: As in `forced_tokens`.
+        most: The tokens of the tokenizer are returned if they are fewer than this number.
+    """
+    ids, bytes_of = matcher.forced_tokens(), tokenizer.vocabulary.bytes_of
+    if not ids or len(ids) >= most or len(text := bytes_of(ids)) > MOST_ENCODED:
+        return ids
+    encoded = forced_tokens(matcher, tokenizer, after[-4 * _CONTEXT :])
+    if bytes_of(encoded) != text:
+        further = matcher.fork()
+        for token_id in encoded:
+            further.advance(token_id)
+        encoded += further.forced_tokens()
+    return encoded if len(encoded) < most else ids
 
 
 def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[int], bytes]]:

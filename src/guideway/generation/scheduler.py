@@ -18,7 +18,7 @@ from guideway.generation.quotation_search import Quotation, Quotations
 from guideway.generation.speculation import Drafter, speculate
 from guideway.generation.stop_checker import Watch
 from guideway.generation.unbudgeted import SETTLED, UnbudgetedRun
-from guideway.matcher import Matcher, forced_tokens
+from guideway.matcher import Matcher, usual_tokens
 from guideway.sampling import TokenLogprobs, report
 from guideway.sessions.batch_step import feed_all
 from guideway.sessions.divergence import Divergence
@@ -30,12 +30,6 @@ FinishReason = Literal["stop", "length"]
 
 MOST_TAKEN_BACK = 512
 """The maximum number of backtracking attempts (banned strings, budget) without progress."""
-
-MOST_ENCODED = 512
-"""Forced text of more bytes is not encoded by the tokenizer, but divided into the longest tokens."""
-
-ENCODING_CONTEXT = 64
-"""The number of tokens before forced text with which the tokenizer encodes it."""
 
 PREFILL_TOKENS = 256
 """The maximum number of tokens of long prompts that run in one round while other rows generate."""
@@ -502,7 +496,7 @@ class Row:
         matcher = self.session.matcher
         if matcher is None or len(self.session) in self._forbidden:
             return []
-        ids = _forced_tokens(self.session, matcher, self.left)
+        ids = usual_tokens(matcher, self.session.tokenizer, self.session._tokens, self.left)
         if not ids:
             return []
         fits = len(ids) < self.left
@@ -631,24 +625,6 @@ class Row:
         self._forced = {at for at in self._forced if at < place}
         del self.steps[max(0, place - self._start - self._unseen) :]
         return token_id
-
-
-def _forced_tokens(session: Session, matcher: Matcher, most: int) -> list[int]:
-    """Return tokens for the forced bytes: those of the tokenizer, as far as the text that follows cannot change them.
-
-    The rest, and everything if there are too many tokens or bytes, is divided into the longest tokens. Models expect the
-    tokens of the tokenizer. They are also those that are drawn if log-probabilities are requested.
-    """
-    ids, bytes_of = matcher.forced_tokens(), session.tokenizer.vocabulary.bytes_of
-    if not ids or len(ids) >= most or len(text := bytes_of(ids)) > MOST_ENCODED:
-        return ids
-    encoded = forced_tokens(matcher, session.tokenizer, session._tokens[-ENCODING_CONTEXT:])
-    if bytes_of(encoded) != text:
-        further = matcher.fork()
-        for token_id in encoded:
-            further.advance(token_id)
-        encoded += further.forced_tokens()
-    return encoded if len(encoded) < most else ids
 
 
 def _needed(matcher: Matcher) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 import guideway as gw
 from guideway.generation import complete, extraction
-from guideway.generation.scheduler import MOST_ENCODED
+from guideway.matcher import MOST_ENCODED
 
 SENTENCES = Path(__file__).parents[3] / "examples" / "sentences.jsonl"
 SCHEMA = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,8 @@ from guideway import masks
 from guideway.compiler import Automaton
 from guideway.errors import BudgetTooSmallError, InvalidTokenError, RejectedTokenError, UnsatisfiableError
 from guideway.masks import Row
-from guideway.matcher import LoopClock, LoopRows, Matcher
+from guideway.matcher import LoopClock, LoopRows, Matcher, usual_tokens
+from guideway.tokenizers import Tokenizer
 
 __all__ = ["Begun", "Ids", "Masks", "Rows"]
 
@@ -202,18 +204,23 @@ class Rows:
         """The number of tokens of the rows at the last `begin_grown` or `masked`."""
         return self._loop.width
 
-    def forced(self, index: int) -> list[int]:
-        """Return the forced next tokens of row `index` of the last call; [] if they exceed its token budget."""
+    def forced(self, index: int, tokenizer: Tokenizer | None = None, after: Sequence[int] = ()) -> list[int]:
+        """Return the forced next tokens of row `index` of the last call; [] if they exceed its token budget.
+
+        `tokenizer`: encodes the forced text after the ids `after`, as in the generation loop. None: the longest tokens
+        are returned.
+        """
         slot, one = self._last[index]
         if one is None or not self._loop.held[index] or one.matcher.is_finished:
             return []
-        ids = one.matcher.forced_tokens()
+        length, _ = self._loop.lengths[index]
+        most = self._budgets.get(slot, sys.maxsize) - length
+        ids = one.matcher.forced_tokens() if tokenizer is None else usual_tokens(one.matcher, tokenizer, after, most)
         if slot not in self._budgets or not ids:
             return ids
         further = one.matcher.fork()
         for token_id in ids:
             further.advance(token_id)
-        length, _ = self._loop.lengths[index]
         try:
             needed = further.min_tokens_to_complete()
         except UnsatisfiableError:

@@ -19,9 +19,9 @@ __all__ = ["ConstrainedLogits", "logits_processor"]
 class ConstrainedLogits(Chained):
     """The processor that `logits_processor` returns. `forced`: the number of tokens that were fed and not drawn."""
 
-    def __init__(self, processor: Processor, before: Sequence[Function], count: int, eos_ids: Sequence[int]) -> None:
+    def __init__(self, processor: Processor, before: Sequence[Function], count: int, tokenizer: Tokenizer) -> None:
         super().__init__(processor, before)
-        self._count, self._eos_ids = count, frozenset(eos_ids)
+        self._count, self._tokenizer, self._eos_ids = count, tokenizer, frozenset(tokenizer.eos_ids)
         self.forced = 0
 
     def reset(self) -> None:
@@ -50,7 +50,7 @@ class ConstrainedLogits(Chained):
         ids = self._ids(generator)
         with self._processor:
             found = self._processor.masks(ids)
-            forced = self._forced(found)
+            forced = self._forced(found, ids[0].tolist())
             if not forced:
                 self._write(generator, ids, np.asarray(generator.get_logits()), found)
                 generator.generate_next_token()
@@ -61,10 +61,12 @@ class ConstrainedLogits(Chained):
             self._processor.fed(len(forced))
             self.forced += len(forced)
 
-    def _forced(self, found: Masks) -> list[int]:
+    def _forced(self, found: Masks, after: list[int]) -> list[int]:
         rows, held = found
         only = masks.only(rows[0]) if held[0] else None
-        return self._processor.rows.forced(0) or ([] if only is None or only in self._eos_ids else [only])
+        return self._processor.rows.forced(0, self._tokenizer, after) or (
+            [] if only is None or only in self._eos_ids else [only]
+        )
 
     def _ids(self, generator: Any) -> Ids:
         return np.stack([generator.get_sequence(row) for row in range(self._count)])
@@ -116,4 +118,4 @@ def logits_processor(
     """
     table = Tokenizer.of(tokenizer)
     count = rows or (len(constraints) if isinstance(constraints, (list, tuple)) else 1)
-    return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, count, table.eos_ids)
+    return ConstrainedLogits(Processor(constraints, table, max_tokens=max_tokens), before, count, table)
