@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from guideway.batch.bodies import read_body
@@ -15,7 +16,7 @@ from guideway.constraints.tools import Family
 from guideway.server.constraint_workers import LENGTH
 from guideway.server.errors import status_and_object
 
-__all__ = ["main"]
+__all__ = ["main", "set_priority"]
 
 _PROMPTS: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"messages": [{"role": "user", "content": "a"}]},
@@ -53,10 +54,23 @@ def main(source: BinaryIO, target: BinaryIO) -> None:
         target.flush()
 
 
+def set_priority(*, is_patient: bool) -> None:
+    """Give generation in the server priority over this process.
+
+    `is_patient`: run only while a processor has nothing else to do, if the system supports this. Then a thread of the
+    server that wakes up takes the processor at once, which a low priority alone does not ensure.
+    """
+    if is_patient and hasattr(os, "SCHED_IDLE"):
+        with suppress(OSError):  # not permitted, such as in a sandbox
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+            return
+    if hasattr(os, "nice"):
+        os.nice(10)
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # on Ctrl+C the server ends this process
-    if hasattr(os, "nice"):
-        os.nice(10)  # generation in the server has priority
+    set_priority(is_patient="--patient" in sys.argv[1:])
     channel = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints goes to stderr, not into the channel
     main(sys.stdin.buffer, channel)

@@ -32,6 +32,9 @@ LENGTH = struct.Struct("<I")
 LEAST_BYTES = 4096
 """The minimum size of the message with a constraint that a worker translates. Smaller ones take a few milliseconds."""
 
+PATIENT_SECONDS = 10.0
+"""The time after which a translation begins again in a process with a higher priority, if the first has no answer."""
+
 MOST_SECONDS = 300.0
 """The time after which a worker counts as broken and is ended. Counted limits end the work on a constraint earlier."""
 
@@ -100,11 +103,8 @@ class ConstraintWorkers:
         async with self._gate:
             if digest in self._known:
                 return
-            worker = self._free.pop() if self._free else await _Worker.start()
-            kept = False
             try:
-                answer = await asyncio.wait_for(worker.ask(text), MOST_SECONDS)
-                kept = worker.jobs < MOST_JOBS
+                answer = await self._answer(text)
             except asyncio.TimeoutError:
                 raise HttpError(
                     503,
@@ -117,11 +117,6 @@ class ConstraintWorkers:
                 raise HttpError(
                     500, "the process that translates constraints ended", kind="server_error", code="worker_ended"
                 ) from None
-            finally:
-                if kept:
-                    self._free.append(worker)
-                else:
-                    await worker.close()
         error = answer.get("error")
         if error is not None and answer["status"] < 500:
             raise HttpError(
@@ -130,6 +125,31 @@ class ConstraintWorkers:
         self._known[digest] = None
         while len(self._known) > _KNOWN:
             self._known.popitem(last=False)
+
+    async def _answer(self, text: bytes) -> dict[str, Any]:
+        """Return the answer to a message: of a patient process, or of one with a higher priority if that takes too long.
+
+        A patient process may get no processor for a long time if other programs use all of them.
+
+        Raises:
+            asyncio.TimeoutError: There is no answer within `MOST_SECONDS`.
+            EOFError, OSError: A process ended or cannot be started.
+        """
+        worker = self._free.pop() if self._free else await _Worker.start()
+        try:
+            with suppress(asyncio.TimeoutError):
+                answer = await asyncio.wait_for(worker.ask(text), min(PATIENT_SECONDS, MOST_SECONDS))
+                if worker.jobs < MOST_JOBS:
+                    self._free.append(worker)
+                return answer
+        finally:
+            if worker not in self._free:
+                await worker.close()
+        worker = await _Worker.start(is_patient=False)
+        try:
+            return await asyncio.wait_for(worker.ask(text), MOST_SECONDS)
+        finally:
+            await worker.close()
 
     async def close(self) -> None:
         """End the processes that are free."""
@@ -156,10 +176,13 @@ class _Worker:
         self.jobs = 0
 
     @classmethod
-    async def start(cls) -> _Worker:
-        """Start a process and return its worker. Raises `OSError` if it cannot be started."""
+    async def start(cls, *, is_patient: bool = True) -> _Worker:
+        """Start a process and return its worker. Raises `OSError` if it cannot be started.
+
+        `is_patient`: whether it runs only while a processor has nothing else to do.
+        """
         pipe = asyncio.subprocess.PIPE
-        command = (sys.executable, "-m", "guideway.server.constraint_worker")
+        command = [sys.executable, "-m", "guideway.server.constraint_worker", *(["--patient"] if is_patient else [])]
         return cls(await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe))
 
     async def ask(self, text: bytes) -> dict[str, Any]:

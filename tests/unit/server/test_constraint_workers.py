@@ -11,7 +11,7 @@ import pytest
 
 from guideway.constraints import programs
 from guideway.generation import Model
-from guideway.server.constraint_workers import ConstraintWorkers
+from guideway.server.constraint_workers import ConstraintWorkers, _Worker
 from guideway.server.errors import HttpError
 from tests.helpers.serving import LiveServer, live_server
 
@@ -83,6 +83,36 @@ def test_a_constraint_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyP
                 await workers.translate(CHAT, body("f"))
         finally:
             await workers.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="the operating system has no idle scheduling")
+def test_a_process_runs_while_a_processor_has_nothing_else_to_do(live: LiveServer) -> None:
+    assert post(live, body("g")).status_code == 200
+    (worker,) = live.state.workers._free
+    policy = os.sched_getscheduler(worker._process.pid)
+    assert policy == os.SCHED_IDLE or os.getpriority(os.PRIO_PROCESS, worker._process.pid) >= 10  # not permitted
+
+
+def test_a_translation_begins_again_with_a_higher_priority(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("guideway.server.constraint_workers.PATIENT_SECONDS", 0.0)
+    started: list[bool] = []
+    start = _Worker.start
+
+    async def counted(*, is_patient: bool = True) -> _Worker:
+        started.append(is_patient)
+        return await start(is_patient=is_patient)
+
+    monkeypatch.setattr(_Worker, "start", counted)
+
+    async def run() -> None:
+        workers = ConstraintWorkers(1)
+        await workers.translate(CHAT, body("h"))
+        assert started == [True, False]
+        assert workers._free == []  # the next translation begins patiently
+        await workers.translate(CHAT, body("h"))
+        assert started == [True, False]
 
     asyncio.run(run())
 
