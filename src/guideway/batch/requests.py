@@ -12,6 +12,7 @@ from guideway.batch.fields import COUNT, SAMPLING, boolean_field, integer_field
 from guideway.batch.ids import seed_of
 from guideway.caching import cached
 from guideway.constraints import Choice, Constraint, Ebnf, Format, Gbnf, JsonSchema, Lark, Regex, from_wire, of
+from guideway.constraints.known import check_lowering
 from guideway.errors import ConstraintError, GuidewayError, InvalidConstraintError, InvalidRequestError
 from guideway.generation.options import Prompt
 
@@ -147,7 +148,7 @@ def constraint_at(param: str, make: Callable[[], Any]) -> Any:
     try:
         made = make()
         if made is not None:
-            of(made).grammar()  # raises the errors of unsupported and contradictory keywords
+            check_lowering(of(made))  # raises the errors of unsupported and contradictory keywords
         return made
     except ConstraintError as error:
         place = error.place or ""

@@ -36,7 +36,7 @@ from guideway.jsontext.copying import MAX_C_DEPTH
 if TYPE_CHECKING:
     from guideway.constraints.base import Constraint
 
-__all__ = ["DeferredLowering", "content_key", "in_library", "shared", "states"]
+__all__ = ["DeferredLowering", "check_lowering", "content_key", "in_library", "shared", "states"]
 
 MAX_BYTES = 32 << 20
 """The maximum size in bytes of all cached `__dict__` objects, as `_weight` estimates it."""
@@ -333,3 +333,13 @@ class DeferredLowering:
         start = thread_time()
         self.grammar()
         self._seconds = thread_time() - start + sum(part.__dict__.get("_seconds", 0.0) for part in parts)
+
+
+def check_lowering(constraint: Constraint[Any]) -> None:
+    """Raise the errors of lowering a constraint.
+
+    A constraint whose program is from the disk has none, and is not lowered.
+    """
+    part = constraint._lowered_part()
+    if not isinstance(part, DeferredLowering) or part._stored is None:
+        constraint.grammar()

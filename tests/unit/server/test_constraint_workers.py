@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from guideway.constraints import programs
+from guideway.constraints import JsonSchema, programs
 from guideway.generation import Model
 from guideway.server.constraint_workers import ConstraintWorkers, _Worker
 from guideway.server.errors import HttpError
@@ -50,7 +50,12 @@ def test_the_server_reads_the_program(live: LiveServer, monkeypatch: pytest.Monk
         return program
 
     load_program = programs.load
+
+    def lower(self: JsonSchema) -> None:
+        raise AssertionError("the server lowers the constraint again")
+
     monkeypatch.setattr(programs, "load", load)
+    monkeypatch.setattr(JsonSchema, "grammar", lower)
     answer = post(live, body("a"))
     assert answer.status_code == 200
     assert '"a7"' in answer.json()["choices"][0]["message"]["content"]
