@@ -23,7 +23,7 @@ from guideway.constraints import Constraint, of, to_wire
 from guideway.errors import InvalidRequestError, UnsupportedError
 from guideway.generation.options import MAX_TOKENS
 from guideway.generation.protocol import AnyModel, GeneratingModel
-from guideway.sessions.prefix_cache import SHORTEST, common_length
+from guideway.sessions.prefix_cache import common_length
 
 __all__ = ["BatchSurvey", "survey"]
 
@@ -167,6 +167,7 @@ def _add(
         guarantee = "none" if output is None or plan is None else plan(output).guarantee
         found.guarantees[guarantee] += 1
         ids: list[list[int]] = []
+        least = 0
     else:
         running = RunningRequest(model, item, request, call)
         error = next((one for group in running.job.results for one in group if isinstance(one, Exception)), None)
@@ -175,10 +176,11 @@ def _add(
         settings = running.options
         output = running.output if output is None else output  # with tools, only the reply has a constraint
         ids = [session.tokens for session in running.job.sessions]
+        least = model.prefixes.shortest
     for one in ids:
         shared = common_length(one, before) if one and before else 0
         found.prompt_tokens += len(one)
-        found.shared_tokens += shared if shared >= SHORTEST else 0
+        found.shared_tokens += shared if shared >= least else 0
         before = one
     if output is None:
         found.unconstrained += 1

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from guideway.errors import ContextOverflowError, EngineError
 
 __all__ = [
+    "SHORTEST_PREFIX",
     "Arrays",
     "Cache",
     "Draw",
@@ -31,6 +32,7 @@ __all__ = [
     "check_truncation",
     "decode_steps",
     "on_cpu",
+    "shortest_prefix",
 ]
 
 Logits = NDArray[np.float32]
@@ -212,6 +214,15 @@ def batch_tolerance(engine: StepEngine) -> float:
     logits of the row changes by less than this number.
     """
     return float(getattr(engine, "batch_tolerance", 0.0))
+
+
+SHORTEST_PREFIX = 16
+"""The default of `shortest_prefix`. Running shorter prefixes takes less time than managing them."""
+
+
+def shortest_prefix(engine: StepEngine) -> int:
+    """Return the attribute `shortest_prefix` of an engine: shorter prefixes of prompts are not kept for later prompts."""
+    return int(getattr(engine, "shortest_prefix", SHORTEST_PREFIX))
 
 
 def decode_steps(

@@ -9,7 +9,7 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from guideway.engines.base import Arrays, StepEngine
+from guideway.engines.base import Arrays, StepEngine, shortest_prefix
 from guideway.errors import EngineError, KVCacheFullError
 from guideway.sampling import Sampler
 from guideway.sessions import snapshot
@@ -49,7 +49,9 @@ class ModelBase:
         self._engine: StepEngine | None = engine
         self.tokenizer = tokenizer
         self.name = name
-        self.prefixes = PrefixCache(budget_bytes=prefix_bytes, supports_rollback=engine.supports_rollback)
+        self.prefixes = PrefixCache(
+            budget_bytes=prefix_bytes, supports_rollback=engine.supports_rollback, shortest=shortest_prefix(engine)
+        )
         self._lock = RLock()  # held during each call to the engine; reentrant for nested calls
         self.bos_ids = _bos_ids(tokenizer)
 

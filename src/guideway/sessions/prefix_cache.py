@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from guideway.arguments import integer
-from guideway.engines.base import Cache
+from guideway.engines.base import SHORTEST_PREFIX, Cache
 from guideway.engines.kv_cache import alone
 
 __all__ = ["PREFIX_BYTES", "PrefixCache", "PrefixStatistics", "common_length"]
@@ -24,9 +24,6 @@ PREFIX_BYTES = 256 << 20
 
 _ID_BYTES = 40
 """The approximate number of bytes that one id needs in the tree."""
-
-SHORTEST = 16
-"""The default minimum number of tokens of a cached prefix. Running shorter ones takes less time than managing them."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class PrefixCache:
     """
 
     def __init__(
-        self, *, budget_bytes: int = PREFIX_BYTES, supports_rollback: bool = True, shortest: int = SHORTEST
+        self, *, budget_bytes: int = PREFIX_BYTES, supports_rollback: bool = True, shortest: int = SHORTEST_PREFIX
     ) -> None:
         budget_bytes = integer("budget_bytes", budget_bytes, 0)
         shortest = integer("shortest", shortest, 1)

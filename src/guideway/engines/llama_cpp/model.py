@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.engines.base import Arrays, Cache, Draw, Logits, check_rows
+from guideway.engines.base import SHORTEST_PREFIX, Arrays, Cache, Draw, Logits, check_rows
 from guideway.engines.config import digest_of
 from guideway.engines.kv_cache import StateCache, closed_model, export_cache, foreign_cache
 from guideway.engines.llama_cpp.cache import CachedPrefix, CellSequence, SequencePool
@@ -18,6 +18,14 @@ from guideway.engines.llama_cpp.state import LLAMA, run_state
 from guideway.errors import EngineError
 
 __all__ = ["LlamaCppEngine"]
+
+
+_SHORTEST_PREFIX = 256
+"""The minimum number of tokens of a prefix that is kept for later prompts.
+
+Attention reads the cells of all sequences in each call, those of kept prefixes included. So many short prefixes cost
+more time than running them again.
+"""
 
 
 class LlamaCppEngine:
@@ -73,6 +81,7 @@ class LlamaCppEngine:
         self._pool = SequencePool(self._context)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
+        self.shortest_prefix = SHORTEST_PREFIX if self._context.recurrent else _SHORTEST_PREFIX
 
     @cached_property
     def fingerprint(self) -> str:
