@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import guideway as gw
+from guideway.engines.base import SHORTEST_PREFIX, shortest_prefix
 from guideway.errors import EngineError, ModelNotFoundError
 from guideway.testing import tiny_model
 from tests.helpers.engines import check_engine, model_of
@@ -24,6 +25,7 @@ def test_sessions(architecture: str, tmp_path: Path) -> None:
     engine = LlamaCppEngine(write_gguf(folder, tmp_path / "model.gguf"))
     assert (engine.vocab_size, engine.context_size) == (320, 4096)
     assert engine.supports_rollback == (architecture != "mamba")
+    assert shortest_prefix(engine) == (SHORTEST_PREFIX if architecture == "mamba" else 256)
     model = model_of(engine, tmp_path / "model.gguf")
     # The table of GELU that llama.cpp looks up is of half precision; where sums take another order, it steps.
     tolerance = 1e-3 if architecture in ("llama", "qwen2", "mamba") else 2e-2
