@@ -220,17 +220,19 @@ def test_a_block_is_reused_when_no_array_refers_to_it() -> None:
 
 
 def test_unused_blocks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 4 << 20)
+    monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 20)
     blocks = Blocks()
-    held = [blocks.arrays([(1, 1, 300_000, 1)], FLOAT) for _ in range(10)]
-    each = 1 << 21
+    held = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(10)]
+    each = 1 << 19
+    del held[3:]
+    assert [len(block) for block in blocks._unused] == [each] * 6  # twice as many bytes as the used ones
     del held[1:]
-    assert [len(block) for block in blocks._unused] == [each] * 4  # four times as many bytes as the used ones
+    assert [len(block) for block in blocks._unused] == [each] * 2
     small, *_ = blocks.arrays([(1, 1, 30_000, 1)], FLOAT)
-    assert len(blocks._unused) == 4  # a much larger block is not used for it
+    assert len(blocks._unused) == 2  # a much larger block is not used for it
     small = np.empty(0)
     del held[:]
-    assert sum(map(len, blocks._unused)) <= 4 << 20
+    assert sum(map(len, blocks._unused)) <= 1 << 20
     assert blocks._used_bytes == 0
     assert small.size == 0
 

@@ -62,7 +62,7 @@ class Blocks:
     """The blocks of one engine.
 
     A block returns when the last array in it is deleted, which may happen in any thread. The unused blocks have at most
-    `KEPT_BYTES`, or four times as many bytes as the used ones: a call needs memory for joined inputs and for its
+    `KEPT_BYTES`, or twice as many bytes as the used ones: a call may need memory for its joined inputs and for its
     outputs. The blocks that returned first are released.
     """
 
@@ -83,7 +83,7 @@ class Blocks:
         size = 1 << (nbytes - 1).bit_length()  # the next arrays have more tokens; unused pages need no memory
         with self._lock:
             self._collect()
-            fitting = [block for block in self._unused if nbytes <= len(block) <= 4 * size]
+            fitting = [block for block in self._unused if nbytes <= len(block) <= 2 * size]
             if fitting:
                 memory = min(fitting, key=len)
                 self._unused.remove(memory)
@@ -109,5 +109,5 @@ class Blocks:
             memory = self._returned.popleft()
             self._used_bytes -= len(memory)
             self._unused.append(memory)
-        while sum(map(len, self._unused)) > max(KEPT_BYTES, 4 * self._used_bytes):
+        while sum(map(len, self._unused)) > max(KEPT_BYTES, 2 * self._used_bytes):
             del self._unused[0]

@@ -28,7 +28,6 @@ def open_session(file: Path, device: str, threads: int | None) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads or (1 if weight_bytes(file) < _SMALL_MODEL_BYTES else os.cpu_count() or 1)
     options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # a plan of memory would be made and kept for the shapes of each step
     options.log_severity_level = 4  # errors are raised, not printed
     try:
         return onnxruntime.InferenceSession(str(file), options, providers=[provider])
