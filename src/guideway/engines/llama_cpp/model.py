@@ -23,8 +23,8 @@ __all__ = ["LlamaCppEngine"]
 _SHORTEST_PREFIX = 256
 """The minimum number of tokens of a prefix that is kept for later prompts.
 
-Attention reads the cells of all sequences in each call, those of kept prefixes included. So many short prefixes cost
-more time than running them again.
+Attention reads the cells of all sequences in each call, those of kept prefixes included. Keeping short prefixes
+costs more time than running them again.
 """
 
 
