@@ -32,6 +32,7 @@ from guideway.grammar.regular import (
     distinct,
     parts_of,
 )
+from guideway.grammar.work import spend
 
 __all__ = ["MAX_RULES", "Class", "FixedText", "Join", "RuleRef", "Rules", "Term", "TermChoice", "Times", "rules_of"]
 
@@ -88,6 +89,9 @@ Rules = list[Term]
 
 _SHORT = 8
 """A term of at most this many terms is repeated where it occurs; a larger one becomes a rule."""
+
+_TERM_STEPS = 20
+"""The steps that are counted for a term, which takes about 10 microseconds from the expression to its text."""
 
 _MAX_DEPTH = 50
 """The nesting depth at which a term becomes a rule. It bounds the recursion of functions that read terms."""
@@ -339,6 +343,7 @@ class _Maker:
                 continue
             checkpoint()
             parts = [known[id(part)] for part in _written_parts(one)]
+            spend(_TERM_STEPS + 2 * len(parts))
             term = self._regular(one, tuple(part.term for part in parts))
             size = 1 + sum(part.size for part in parts)
             depth = 1 + max((part.depth for part in parts), default=0)
