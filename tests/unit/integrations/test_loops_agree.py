@@ -55,13 +55,16 @@ def compare(table: Tokenizer, ours: dict[str, Model], theirs: dict[str, Run]) ->
     for prompt in ("the crab and", "def main("):
         ids = table.encode(prompt, special=True)
         for name, source in SOURCES.items():
-            # With probabilities, guideway's loop lets the model write forced text, as engines do.
+            # With probabilities, guideway's loop lets the model write forced text, as engines do. Only guideway's loop
+            # searches for verbatim strings as a whole, so the search is switched off.
             written = {
-                prefix: gw.generation.complete(model, prompt, source, max_tokens=LENGTH, logprobs=0).text
+                prefix: gw.generation.complete(
+                    model, prompt, source, max_tokens=LENGTH, logprobs=0, verbatim_num_beams=1
+                ).text
                 for prefix, model in ours.items()
             }
             forced = {
-                prefix: gw.generation.complete(model, prompt, source, max_tokens=LENGTH).text
+                prefix: gw.generation.complete(model, prompt, source, max_tokens=LENGTH, verbatim_num_beams=1).text
                 for prefix, model in ours.items()
             }
             for loop, run in theirs.items():
