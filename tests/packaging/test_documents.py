@@ -100,7 +100,7 @@ def test_the_table_of_keywords_is_that_of_the_code() -> None:
 def test_the_limits_are_those_of_the_code() -> None:
     from guideway import cache
     from guideway.compiler import CompileLimits
-    from guideway.constraints import wire
+    from guideway.constraints import exports, wire
     from guideway.frontends.cfg import scanner
     from guideway.frontends.json_schema import dnf, parse
     from guideway.frontends.regex import parser, syntax
@@ -124,6 +124,10 @@ def test_the_limits_are_those_of_the_code() -> None:
         "integers in a schema, such as `maxLength`": f"{parse.MAX_COUNT:,}",
         "alternatives of a schema after normalisation": f"{dnf.MAX_ALTERNATIVES:,}",
         "nesting of `const` and `enum` values": str(parse.MAX_VALUE_DEPTH),
+        "work of `to_gbnf`, `to_lark` or `to_regex`": f"{exports.EXPORT_WORK:,} units",
+        "text of `to_gbnf` or `to_lark`; of `to_regex`": (
+            f"{exports.MAX_CHARACTERS:,}; {exports.MAX_REGEX:,} characters"
+        ),
         "document of `to_wire`": f"{wire.MAX_BYTES >> 20} MiB, {wire.MAX_PARTS:,} parts",
         "answer of a model served by an API": (
             f"{received.MAX_ANSWER >> 20} MiB, {received.MAX_EVENTS:,} chunks"

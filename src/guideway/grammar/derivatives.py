@@ -27,6 +27,7 @@ from guideway.grammar.regular import (
     Substrings,
     Union,
     distinct,
+    outer_parts_of,
     parts_of,
 )
 from guideway.grammar.substrings import graph_of
@@ -63,28 +64,25 @@ class Speller:
     """Writes out `JsonEscaped` and `Substrings`. Each object is translated once, so results share parts as well."""
 
     def __init__(self) -> None:
-        # by the identity of an expression and the spelling around it: the expression, which is kept alive, and the result
-        self._known: dict[tuple[int, Spelling | None], tuple[Regular, Regular]] = {}
+        # by the spelling of the `JsonEscaped` around an expression, and by its identity: the expression, which is kept
+        # alive, and the result
+        self._known: dict[Spelling | None, dict[int, tuple[Regular, Regular]]] = {None: {}, "json": {}, "json-any": {}}
 
-    def run(self, expression: Regular) -> Regular:
-        """Return the result of `spelled_out` for an expression, with the same errors."""
-        known = self._known
-        todo: list[tuple[Regular, Spelling | None]] = [(expression, None)]
-        while todo:
-            checkpoint()
-            one, spelling = todo[-1]
-            if (id(one), spelling) in known:
-                todo.pop()
-                continue
-            inside = one.spelling if isinstance(one, JsonEscaped) else spelling
-            parts = parts_of(one)
-            missing = [(part, inside) for part in parts if (id(part), inside) not in known]
-            if missing:
-                todo += missing
-                continue
-            todo.pop()
-            known[id(one), spelling] = one, _spelled(one, [known[id(part), inside][1] for part in parts], spelling)
-        return known[id(expression), None][1]
+    def run(self, expression: Regular, spelling: Spelling | None = None) -> Regular:
+        """Return the result of `spelled_out` for an expression, with the same errors.
+
+        Args:
+            expression: The expression.
+            spelling: The spelling of the `JsonEscaped` around it; None: there is none.
+        """
+        known = self._known[spelling]
+        for one in distinct(expression, outer_parts_of, known):
+            if isinstance(one, JsonEscaped):  # contains no other one
+                made = self.run(one.part, one.spelling)
+            else:
+                made = _spelled(one, [known[id(part)][1] for part in parts_of(one)], spelling)
+            known[id(one)] = one, made
+        return known[id(expression)][1]
 
 
 def spelled_out(expression: Regular) -> Regular:
@@ -121,10 +119,9 @@ def _spelled(one: Regular, parts: list[Regular], spelling: Spelling | None) -> R
         case Substrings():
             graph = graph_of(one)
             return graph if spelling is None else _of_graph(graph, spelling)
-        case JsonEscaped():
-            return parts[0]
         case Special(name):
             raise UnsupportedError(f"the special token {name!r} is not text, so it cannot be exported")
+    raise AssertionError(one)
 
 
 def _of_graph(graph: Dfa, spelling: Spelling) -> Regular:
@@ -332,9 +329,8 @@ class _Machine:
     def add(self, expression: Regular) -> int:
         """Add an expression that has no `JsonEscaped`. Returns its number."""
         added = self._added
-        for one in distinct(expression, lambda one: () if id(one) in added else parts_of(one)):
-            if id(one) not in added:
-                added[id(one)] = one, self._number(one, [added[id(part)][1] for part in parts_of(one)])
+        for one in distinct(expression, known=added):
+            added[id(one)] = one, self._number(one, [added[id(part)][1] for part in parts_of(one)])
         return added[id(expression)][1]
 
     def _number(self, one: Regular, parts: list[int]) -> int:

@@ -6,7 +6,7 @@ describes the decoded content of a JSON string.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Literal
 
 from guideway.background import checkpoint
@@ -39,6 +39,7 @@ __all__ = [
     "either",
     "literal",
     "optional",
+    "outer_parts_of",
     "parts_of",
     "repeat",
     "repeated",
@@ -180,7 +181,16 @@ def parts_of(expression: Regular) -> tuple[Regular, ...]:
     return ()
 
 
-def distinct(root: Regular, parts: Callable[[Regular], Iterable[Regular]] = parts_of) -> Iterator[Regular]:
+def outer_parts_of(expression: Regular) -> tuple[Regular, ...]:
+    """Return what `parts_of` returns, but nothing for `JsonEscaped`, whose part describes the decoded text."""
+    return () if isinstance(expression, JsonEscaped) else parts_of(expression)
+
+
+def distinct(
+    root: Regular,
+    parts: Callable[[Regular], Iterable[Regular]] = parts_of,
+    known: Container[int] = (),
+) -> Iterator[Regular]:
     """Yield an expression and all expressions inside it, each object once, and after its parts.
 
     Expressions share parts, so the number of paths to a part can be exponential in the number of objects.
@@ -188,18 +198,20 @@ def distinct(root: Regular, parts: Callable[[Regular], Iterable[Regular]] = part
     Args:
         root: The expression.
         parts: Returns the parts of an expression that are visited.
+        known: The identities of expressions that are left out, together with their parts. The caller may add
+            identities during the iteration.
     """
     seen = set[int]()
     todo = [root]
     while todo:
         checkpoint()
         one = todo[-1]
-        missing = [] if id(one) in seen else [part for part in parts(one) if id(part) not in seen]
-        if missing:
+        if id(one) in seen or id(one) in known:
+            todo.pop()
+        elif missing := [part for part in parts(one) if id(part) not in seen and id(part) not in known]:
             todo += missing
-            continue
-        todo.pop()
-        if id(one) not in seen:
+        else:
+            todo.pop()
             seen.add(id(one))
             yield one
 

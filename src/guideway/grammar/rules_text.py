@@ -336,11 +336,9 @@ class _Maker:
         """Return the term of a language. A part that occurs several times becomes a rule, unless it is short."""
         root = self._speller.run(language)
         known = self._terms
-        order = list(distinct(root, lambda one: () if id(one) in known else _written_parts(one)))
-        uses = Counter(id(part) for one in order if id(one) not in known for part in _written_parts(one))
+        order = list(distinct(root, _written_parts, known))
+        uses = Counter(id(part) for one in order for part in _written_parts(one))
         for one in order:
-            if id(one) in known:
-                continue
             checkpoint()
             parts = [known[id(part)] for part in _written_parts(one)]
             spend(_TERM_STEPS + 2 * len(parts))

@@ -11,12 +11,11 @@ from guideway.grammar.regular import (
     MAX_CODE_POINT,
     Chars,
     Dfa,
-    JsonEscaped,
     Literals,
     Ranges,
     Regular,
     distinct,
-    parts_of,
+    outer_parts_of,
 )
 
 __all__ = ["Alphabet", "character_classes", "one_character"]
@@ -83,7 +82,7 @@ def one_character(char: str) -> Ranges:
 
 
 def _sets(language: Regular) -> Iterator[Ranges]:
-    for one in distinct(language, lambda one: () if isinstance(one, JsonEscaped) else parts_of(one)):
+    for one in distinct(language, outer_parts_of):
         match one:
             case Chars(ranges):
                 yield ranges

@@ -1,6 +1,6 @@
 """Lowers context-free rules to an equivalent `Grammar`, without empty productions and left recursion.
 
-terms.py           the right sides of rules: texts, references, concatenation, alternation, repetition, and so on
+terms.py           the right sides of rules: texts, references, concatenation, alternation, repetition, exceptions
 productions.py     terms -> productions
 scc.py             strongly connected components, callees first
 fixpoint.py        a least fixpoint over productions: which variables derive a text, which the empty text

@@ -74,10 +74,9 @@ class Expressions:
     def _walk(
         self, root: Regular, found: dict[int, int], answer: Callable[[Regular, tuple[Regular, ...]], int]
     ) -> None:
-        for at in distinct(root, lambda one: () if id(one) in found else parts_of(one)):
-            if id(at) not in found:
-                found[id(at)] = answer(at, parts_of(at))
-                self._kept.append(at)
+        for at in distinct(root, known=found):
+            found[id(at)] = answer(at, parts_of(at))
+            self._kept.append(at)
 
     def some(self, expression: Regular) -> Regular:
         """Return the expression without the empty text."""
