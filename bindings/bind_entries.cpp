@@ -125,22 +125,24 @@ void bind_entries(nb::module_& m) {
             nb::sig(
                 "def __init__(self, classes: tuple[type, type, type, type], quote: object, spelling: str, new_key: collections.abc.Callable[[str], object] | None, "
                 "keywords: frozenset[str]) -> None"),
-            "`classes`: Property, Concat, JsonEscaped, Literals. `new_key`: makes the expression of a key; None: the escaped text between two quotes. "
-            "`keywords`: the names that have an effect.")
+            "classes: Property, Concat, JsonEscaped and Literals. quote: the expression of a quotation mark. spelling: the spelling of "
+            "keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. "
+            "keywords: the names of the keywords that have an effect.")
         .def(
             "entries", &EntryMaker::entries, nb::arg("properties"), nb::arg("required"), nb::arg("types"), nb::arg("keys"),
             nb::arg("plain"), nb::arg("number"), nb::arg("place").none(),
             nb::sig(
                 "def entries(self, properties: dict[str, object], required: set[str], types: dict[str | None, int], keys: dict[str, typing.Any], "
                 "plain: frozenset[str], number: collections.abc.Callable[[object, tuple[object, str, str]], int | None], place: object) -> list[typing.Any] | None"),
-            "The entries of the properties that have a value. None: `number` returned None, or a required property has no value.\n\n"
+            "Make the entries of the properties that have a value. Returns None if a required property has no value, or if `number` "
+            "returned None.\n\n"
             "Args:\n"
             "    properties: Schemas by key.\n"
             "    required: The required keys.\n"
-            "    types: Node numbers of schemas whose only keyword is `type`, by type; None: of schemas without keywords.\n"
+            "    types: By type, the node number of a schema whose only keyword is `type`. By None, that of a schema without keywords.\n"
             "    keys: The expressions of keys. New ones are added.\n"
             "    plain: Names that need no check for misspelt keywords.\n"
-            "    number: Returns the node number of any other schema at its place; -1 if it has no value, None if it is unknown.\n"
+            "    number: Called with another schema and its place. Returns its node number, -1 if it has no value, or None to give up.\n"
             "    place: The place of the object.");
 }
 

@@ -66,9 +66,9 @@ void bind_errors(nb::module_& m) {
             return before == WorkBound::kNone ? std::nullopt : std::optional(before);
         },
         nb::arg("units").none(),
-        "Bound the work of later calls of this thread to this number of units in total; None: do not bound it.\n\n"
-        "A call that reaches the bound raises `WorkDeferred` and changes nothing. It can be repeated.\n\n"
-        "Returns:\n    What was left of the bound before.");
+        "Limit the total work of later calls of this thread to this number of units. None removes the limit.\n\n"
+        "A call that reaches the limit raises `WorkDeferred` and changes nothing. It can be repeated.\n\n"
+        "Returns:\n    The units that were left of the previous limit, or None if there was none.");
 }
 
 }  // namespace guideway

@@ -31,7 +31,7 @@ std::uint32_t Arrays::items_so_far(const AnalysedNode& k, std::uint32_t regs) {
     return k.direct ? regs : core_.records.at(regs, k.record_words)[kItems];
 }
 
-// The register after an item that bears `marks`; kNoCounters: it may not come.
+// The register after an item with these `marks`; kNoCounters: the item is not allowed.
 std::uint32_t Arrays::after_item(const AnalysedNode& k, std::uint32_t regs, std::uint64_t marks) {
     if (k.direct) return one_more(k, regs);
     auto record = core_.records.copy(regs, k.record_words);
@@ -104,7 +104,7 @@ void Arrays::step(const Config& c, std::uint8_t byte, Configs& out, Outcome& out
         if (at + 1 == marks.close.size()) machine_.resume(c.parent, out);
         else becomes(Phase::close, at + 1);
     };
-    auto item_or = [&](Phase p) {  // where an item begins; is there as long as space comes
+    auto item_or = [&](Phase p) {  // the beginning of an item, or white space before it
         becomes(p, 0);
         if (may_have_item(k, c.regs)) enter_item(c, out);
     };
@@ -158,7 +158,7 @@ std::uint32_t Arrays::watched_items(const Config& named, std::uint32_t further) 
     return core_.key_lengths.texts(classes, record[kUsed], count);
 }
 
-// Items that are still needed, each with a comma.
+// The cost of the items that are still needed, each with a comma.
 std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
     if (!k.counts.empty()) return k.item_plan->cost(core_.records.copy(regs, k.record_words));
     const std::uint32_t count = items_so_far(k, regs), comma = length(k.punctuation->comma);
@@ -167,7 +167,7 @@ std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
         const auto record = core_.records.copy(regs, k.record_words);
         std::vector<ExprId> classes;
         for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
-        const std::size_t wanted = k.minimum - count + record[kHidden];  // at worst the shortest ones are those not known
+        const std::size_t wanted = k.minimum - count + record[kHidden];  // items of unknown text may be the shortest
         const auto lengths = core_.key_lengths.of(classes, record[kUsed], wanted);
         if (lengths.size() < wanted) return kInfinite;
         std::uint32_t total = 0;
@@ -183,12 +183,12 @@ std::uint32_t Arrays::items_cost(const AnalysedNode& k, std::uint32_t regs) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(total, kInfinite - 1));
 }
 
-// An item now, whether it is needed or not, and what is needed after it.
+// The cost of one more item, needed or not, and of all that is needed after it.
 std::uint32_t Arrays::item_and_rest(const AnalysedNode& k, std::uint32_t regs) {
     std::uint32_t least = kInfinite;
     if (k.unique) {
         const auto record = core_.records.copy(regs, k.record_words);
-        if (const std::uint32_t hidden = record[kHidden]) {  // at worst the shortest ones are those not known
+        if (const std::uint32_t hidden = record[kHidden]) {  // items of unknown text may be the shortest
             std::vector<ExprId> classes;
             for (std::uint32_t leaf : leaves_at(k, regs)) classes.push_back(core_.components[leaf].expr);
             const auto lengths = core_.key_lengths.of(classes, record[kUsed], hidden + 1);

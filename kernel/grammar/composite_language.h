@@ -1,9 +1,9 @@
 // JSON arrays and objects as expressions, for arrays whose items must all be different.
 //
-// For the user: `start` makes an expression (Op::value) of a grammar, whose root is an array or object; its
+// For the user: `start` makes an expression (Op::composite) of a grammar, whose root is an array or object; its
 // derivatives are expressions again, like those of a leaf, and one that exists can be completed. `spelled` is the same of
 // one value, in every order of its keys and every spelling of its parts; such expressions count as finite, so that
-// `ExprPool::except` can take them away.
+// `ExprTable::subtract` can take them away.
 //
 // For the maintainer: a state is what a machine is in, interned. No machine is in the middle of a step while another one
 // needs it: arrays of different items in such an item have separate machines (analysis.cpp).

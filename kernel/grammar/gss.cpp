@@ -1,14 +1,15 @@
-// Where grammars call themselves other than through objects and arrays, or through several objects or arrays that may be
-// read at once, many paths lead to one place. They are followed together: a node that several callers reach at the same byte is entered once, above a fork, which is a frame that
-// represents the set of theirs. So the stacks form a graph (Tomita, "Efficient parsing for natural language", 1986), but
-// one of interned contents, without positions: the same nesting later in the text has the same numbers.
+// The graph-structured stack (gss.h). It is used for grammars that refer to themselves, except where the recursion passes only
+// through objects or arrays of which at most one can be read at a time. In such grammars many paths lead to one node. If several
+// callers reach a node at the same byte, it is entered once, above a fork: a frame that represents the set of their frames. So the
+// stacks form a graph (Tomita, "Efficient parsing for natural language", 1986). Its nodes are interned by their contents, without
+// positions in the text: the same nesting later in the text has the same numbers.
 //
-// Grammars without recursion share stacks as well where nested alternatives may multiply beyond a share of the limit.
+// Grammars without recursion use it too if nested alternatives could open more configurations than a share of the limit.
 //
-// Where a leaf has ended what is left of the sequence around it is a configuration itself, and entered with the next byte.
+// After the end of a leaf, the rest of the sequence around it is a configuration, which is entered with the next byte.
 //
-// Nodes are entered callers first (`topological_rank_`), so that the callers are all known when a node's turn comes. Where parts
-// can be empty a caller may come late; the node is then entered twice, and the configurations are joined afterwards.
+// Callers are entered before the nodes that they call (`topological_rank_`), so that all callers of a node are known when it is
+// entered. If parts can be empty, a caller may come later. The node is then entered twice, and the configurations are joined.
 #include "guideway/grammar/gss.h"
 
 #include <algorithm>
@@ -25,10 +26,10 @@ namespace guideway {
 namespace {
 
 constexpr std::uint64_t kTurnWork = 10;
-constexpr std::size_t kMostOfHeads = 4;  // a grammar may have this part of the limit open without a shared stack
-constexpr unsigned kMaxFactored = 64;    // levels, and calls in all, of one fork; what is left unfactored is as right
+constexpr std::size_t kMostOfHeads = 4;  // stacks are shared if a grammar may open more than max_heads / kMostOfHeads configurations
+constexpr unsigned kMaxFactored = 64;    // levels, and total calls, of one fork; unfactored frames are correct too
 
-// Children before parents; whether a node refers to itself.
+// Sorts nodes so that children come before their parents, and finds whether a node refers to itself.
 class Order {
 public:
     explicit Order(const AnalysedNodes& nodes) : nodes_(nodes) {}
@@ -70,7 +71,8 @@ private:
     const AnalysedNodes& nodes_;
 };
 
-// Whether objects, or arrays, that contain themselves may be read in several ways at once: each depth would multiply them.
+// Whether objects, or arrays, that contain themselves can be read in several ways at once. Each level of nesting would multiply
+// the number of ways.
 class Overlaps {
 public:
     explicit Overlaps(const AnalysedNodes& nodes) : nodes_(nodes) {}
@@ -85,7 +87,7 @@ public:
     }
 
 private:
-    // Two objects or two arrays among what it may be.
+    // Whether a value can be one of two objects, or one of two arrays.
     bool is_wide(std::uint32_t start) {
         std::size_t objects = 0, arrays = 0;
         begin();
@@ -277,7 +279,7 @@ void Gss::resume(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     close(-1, out);
 }
 
-// What continues above the frame: into `sequences_`, or, where nothing needs to be entered, into `out`.
+// Adds what follows the frame: rests of sequences to `sequences_`, others, which need not be entered, to `out`.
 void Gss::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
     const auto one = [&](std::uint32_t id) {
         const Config& at = core_.frames[id];
@@ -290,7 +292,7 @@ void Gss::end(std::uint32_t frame, std::uint32_t read_text, Configs& out) {
         core_.members(frame, all);
         core_.pool.fuel().spend(4 * all.size());
         for (std::uint32_t id : all) one(id);
-    } catch (...) {  // nothing of it may be left for the next
+    } catch (...) {  // the next call must begin without pending work
         sequences_.clear();
         throw;
     }
@@ -364,7 +366,7 @@ void Gss::close(int byte, Configs& out) {
             if (!sequences_.empty()) wait_sequences(byte);
             core_.check_heads(out.size(), node);
         }
-    } catch (...) {  // nothing of it may be left for the next
+    } catch (...) {  // the next call must begin without pending work
         sequences_.clear();
         for (std::uint32_t turn : worklist_) waiting_[turn].clear();
         worklist_.clear();
@@ -372,7 +374,7 @@ void Gss::close(int byte, Configs& out) {
     }
 }
 
-// Configurations that differ in their frames alone become one.
+// Configurations that differ only in their frames become one.
 void Gss::join(Configs& configs) {
     if (configs.size() < 2) return;
     std::sort(configs.begin(), configs.end());
@@ -404,7 +406,7 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
     after.clear();
     waiting.clear();
     deferred_.clear();
-    struct Deferring {  // a value that many objects or arrays enter by this byte is entered once, above all of them
+    struct Deferring {  // a value that several objects or arrays enter by this byte is entered once, above all their frames
         bool& flag;
         explicit Deferring(bool& one) : flag(one) { flag = true; }
         ~Deferring() { flag = false; }
@@ -439,7 +441,7 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
             else machine_.step(c, byte, out, outcome);
         }
     }
-    if (!after.empty()) {  // what comes next is entered once its byte is known
+    if (!after.empty()) {  // rests of sequences are entered with the next byte
         for (auto [frame, read_text] : after) end(frame, read_text, out);
         out.insert(out.end(), sequences_.begin(), sequences_.end());
         sequences_.clear();
@@ -454,7 +456,6 @@ Outcome Gss::step(const Configs& from, std::uint8_t byte, Configs& out) {
     return outcome;
 }
 
-// What is at the first bytes of what is left of a sequence.
 void Gss::enter_rest(const Config& c, Configs& out) {
     sequences_.push_back(c);
     close(-1, out);
@@ -465,7 +466,7 @@ bool Gss::may_skip_rest(const Config& c) const {
     return std::all_of(parts.begin() + c.state, parts.end(), [&](std::uint32_t part) { return core_.components[part].nullable; });
 }
 
-// Whether nothing more is needed above the frame.
+// Whether the text may end at this frame: all that follows it can be empty.
 bool Gss::may_end_at(std::uint32_t frame) {
     std::vector<std::uint32_t> todo, seen;
     core_.members(frame, todo);

@@ -1,3 +1,4 @@
+// Steps of configurations, and what completes them (machine.h).
 #include "guideway/grammar/machine.h"
 
 #include <algorithm>
@@ -248,8 +249,8 @@ bool Machine::matters(std::uint32_t frame, std::uint32_t read_text, std::uint32_
     return state != kNone;
 }
 
-// A text that begins like none of the shortest ones still free leaves all of these free, as before: completions write
-// these alone, and what they cost is counted by these alone.
+// A text that is not a prefix of one of the shortest unused texts leaves all of these unused. Completions, and their costs, use
+// only these.
 void Machine::settle(Configs& configs, std::uint32_t further) {
     bool changed = false;
     for (Config& c : configs) {

@@ -1,6 +1,8 @@
 // Tables that the parts of a machine share (machine_core.h).
 #include "guideway/grammar/machine_core.h"
 
+#include <algorithm>
+
 #include "guideway/base/error.h"
 #include "guideway/base/fixed_limit.h"
 

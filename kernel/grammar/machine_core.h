@@ -3,7 +3,6 @@
 // For the maintainer: frames are interned, so equal stacks have equal ids and a configuration is four words.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>

@@ -1,8 +1,10 @@
-// What an object may have next, and what it costs to complete it: keyed entries, in the order given or in any order; no key twice.
+// Which entries an object may have next, and what it costs to complete it. The entries come in the given order or in any
+// order. No key occurs twice.
 //
-// The register, where it is direct: of an ordered object the first property that may still come, of an unordered one
-// the bits of those that came. Else a record: how many entries came (as far as it matters), which demands are met, of
-// each class how many keys came that are not known (in walks) and the texts of the others, then position or bits.
+// A direct register of an ordered object is the position: the first property that may still come. A direct register of an
+// unordered object has a bit for each property that came. Other registers are the number of a record, which has: the number of
+// entries (up to the minimum if there is no maximum); the demands that are met; for each class of open keys, how many keys of
+// unknown text came (in walks), and the set of the known texts; last, the position or the bits.
 #include "guideway/grammar/object_rules.h"
 
 #include <algorithm>
@@ -37,7 +39,7 @@ std::uint32_t ObjectRules::position(const AnalysedNode& k, std::uint32_t regs) {
     return k.direct ? regs : core_.records.at(regs, k.record_words)[seen_word(k)];
 }
 
-// The register after an entry that is read in a way that bears `marks`.
+// The register after an entry whose value has a reading with these `marks`.
 std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs, const Entry& entry, std::uint64_t marks) {
     const auto label = static_cast<std::uint32_t>(&entry - k.entries.begin());
     if (k.direct) return k.ordered ? std::min(label + 1, k.fixed) : label < k.fixed ? regs | 1u << label : regs;
@@ -55,7 +57,7 @@ std::uint32_t ObjectRules::after_entry(const AnalysedNode& k, std::uint32_t regs
     return core_.records.intern(record);
 }
 
-// The register once an open key has been read; one that matters to nothing is as if it had not come.
+// The register after an open key. A key whose text does not matter leaves it unchanged.
 std::uint32_t ObjectRules::after_key(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label, std::uint32_t read_text) {
     if (read_text == ReadTexts::kOther) return regs;
     auto record = core_.records.copy(regs, k.record_words);
@@ -69,7 +71,7 @@ bool ObjectRules::has_unknown_key(const AnalysedNode& k, std::uint32_t regs, std
     return core_.records.at(regs, k.record_words)[unknown_word(k, label)] != 0;
 }
 
-// What is left of a class of open keys; of its unknown last key nothing is taken out.
+// A class of open keys without the known texts of keys that came. Keys of unknown text are not excluded.
 ExprId ObjectRules::open_keys(const AnalysedNode& k, std::uint32_t regs, std::uint32_t label) {
     return core_.texts.without(k.entries[label].key, core_.records.at(regs, k.record_words)[used_word(k, label)]);
 }
@@ -104,7 +106,7 @@ ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, st
     const AnalysedNode& k = core_.components[node];
     const auto add = [&](std::uint32_t entry, Cover& to) {
         std::uint64_t all = 0;
-        bool one = entry < k.fixed;  // one reading bears all marks of the entry; an open class may have no more keys
+        bool one = entry < k.fixed;  // whether one reading has all marks of the entry; an open class may have no more keys
         for (const Reading& r : k.entries[entry].value)
             if (core_.components[r.node].cost != kInfinite) all |= r.marks;
         one = one && std::any_of(k.entries[entry].value.begin(), k.entries[entry].value.end(),
@@ -145,9 +147,9 @@ ObjectRules::Cover ObjectRules::cover(std::uint32_t node, std::uint32_t regs, st
     return made;
 }
 
-// Whether an object can be completed once the entry `label` has come, read in a way that bears `marks`; kNoLabel: no entry
-// comes. Without a value: the plan of all entries decides. Marks
-// of absent properties and a number of marks below all of them are left to the plan.
+// Whether an object can be completed after the entry `label` whose value has a reading with these `marks`; kNoLabel: without
+// another entry. Returns no value where only a plan of all entries can tell. This includes objects that count marks of absent
+// properties, and objects that do not require all demands.
 std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t regs, std::uint32_t label, std::uint64_t marks) {
     const AnalysedNode& k = core_.components[node];
     const std::uint32_t* const record = core_.records.at(regs, k.record_words);
@@ -161,7 +163,7 @@ std::optional<bool> ObjectRules::can_complete(std::uint32_t node, std::uint32_t 
     return std::nullopt;
 }
 
-// The same for some reading of the entry.
+// The same for an entry with any of its readings.
 std::optional<bool> ObjectRules::can_complete_by(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     std::optional<bool> made = false;
     for (const Reading& r : core_.components[node].entries[label].value) {
@@ -214,7 +216,7 @@ bool ObjectRules::may_continue(std::uint32_t node, std::uint32_t regs) {
     return may_open_some(node, regs);
 }
 
-// Made when the object is first entered: most of a large grammar's are not.
+// Made when the object is first entered. Most objects of a large grammar never are.
 ExprId ObjectRules::keys(std::uint32_t node) {
     if (keys_[node] != kUnknownExpr) return keys_[node];
     const AnalysedNode& k = core_.components[node];
@@ -262,7 +264,7 @@ ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
     const std::uint32_t most = most_needed(made.required, made.need, made.room, 0);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= made.required) continue;
-        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - made.required + hidden;  // at worst the shortest ones
+        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - made.required + hidden;  // unknown keys may be the shortest
         const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
         const std::uint32_t behind = sum(core_.value_cost(k.entries[i].value), length(k.punctuation->colon) + comma);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) made.others.emplace_back(sum(lengths[n], behind), i);
@@ -270,10 +272,11 @@ ObjectRules::Offer ObjectRules::offer(std::uint32_t node, std::uint32_t regs) {
     return made;
 }
 
-// What is needed after each entry with a fixed name, all at once: of many properties each would take as long as all.
+// The cost of the entries needed after the entry `label`. It is computed for all entries with fixed names at once: computing it
+// for one of many properties takes as long as for all.
 std::uint32_t ObjectRules::rest_after(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     if (rests_.node != node || rests_.regs != regs) {
-        rests_.node = kDone;  // until all of them are known
+        rests_.node = kDone;  // until all costs are known
         const AnalysedNode& k = core_.components[node];
         find_rests(k, k.ordered ? position(k, regs) : 0, offer(node, regs));
         rests_.node = node;
@@ -311,7 +314,7 @@ void ObjectRules::find_rests_in_any_order(const AnalysedNode& k, std::uint32_t f
         rests_.costs[i] = clamped(all.required_cost - sum(k.ahead[i].cost, comma) + sums[beside]);
 }
 
-// Entries before the label cannot come any more. From the last label on, the cheapest ones are kept.
+// Entries before a label cannot come after it. The loop runs from the last label to the first and keeps the cheapest entries.
 void ObjectRules::find_rests_in_order(const AnalysedNode& k, std::uint32_t from, const Offer& all, std::uint32_t left,
                                       std::uint32_t space) {
     const auto& others = all.others;
@@ -389,15 +392,15 @@ std::uint32_t ObjectRules::plan_entries(std::uint32_t node, std::uint32_t regs) 
     const std::uint32_t most = most_needed(required, need, room, k.demands & ~marks.met);
     for (std::uint32_t i = k.fixed; i < k.entries.size(); ++i) {
         if (!k.is_live(i) || most <= required) continue;
-        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - required + hidden;  // at worst the shortest ones
+        const std::size_t hidden = record[unknown_word(k, i)], wanted = most - required + hidden;  // unknown keys may be the shortest
         const auto lengths = core_.key_lengths.of(k.entries[i].key, record[used_word(k, i)], wanted);
         for (std::size_t n = hidden; n < std::min(lengths.size(), wanted); ++n) add(i, lengths[n]);
     }
     return plan(items, need, room, marks, node, core_.pool.fuel());
 }
 
-// The shortest unused keys that a completion might need: one for each entry still required, one for the current key, one
-// for each five bytes of `further`. kInfinite: it is not known which.
+// The set of the shortest unused keys that a completion might need: one for each required entry, one for the current key, and
+// one for each five bytes of `further`. kAllTexts if keys of unknown text came.
 std::uint32_t ObjectRules::watched_keys(const Config& named, std::uint32_t further) {
     const AnalysedNode& k = core_.components[named.node];
     const std::uint32_t label = rest_of(named.state) >> 8;
@@ -415,7 +418,7 @@ std::uint32_t ObjectRules::watched_keys(const Config& named, std::uint32_t furth
     return core_.key_lengths.texts({k.entries[label].key}, record[used_word(k, label)], count);
 }
 
-// The value of an entry, and what is needed after it, up to the end of the object.
+// The cost of the value of an entry and of all that is needed after it, up to the end of the object.
 std::uint32_t ObjectRules::value_and_rest(std::uint32_t node, std::uint32_t regs, std::uint32_t label) {
     const AnalysedNode& k = core_.components[node];
     const Entry& entry = k.entries[label];
@@ -434,7 +437,7 @@ std::uint32_t ObjectRules::value_and_rest(std::uint32_t node, std::uint32_t regs
     return sum(least, length(k.punctuation->close));
 }
 
-// The fixed name to finish the key with at the least cost, and that cost up to the end of the object.
+// The fixed name that completes a partly read key at the lowest cost, and the cost up to the end of the object.
 LabelDistance ObjectRules::best_label(std::uint32_t node, std::uint32_t regs, ExprId state) {
     auto& known = best_label_;
     if (known.node != node || known.regs != regs || known.state != state) {
@@ -457,7 +460,7 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
         if (!may_open(node, regs, label)) continue;
         std::uint32_t after;
         if (k.bounded) after = value_and_rest(node, regs, label);
-        else {  // of many properties: what is needed anyway, less this one
+        else {  // the cost of all required entries, without this one
             after = sum(all, core_.value_cost(k.entries[label].value));
             if (k.ordered)
                 after = sum(sum(k.ahead[label + 1].required_cost, core_.value_cost(k.entries[label].value)), length(k.punctuation->close));
@@ -469,7 +472,7 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
     return best;
 }
 
-// The least from where a key begins up to the end of the object.
+// The lowest cost from the beginning of a key to the end of the object.
 std::uint32_t ObjectRules::key_and_rest(std::uint32_t node, std::uint32_t regs) {
     std::uint32_t least = best_label(node, regs, keys(node)).distance;
     for (std::uint32_t i = core_.components[node].fixed; i < core_.components[node].entries.size(); ++i) {

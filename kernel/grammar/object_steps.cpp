@@ -7,7 +7,7 @@
 
 namespace guideway {
 
-// All that may be where a key begins. Spaces before it, and the masks there, ask for the same again and again.
+// Adds the configurations at the beginning of a key. They are cached: white space before a key, and masks there, need them again.
 void ObjectSteps::enter_keys(const Config& c, Configs& out) {
     const Config place{c.node, 0, c.regs, c.parent};
     if (keys_place_ != place) {
@@ -49,7 +49,7 @@ Config ObjectSteps::after_value(const Config& c, std::uint32_t label) {
     return {c.node, phase_state(Phase::after), rules_.after_entry(k, c.regs, k.entries[label], 0), c.parent};
 }
 
-// Whether some name of `next` may come, where some name of `state` may.
+// Whether a name that leads through `next` may come, if one that leads through `state` may.
 bool ObjectSteps::name_goes_on(const Config& c, ExprId state, ExprId next) {
     if (leads_as_far(core_.pool, state, next)) return true;
     const std::uint32_t last = core_.pool.labels.last(next, true);  // mostly still to come: texts follow the schema's order
@@ -91,7 +91,7 @@ void ObjectSteps::step(const Config& c, std::uint8_t byte, Configs& out, Configs
     const std::uint32_t rest = rest_of(c.state);
     auto becomes = [&](Phase p, std::uint32_t r) { out.push_back({c.node, phase_state(p, r), c.regs, c.parent}); };
     const bool spaced = marks.space && is_space(byte);
-    auto keys_or = [&](Phase p) {  // where a key begins; is there as long as space comes
+    auto keys_or = [&](Phase p) {  // the beginning of a key, or white space before it
         becomes(p, 0);
         enter_keys(c, out);
     };

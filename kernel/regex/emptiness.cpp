@@ -29,7 +29,7 @@ struct SeenDifference {
 Emptiness::Emptiness(ExprTable& exprs, LazyDfa& dfa, ByteFacts& byte_facts)
     : exprs_(exprs), dfa_(dfa), search_(exprs, dfa, byte_facts), max_search_(exprs.limits().max_search) {}
 
-// A shortest text of a value is none of the others where all of theirs are longer.
+// If all texts of the other values are longer than a shortest text of the value, this text is none of theirs.
 bool Emptiness::measured_by_length(ExprId difference) {
     const Expr x = exprs_[difference];
     const std::uint32_t bytes = shortest(x.a);
@@ -38,8 +38,9 @@ bool Emptiness::measured_by_length(ExprId difference) {
     return true;
 }
 
-// A value that is none of some others: A*, since what is left of it without them is hardly longer, and mostly the next byte
-// tells them apart (Hart, Nilsson and Raphael, "A formal basis for the heuristic determination of minimum cost paths", 1968).
+// Searches a shortest text of a value that must differ from other values. A* is fast here, because such a text is hardly longer
+// than the shortest text of the value, and usually the next byte distinguishes them (Hart, Nilsson and Raphael, "A formal basis for
+// the heuristic determination of minimum cost paths", 1968).
 void Emptiness::search_other_composite(ExprId start) {
     if (measured_by_length(start)) return;
     std::vector<SeenDifference> seen{{start, 0, 0}};
@@ -98,7 +99,8 @@ void Emptiness::search_other_composite(ExprId start) {
     }
 }
 
-// Of products, sums and repetitions by their parts, which wait in a list; of a sum those that may be the shortest.
+// Products, sums and repetitions are measured by their parts, with a worklist. Of a sum, only parts that may be the shortest are
+// measured.
 std::uint32_t Emptiness::shortest(ExprId start) {
     auto known = [&](ExprId e) { return exprs_[e].nullable || exprs_[e].measured; };
     auto length = [&](ExprId e) { return exprs_[e].nullable ? 0 : exprs_[e].shortest; };
@@ -159,7 +161,7 @@ std::uint32_t Emptiness::values_at_least(ExprId e) {
     return string != kNone && exprs_[string].known_infinite ? kInfinite : exprs_[e].known_nonempty ? 1 : 0;
 }
 
-// As `shortest`, but any text will do, which takes less to find.
+// As `shortest`, but any text suffices, which is faster to find.
 bool Emptiness::search_nonempty(ExprId start) {
     auto told = [&](ExprId e) {
         return e == kNone || exprs_[e].known_nonempty || exprs_[e].nullable || !exprs_[e].boolean || exprs_[e].measured;

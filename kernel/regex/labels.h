@@ -1,11 +1,9 @@
 // The labels of an expression: which keys of an object can still be reached.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "guideway/regex/emptiness.h"

@@ -20,10 +20,10 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
-constexpr std::size_t kMaxWays = 48;                                      // beyond these, each byte is followed alone
+constexpr std::size_t kMaxWays = 48;                                      // if there are more, each byte is a class of its own
 constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
 
-// Of sets that share no byte: each becomes what is in `by` and what is not.
+// Splits each of several disjoint sets into the bytes that are in `by` and those that are not.
 void split(std::vector<ByteSet>& sets, const ByteSet& by) {
     for (std::size_t i = 0, count = sets.size(); i < count; ++i) {
         ByteSet in = sets[i];
@@ -34,16 +34,16 @@ void split(std::vector<ByteSet>& sets, const ByteSet& by) {
     }
 }
 
-// What is left of a repetition, once one of its parts has begun.
+// The rest of a repetition after the beginning of one iteration.
 ExprId one_less(ExprTable& exprs, const Expr& repeated) {
     return exprs.repeat(repeated.a, repeated.b ? repeated.b - 1 : 0, repeated.c == kInfinite ? kInfinite : repeated.c - 1);
 }
 
-// A guess: what counts, or follows several patterns at once, is mostly another state with each byte. Where it is wrong,
-// Tuning::row_lookups bounds what it costs.
+// A guess: counters and intersections mostly have a new state after each byte. If the guess is wrong, Tuning::row_lookups limits
+// the cost.
 bool is_transient(const Expr& x) { return x.boolean || (x.op == Op::repetition && x.c != kInfinite); }
 
-// The parts of an intersection that must take a text, and those that must not.
+// The parts of an intersection that must match a text, and those that must not.
 void split_intersection(const ExprTable& exprs, ExprId e, std::vector<ExprId>& with, std::vector<ExprId>& without) {
     with.clear();
     without.clear();
@@ -99,7 +99,7 @@ std::uint32_t LazyDfa::store_row(const Targets& targets) {
     std::array<ExprId, 256> distinct;
     unsigned count = 0;
     ByteSet live;
-    std::array<std::uint8_t, 257> other{};  // than the byte before
+    std::array<std::uint8_t, 257> other{};  // whether the target differs from that of the byte before
     for (unsigned b = 1; b < 256; ++b) other[b] = targets[b] != targets[b - 1];
     other[256] = 1;
     for (unsigned b = 0, next; b < 256; b = next) {
@@ -116,8 +116,8 @@ std::uint32_t LazyDfa::store_row(const Targets& targets) {
     return static_cast<std::uint32_t>(rows_.size() - 1);
 }
 
-// Of what continues as its head does, before a tail: the head's row with other targets, and nothing is looked at byte by byte.
-// Two of them might be equal.
+// The row of an expression that continues like its head, before a tail. It copies the classes of the head's row and changes only
+// the targets, so it needs no loop over bytes. Two of the targets may be equal.
 std::uint32_t LazyDfa::row_before(ExprId head, ExprId tail) {
     const Row from = rows_[raw_row(head)];
     std::vector<ExprId> made;
@@ -199,7 +199,8 @@ std::uint32_t LazyDfa::make_live_row(ExprId e) {
     return facts(e).live_row = live;
 }
 
-// As `make_live_row`, if it takes no long search; else 0. A caller who asks for one byte is not to fail at another.
+// As `make_live_row`, but returns 0 if a long search would be needed: a caller who asks for one byte must not fail because of
+// another.
 std::uint32_t LazyDfa::find_live_row(ExprId e) {
     if (!exprs_[e].boolean) return make_live_row(e);
     std::uint32_t made = 0;
@@ -233,7 +234,7 @@ bool LazyDfa::each_head(ExprId e, bool searched, F&& f) {
             }
             if (y.op != Op::concatenation || (exprs_[y.a].nullable && !y.rowless && !is_transient(exprs_[y.a]))) {
                 if (!behind) return false;
-                f(part, kEmpty);  // what follows heads that may be empty
+                f(part, kEmpty);  // the rest after heads that may be empty
                 break;
             }
             if (++heads > kMaxHeads) return false;
@@ -284,8 +285,8 @@ ExprId LazyDfa::raw_derivative(ExprId e, std::uint8_t byte) {
     return exprs_[x.a].nullable ? exprs_.unite({head, derivative(x.b, byte)}) : head;
 }
 
-// The nodes of a trie of many texts are visited once or twice each: a row of 256 bytes would cost more than it saves. So
-// it is with most intersections, of which each target of a row would be searched.
+// The nodes of a trie of many texts are visited once or twice each, so a row of 256 bytes would cost more than it saves. The same
+// holds for most intersections, because a row needs a search for each target.
 ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
     const Expr x = exprs_[e];
     if (!x.rowless && stack_is_low()) return kUnknownExpr;  // rows are made without recursion
@@ -312,7 +313,7 @@ ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
         if (only == kNone) only = made;
         else several.push_back(made);
     };
-    const bool counts = x.op == Op::repetition && x.c != kInfinite;  // a state that is passed once; what comes round without end is not
+    const bool counts = x.op == Op::repetition && x.c != kInfinite;  // such a state is usually visited once
     if (counts) step_head(x.a, one_less(exprs_, x));
     const bool simple = counts || each_head(e, true, step_head);
     if (!simple) {
@@ -328,7 +329,7 @@ ExprId LazyDfa::derivative_without_row(ExprId e, std::uint8_t byte) {
 
 bool LazyDfa::nonempty_after(ExprId e, std::string_view text) {
     const ExprId start = e;
-    std::vector<ExprId> with, without;  // what must take the text, and what must not
+    std::vector<ExprId> with, without;  // parts that must match the text, and parts that must not
     for (std::size_t at = 0; at < text.size() && e != kNone;) {
         const Expr x = exprs_[e];
         const ExprId head = x.op == Op::concatenation ? x.a : e, tail = x.op == Op::concatenation ? x.b : kEmpty;
@@ -358,7 +359,7 @@ bool LazyDfa::nonempty_after(ExprId e, std::string_view text) {
         for (std::size_t at = 0; at < text.size() && to != kNone; ++at) to = derivative(to, static_cast<std::uint8_t>(text[at]));
         lives = to != kNone;
     };
-    // What is hard to tell from here is determined by what was found on the way: most texts end before.
+    // If a short search cannot decide it, the derivatives by each byte are searched: most texts fail at an earlier byte.
     return emptiness_.with_short_searches([&] { lives = emptiness_.is_nonempty(e); }) || emptiness_.with_short_searches(follow)
                ? lives
                : emptiness_.is_nonempty(e);
@@ -432,7 +433,7 @@ const std::vector<ByteSet>& LazyDfa::sets_of_classes(std::uint32_t classes) {
     if (class_sets_.size() <= classes) class_sets_.resize(classes_.size());
     std::vector<ByteSet>& known = class_sets_[classes];
     if (!known.empty()) return known;
-    std::vector<ByteSet> made;  // kept once it is complete: an allocation may fail
+    std::vector<ByteSet> made;  // stored when it is complete: an allocation may fail
     const auto& class_of = classes_[classes];
     for (unsigned b = 0, next; b < 256; b = next) {
         for (next = b + 1; next < 256 && class_of[next] == class_of[b]; ++next) {
@@ -443,7 +444,7 @@ const std::vector<ByteSet>& LazyDfa::sets_of_classes(std::uint32_t classes) {
     return known = std::move(made);
 }
 
-// Bytes that none of the sets tells apart from which an expression is made, as far as its texts begin there.
+// Classes of bytes that no set of bytes at the beginning of the expression distinguishes.
 std::vector<ByteSet> LazyDfa::byte_classes(ExprId start, const ByteSet& some) {
     std::vector<ByteSet> made;
     if (!some.empty()) made.push_back(some);
@@ -495,7 +496,7 @@ bool LazyDfa::has_derivative(ExprId e, std::uint8_t byte) {
     return derivative(e, byte) != kNone;
 }
 
-// Of all but repetitions, and products whose head is never empty: `row_before`.
+// Fills the targets of a row. Repetitions, and products whose head is never empty, use `row_before` instead.
 void LazyDfa::derive(ExprId e, Targets& out) {
     const Expr x = exprs_[e];
     std::vector<Source> sources;
@@ -546,7 +547,7 @@ void LazyDfa::derive(ExprId e, Targets& out) {
 }
 
 void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<ExprId>& heads, Targets& out) {
-    // Mostly no byte leads two ways.
+    // In most sums, at most one summand can begin with a given byte.
     ByteSet taken;
     bool clash = false;
     auto take = [&](const ByteSet& bytes) {
@@ -572,7 +573,7 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
         return;
     }
     exprs_.fuel().spend(50 * (sources.size() + heads.size()));
-    std::vector<ByteSet> blocks{taken};  // of bytes that none tells apart
+    std::vector<ByteSet> blocks{taken};  // of bytes that no summand distinguishes
     std::vector<std::uint32_t> split_by;
     const auto split_all = [&](std::span<const ByteSet> by) {
         for (const ByteSet& bytes : by) split(blocks, bytes);
@@ -604,7 +605,7 @@ void LazyDfa::derive_sum(const std::vector<Source>& sources, const std::vector<E
     }
 }
 
-// Bytes that no part tells apart have one target.
+// Bytes that no part distinguishes have one target.
 void LazyDfa::derive_intersection(ExprId e, Targets& out) {
     const std::vector<ExprId> parts = parts_of(exprs_, e);
     exprs_.fuel().spend(kRowWork * parts.size());
@@ -645,7 +646,7 @@ ExprId LazyDfa::delta_base(ExprId e) {
     return at != kNone && dominant_target(at) == at ? at : kNone;
 }
 
-// Of what can be completed; this is checked one by one, since it may need a search.
+// The target of the most bytes among those that can be completed. Each target is checked only when needed: it may need a search.
 ExprId LazyDfa::dominant_target(ExprId e) {
     const Row row = rows_[facts(e).live_row ? facts(e).live_row : raw_row(e)];
     std::vector<std::pair<unsigned, ExprId>> ways;

@@ -1,8 +1,8 @@
 // The search for a text of an intersection or difference (part_search.h).
 //
-// Its states are lists of what must take the text and what must not, followed by the rows of these parts, so that no
-// expression is made for a state that is only passed. A language of JSON strings that holds with each text all its
-// spellings is searched in the shortest spelling of each character. What was found empty is cached.
+// A state of the search is a list of expressions: those that must match the text, and those that must not. Its successors come
+// from the rows of these expressions, so the search makes no expression for the state itself. If a language of JSON strings
+// contains with each text all its spellings, the search uses only the shortest spelling of each character. Empty states are cached.
 #include "guideway/regex/part_search.h"
 
 #include <algorithm>
@@ -19,11 +19,11 @@ namespace guideway {
 
 namespace {
 
-constexpr std::uint32_t kNot = 0x80000000;  // of a part that must not take the text
-constexpr std::uint32_t kMaxSum = 200;      // parts of a sum whose bytes are looked at
+constexpr std::uint32_t kNot = 0x80000000;  // the bit of a part that must not match the text
+constexpr std::uint32_t kMaxSum = 200;      // summands, at most, of a sum whose bytes are examined
 constexpr std::uint64_t kStateWork = 20, kJointWork = 1000;
 
-// Where a search is inside the spelling of a character; or anywhere, where all spellings are looked at.
+// The position inside the spelling of a character. `anywhere`: the search tries all spellings and does not track the position.
 enum Place : std::uint32_t { between, backslash, unicode, zero, zeros, high_digit, anywhere };
 
 const ByteSet kEscapes = ByteSet::of("\"\\bfnrt");
@@ -50,7 +50,7 @@ std::uint32_t PartSearch::joint(std::uint32_t a, std::uint32_t b) {
     exprs_.fuel().spend(kJointWork);
     const auto& x = dfa_.classes(a);
     const auto& y = dfa_.classes(b);
-    // A row for each class of `a`. Mostly these are few, so the table is much smaller than 256 * 256.
+    // One row for each class of `a`. There are usually few classes, so the table is much smaller than 256 * 256.
     const std::size_t width = std::size_t{1} + *std::max_element(y.begin(), y.end());
     std::vector<std::int16_t> numbers((std::size_t{1} + *std::max_element(x.begin(), x.end())) * width, -1);
     std::array<std::uint8_t, 256> made{};
@@ -63,12 +63,12 @@ std::uint32_t PartSearch::joint(std::uint32_t a, std::uint32_t b) {
     return joint_[both] = dfa_.class_id(made);
 }
 
-// A byte of each class, none a backslash where there is another.
+// One byte of each class. It is a backslash only if the class has no other byte.
 const std::vector<std::uint8_t>& PartSearch::bytes_of_classes(std::uint32_t classes) {
     if (bytes_.size() <= classes) bytes_.resize(dfa_.class_count());
     std::vector<std::uint8_t>& known_bytes = bytes_[classes];
     if (known_bytes.empty()) {
-        std::vector<std::uint8_t> made;  // kept once it is complete: an allocation may fail
+        std::vector<std::uint8_t> made;  // stored when it is complete: an allocation may fail
         std::array<bool, 256> met{};
         for (unsigned i = 0; i < 256; ++i) {
             const unsigned b = i < '\\' ? i : i < 255 ? i + 1 : '\\';
@@ -83,8 +83,9 @@ const std::vector<std::uint8_t>& PartSearch::bytes_of_classes(std::uint32_t clas
 
 ExprId PartSearch::after(ExprId part, std::uint8_t byte) { return dfa_.target(dfa_.row(dfa_.raw_row(part)), byte); }
 
-// Calls f(bytes, what follows) for each way to continue from heads_, inside a character's escape; what is after the
-// character is left out. Other expressions than sets, their products and sums count as any byte.
+// Calls f(bytes, what follows) for each way to continue from `heads_`, which are inside the escape of a character. What comes
+// after the character is ignored. Expressions other than sets, their products and their sums are treated as if any byte could
+// follow.
 template <class F>
 void PartSearch::for_each_derivative(F&& f) {
     std::vector<ExprId> todo;
@@ -135,7 +136,7 @@ bool PartSearch::has_escapes(ExprId part) {
     return some;
 }
 
-// `parts_` becomes sorted, without intersections and differences; false: no text is left.
+// Replaces intersections and differences in `parts_` by their parts, and sorts. Returns false if no text can match.
 bool PartSearch::flatten() {
     flat_.clear();
     while (!parts_.empty()) {
@@ -165,9 +166,9 @@ bool PartSearch::flatten() {
     return true;
 }
 
-// Whether one of `parts_`, not inside an escape, needs a byte that another never takes. This decides many
-// searches at their start, such as that for a date with a wrong letter (decision 7). Large sums are not examined: that costs
-// more than to follow them.
+// Whether one of `parts_`, outside of escapes, needs a byte that another never matches. This decides many searches at their
+// start, for example the search for a date with a wrong letter (decision 7). Large sums are not examined, because that would cost
+// more than the search.
 bool PartSearch::lacks_bytes() {
     if (!exprs_.limits().tuning.needed_bytes) return false;
     ByteSet common = ByteSet::range(0, 255), needed;
@@ -188,7 +189,7 @@ bool PartSearch::lacks_bytes() {
     return !needed.within(common);
 }
 
-// Takes `parts_` at a place as a state, if it is new, nearer than before, and not known to be empty.
+// Adds `parts_` at a place as a state, unless it is known to be empty or was reached before by a text that is not longer.
 void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t parent) {
     if (!flatten()) return;
     parts_.push_back(place);
@@ -221,7 +222,7 @@ void PartSearch::see(std::uint32_t place, std::uint32_t depth, std::uint32_t par
     depths_[number] = depth;
     parts_.pop_back();
     bool nullable = true;
-    std::uint32_t least = 0, all = 0;  // bytes at least; those of all parts together
+    std::uint32_t least = 0, all = 0;  // lower bounds in bytes: of the text; the sum over all parts
     for (const std::uint32_t part : parts_) {
         const Expr& x = exprs_[part & ~kNot];
         nullable = nullable && x.nullable != ((part & kNot) != 0);
@@ -273,7 +274,7 @@ void PartSearch::go_on(const Seen& here, std::uint32_t at) {
         if (byte != '\\' || place == anywhere || escapes) take(byte);
 }
 
-// Continues until the goal is found or nothing is left; false: more than `most` states were seen.
+// Searches until a text is found or no states are left. Returns false after more than `most` states.
 bool PartSearch::search(ExprId start, bool any, std::size_t most) {
     lists_.clear();
     listed_.clear();
@@ -321,7 +322,7 @@ bool PartSearch::is_nonempty(ExprId start, std::size_t most) {
     return true;
 }
 
-// A state that is known already stays as it is.
+// Caches whether a state has a text. A state that is already cached does not change.
 void PartSearch::keep(const Listed& list, bool alive) {
     const auto first = listed_.begin() + list.begin, last = first + list.count;
     const auto same = [&](std::uint32_t id) {
@@ -334,7 +335,7 @@ void PartSearch::keep(const Listed& list, bool alive) {
     known_parts_.insert(known_parts_.end(), first, last);
 }
 
-// A caller who follows a shortest text asks again after each byte.
+// Stores the lengths of all states on the path: a caller who follows a shortest text asks again after each byte.
 void PartSearch::keep_path() {
     for (std::uint32_t at = best_at_;; at = seen_[at].parent) {
         const Seen here = seen_[at];

@@ -34,7 +34,7 @@ bool ends_in(const ExprTable& exprs, ExprId e, std::uint8_t byte) {
              ++step, x = exprs[last])
             last = x.op == Op::concatenation ? x.b
                    : x.op == Op::difference  ? x.a
-                                             : exprs.parts(x)[0];  // of an intersection one part will do
+                                             : exprs.parts(x)[0];  // one part of an intersection is enough
         all = exprs[last].op == Op::set && exprs.bytes_of(exprs[last].a) == ByteSet::range(byte, byte);
         return !all;
     });
@@ -44,7 +44,7 @@ bool ends_in(const ExprTable& exprs, ExprId e, std::uint8_t byte) {
 bool leads_as_far(ExprTable& exprs, ExprId e, ExprId next) {
     if (exprs[e].op != Op::strings || exprs[next].op != Op::strings) return false;
     const Expr &from = exprs[e], &to = exprs[next];
-    const auto leaves_none = [&](const Expr& x) {  // by the character that it is in
+    const auto leaves_none = [&](const Expr& x) {  // whether the partly read character excludes no text
         return x.b == 0 || (exprs.strings().children(x.a) == 1 && exprs.strings().end(x.a) == kNone);
     };
     const std::uint32_t count = exprs.strings().count(from.a);
@@ -52,7 +52,7 @@ bool leads_as_far(ExprTable& exprs, ExprId e, ExprId next) {
            (to.b || exprs.strings().end(to.a) == kNone);
 }
 
-// Keys of one text, as most are, become one set of texts at once.
+// Keys that have one text, as most have, are united to one set of texts.
 ExprId unite_labelled(ExprTable& exprs, const std::vector<std::pair<ExprId, std::uint32_t>>& keys) {
     std::map<std::pair<ExprId, Encoding>, std::vector<StringTrie::Entry>> texts;  // by the quote before them
     std::vector<ExprId> made;
@@ -106,7 +106,7 @@ ExprId split_layers(ExprTable& exprs, ExprId e, std::vector<Layer>& made) {
     }
 }
 
-// What an ambiguous count has open may be thousands of alternatives, of which a shortest text needs one.
+// An ambiguous counter may have thousands of open alternatives. A shortest text needs only one of them.
 ExprId cheapest_alternatives(ExprTable& exprs, ExprId e) {
     while (!exprs[e].boolean) {
         const Expr whole = exprs[e], x = whole.op == Op::concatenation ? exprs[whole.a] : whole;

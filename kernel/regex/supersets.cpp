@@ -13,7 +13,7 @@ Supersets::Unbounded Supersets::unbounded(ExprId e) {
     const ExprId head = x.op == Op::concatenation ? x.a : e;
     const Expr y = exprs_[head];
     if (y.op != Op::repetition || (y.b == 0 && y.c == kInfinite)) return {e, kInfinite};
-    if (x.op == Op::concatenation) {  // where what follows begins like the part, it continues when the count has run out
+    if (x.op == Op::concatenation) {  // if the tail can begin like an iteration, the text may continue after the last iteration
         ByteSet both = dfa_.first(x.b);
         both &= dfa_.first(y.a);
         if (!both.empty()) return {e, kInfinite};
@@ -35,10 +35,10 @@ ExprId Supersets::saturate_counters(ExprId e, std::uint32_t reach, bool name_bod
         if (x.op == Op::alternation) made = exprs_.unite(std::move(parts));
         else if (x.op == Op::concatenation) made = exprs_.concat(parts[0], parts[1]);
         else {
-            // Each time takes a byte at least; of a part of more bytes, fewer times are in reach.
+            // Each iteration has at least one byte. If its shortest text is longer, fewer iterations are in reach.
             const std::uint32_t times = reach / std::max(exprs_[x.a].shortest, 1u) + 2;
             made = x.c > times ? exprs_.repeat(parts[0], std::min(x.b, times), kInfinite) : exprs_.repeat(parts[0], x.b, x.c);
-            // What has texts of one byte comes round within all that loops: that would have to be tried.
+            // A body with texts of one byte can be repeated inside any other loop, and each of these cases would have to be tried.
             const bool body = name_bodies && x.c > times && x.c != kInfinite && exprs_[parts[0]].shortest > 1;
             if (body && !exprs_.loop_bodies().find(parts[0])) exprs_.loop_bodies().add(parts[0], loop_bodies() + 1);
         }
@@ -47,9 +47,9 @@ ExprId Supersets::saturate_counters(ExprId e, std::uint32_t reach, bool name_bod
     return *saturated_.find(key(e));
 }
 
-// A text of n bytes comes round n times at most, so bounds beyond are met whatever it is. Where nothing is Boolean,
-// everything can be completed, and fewer times at least let only texts of kNear bytes or more continue too early. Else a
-// completion in the wider expression must fit too: whatever it comes round, and however long the texts excluded are.
+// A text of n bytes has at most n iterations, so it cannot reach larger upper bounds. If the expression is not Boolean, every text
+// read so far can be completed, and with a smaller lower bound only texts of kNear bytes or more can leave the repetition too early. If it is
+// Boolean, a completion in the superset must also be in reach of the bounds and of the excluded texts.
 Superset Supersets::relax(ExprId e, Bounds which, const std::vector<Superset>& parts) {
     const Expr x = exprs_[e];
     Superset made{e};
@@ -68,7 +68,7 @@ Superset Supersets::relax(ExprId e, Bounds which, const std::vector<Superset>& p
         case Op::complement: made = {exprs_.complement(kNone), exprs_[x.a].shortest - 1, kInfinite}; return made;
         default: break;
     }
-    if (which == Bounds::of_bodies) {  // with a round that must come yet it is another expression than what was clipped
+    if (which == Bounds::of_bodies) {  // with required iterations it differs from the expression whose bounds were removed
         const std::uint32_t* const body = x.b == 0 && x.c != kInfinite ? exprs_.loop_bodies().find(exprs[0]) : nullptr;
         if (body) {
             made.exact_up_to = std::min(made.exact_up_to, x.c);

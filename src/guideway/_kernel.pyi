@@ -13,12 +13,12 @@ class WorkDeferred(Exception):
 
 def bound_work(units: int | None) -> int | None:
     """
-    Bound the work of later calls of this thread to this number of units in total; None: do not bound it.
+    Limit the total work of later calls of this thread to this number of units. None removes the limit.
 
-    A call that reaches the bound raises `WorkDeferred` and changes nothing. It can be repeated.
+    A call that reaches the limit raises `WorkDeferred` and changes nothing. It can be repeated.
 
     Returns:
-        What was left of the bound before.
+        The units that were left of the previous limit, or None if there was none.
     """
 
 class KernelVocabulary:
@@ -381,19 +381,19 @@ class EntryMaker:
 
     def __init__(self, classes: tuple[type, type, type, type], quote: object, spelling: str, new_key: Callable[[str], object] | None, keywords: frozenset[str]) -> None:
         """
-        `classes`: Property, Concat, JsonEscaped, Literals. `new_key`: makes the expression of a key; None: the escaped text between two quotes. `keywords`: the names that have an effect.
+        classes: Property, Concat, JsonEscaped and Literals. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. keywords: the names of the keywords that have an effect.
         """
 
     def entries(self, properties: dict[str, object], required: set[str], types: dict[str | None, int], keys: dict[str, Any], plain: frozenset[str], number: Callable[[object, tuple[object, str, str]], int | None], place: object) -> list[Any] | None:
         """
-        The entries of the properties that have a value. None: `number` returned None, or a required property has no value.
+        Make the entries of the properties that have a value. Returns None if a required property has no value, or if `number` returned None.
 
         Args:
             properties: Schemas by key.
             required: The required keys.
-            types: Node numbers of schemas whose only keyword is `type`, by type; None: of schemas without keywords.
+            types: By type, the node number of a schema whose only keyword is `type`. By None, that of a schema without keywords.
             keys: The expressions of keys. New ones are added.
             plain: Names that need no check for misspelt keywords.
-            number: Returns the node number of any other schema at its place; -1 if it has no value, None if it is unknown.
+            number: Called with another schema and its place. Returns its node number, -1 if it has no value, or None to give up.
             place: The place of the object.
         """
