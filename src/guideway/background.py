@@ -4,9 +4,9 @@ A constraint can take milliseconds or seconds: its translation is Python code, w
 and its compilation is work of the kernel, which occupies a processor. If many were prepared at once, they would delay
 the loop of a model and the event loop. So all preparation of a process shares a few slots:
 
-- A job belongs to a level by the processor time that it has used. It begins at level 0. `_LEVELS` has the time after
-  which it is at the next level, and `_SLOTS` the highest level that each slot takes. So at most `len(_SLOTS)` jobs work at
-  the same time, and short jobs do not wait for long ones.
+- A job has a level, which depends on the processor time that it has used. It begins at level 0. After the times in
+  `_LEVELS`, it moves to the next level. Each slot takes jobs up to one level (`_SLOTS`). So at most `len(_SLOTS)` jobs
+  work at the same time, and short jobs do not wait for long ones.
 - A free slot is given to the waiting job of the lowest level. At the same level, work for rows that already generate
   comes first, then the order of arrival decides.
 - A thread that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
@@ -14,7 +14,7 @@ the loop of a model and the event loop. So all preparation of a process shares a
   intermediate results.
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then the GIL is free for a moment.
 
-In threads that are not background threads, `turn`, `checkpoint` and `call` have no effect.
+In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ class _Job:
         rank: `RUNNING`, `WAITING` or `NEW`.
         level: The level, see the module's docstring.
         slot: The slot that the job has; None: it has none.
-        is_in_kernel: Whether the job runs in the kernel.
-        pulse: The time of its last checkpoint.
+        is_in_kernel: Whether the job runs in the kernel. Always True for a `Task`.
+        pulse: The time at which the job got its slot, or of its last checkpoint.
+        wake: Is called when the job gets a slot.
     """
 
     __slots__ = ("_since", "_used", "is_in_kernel", "level", "pulse", "rank", "slot", "wake")
@@ -370,7 +371,7 @@ class Task:
         pool.slots.request(self._job)
 
     def attempt(self, slots: _Slots) -> None:
-        """Call `run` in the slot of the job, with the limit of its level."""
+        """Call `run` in the slot of the job, with the limit of its level. If that is not enough, queue it again."""
         job = self._job
         level, is_over = job.level, True
         job.begin()
@@ -396,8 +397,9 @@ class Task:
 class _ThreadPool:
     """Threads that call functions in the order in which they are given. They are started when they are needed.
 
-    At most `most_active` threads work. A thread that waits for a slot is replaced, up to `most` threads. A thread that
-    takes a function starts the next thread, so that an event loop starts only one.
+    At most `most_active` threads work. A thread that waits for a slot is replaced, up to `most` threads. A new
+    thread takes a function, and then starts the next thread if one is needed. So the thread of an event loop, which
+    calls `submit`, does not spend time on starting several.
     """
 
     def __init__(self, name: str, most_active: int, most: int) -> None:

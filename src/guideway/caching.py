@@ -24,9 +24,9 @@ if TYPE_CHECKING or sys.version_info >= (3, 12):
 else:
 
     class cached_property(functools.cached_property):
-        """The class of functools as in Python 3.12: without the lock, which all objects of a class share.
+        """`functools.cached_property` as it is from Python 3.12 on: without a lock.
 
-        With the lock, a constraint that takes long would delay the translation of all others of its class.
+        Until Python 3.11, all objects of a class share one lock: while one computes the property, the others wait.
         """
 
         def __get__(self, instance: object, owner: type[Any] | None = None) -> Any:

@@ -18,12 +18,13 @@ from guideway import masks
 from guideway._kernel import Fit, LoopClock, LoopRows, Matcher, advance_and_fill, fill_masks
 from guideway.tokenizers import Tokenizer
 
-__all__ = ["Fit", "LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens"]
+__all__ = ["Fit", "LoopClock", "LoopRows", "Matcher", "advance_and_fill", "fill_masks", "forced_tokens", "usual_tokens"]
 
 MOST_ENCODED = 512
-"""`usual_tokens` does not encode forced text of more bytes."""
+"""If forced tokens have more bytes than this, `usual_tokens` returns them and does not encode their text."""
 
 _CONTEXT = 16  # the number of preceding tokens that `forced_tokens` uses as context first
+_MOST_CONTEXT = 64  # the number of preceding tokens that `usual_tokens` passes to `forced_tokens`
 
 
 def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] = ()) -> list[int]:
@@ -66,19 +67,19 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
 def usual_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int], most: int) -> list[int]:
     """Return tokens for all forced bytes: those of `forced_tokens`, and the longest tokens for the rest.
 
-    Models expect the tokens of the tokenizer. They are also those that a model usually draws one by one. If they are too
-    many, or the text is too long, the longest tokens are returned.
+    A model expects the tokens of the tokenizer, and usually draws them if it writes the text itself. If they are too
+    many, or their text is longer than `MOST_ENCODED`, the longest tokens are returned for the whole text.
 
     Args:
         matcher: The matcher.
         tokenizer: As in `forced_tokens`.
         after: As in `forced_tokens`.
-        most: The tokens of the tokenizer are returned if they are fewer than this number.
+        most: This number of tokens or more are too many.
     """
     ids, bytes_of = matcher.forced_tokens(), tokenizer.vocabulary.bytes_of
     if not ids or len(ids) >= most or len(text := bytes_of(ids)) > MOST_ENCODED:
         return ids
-    encoded = forced_tokens(matcher, tokenizer, after[-4 * _CONTEXT :])
+    encoded = forced_tokens(matcher, tokenizer, after[-_MOST_CONTEXT:])
     if bytes_of(encoded) != text:
         further = matcher.fork()
         for token_id in encoded:

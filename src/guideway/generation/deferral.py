@@ -2,8 +2,8 @@
 
 Each round may do a limited amount of work in the kernel (`ROUND_WORK`). Work is counted in units, not timed; the Python
 code of a row counts as `ROW_OVERHEAD` units. A row that exceeds the limit is parked: it is left out of the rounds, and
-its state is unchanged. A worker thread repeats the row's calls without the limit. Their results are then cached in the
-vocabulary's store, and the row joins the rounds again.
+its state is unchanged. A worker thread repeats the row's calls, with higher limits and at last without one. Their results
+are then cached in the vocabulary's store, and the row joins the rounds again.
 
 Rows that were never parked run first. The other rows share what is left of the round's limit. There are three
 exceptions:
@@ -12,8 +12,8 @@ exceptions:
 - One of the other rows, a different one in each round, may do `SLOW_WORK` units.
 - A row that was parked more than `_MOST_TIMES` times at one position runs without a limit.
 
-The workers are those of `guideway.background`, which prepare constraints, too. Rows that generate come first there, and
-long tasks do not delay short ones.
+The workers are those of `guideway.background`, which also prepares constraints. A row that already generates comes
+first there, unless it was parked before. Long tasks do not delay short ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROUND_WORK = 500_000
 """The maximum work of the constraints of one round, in units of about 10 ns."""
 
 ROW_OVERHEAD = 8_000
-"""The units that are counted for the Python code of each of a row's two calls per round."""
+"""The units that are counted for the Python code of a row: once before the model runs in a round, and once after it."""
 
 JOIN_WORK = 100_000
 """The maximum work of a row when it is added to the batch. Work beyond that is done in its first round."""
@@ -65,9 +65,10 @@ class _Task(background.Task):
     Args:
         matcher: The matcher of the row.
         budget: The number of tokens that the row may still take; None: its constraint need not be completed.
-        tell: As in `Task`.
+        tell: As in `background.Task`.
 
-    `error` is the error with which the row must end.
+    Attributes:
+        error: The error with which the row must end; None: there is none.
     """
 
     __slots__ = ("budget", "matcher")
@@ -126,9 +127,8 @@ class Deferral:
 
     def __init__(self) -> None:
         self._parked: dict[Row, _Task] = {}
-        self._slow: dict[
-            Row, tuple[int, int]
-        ] = {}  # rows that were parked: the last position, and how often they were parked there
+        # rows that were parked: the last position, and how often they were parked there
+        self._slow: dict[Row, tuple[int, int]] = {}
         self._turn = 0
         self._helped: Row | None = None  # the row that may do `SLOW_WORK` in this round
         self._woken = threading.Event()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from guideway import background, constraints
 from guideway.arguments import integer
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from guideway.matcher import Matcher
 
 __all__ = ["ANY_TEXT", "GenerationRequest", "Job", "Plan", "is_many"]
+
+T = TypeVar("T")
 
 ANY_TEXT = Regex(r"[\s\S]*")
 _OF_THE_CALL: object = object()
@@ -458,11 +460,11 @@ _QUICK_WORK = 100_000  # units of work that are done at once, before a call wait
 _MOST_DELAYS = 3  # after this number of attempts in another thread, a matcher is made without a limit
 
 
-def _matcher_within(automaton: Automaton, work: int) -> Matcher | None:
-    """Return a new matcher of an automaton; None: this needs more than `work` units of kernel work."""
+def _within(work: int, function: Callable[[], T]) -> T | None:
+    """Return the result of a function; None: it needs more than `work` units of kernel work."""
     before = bound_work(work)
     try:
-        return automaton.matcher()
+        return function()
     except WorkDeferred:
         return None
     finally:
@@ -471,15 +473,14 @@ def _matcher_within(automaton: Automaton, work: int) -> Matcher | None:
 
 def _least_tokens(automaton: Automaton) -> int:
     """Return the least number of tokens of a text. Raises the errors of `min_tokens_to_complete`."""
-    before = bound_work(_QUICK_WORK)
-    try:
+
+    def least() -> int:
         return automaton.matcher().min_tokens_to_complete()
-    except WorkDeferred:
-        pass
-    finally:
-        bound_work(before)
+
+    if (found := _within(_QUICK_WORK, least)) is not None:
+        return found
     with background.turn():
-        return background.call(lambda: automaton.matcher().min_tokens_to_complete())
+        return background.call(least)
 
 
 def _healed(session: Session) -> str:
@@ -598,7 +599,7 @@ class Job:
                     matcher = None
                     if work is not None and one.automaton is not None:
                         for _ in range(_MOST_DELAYS):
-                            if (matcher := _matcher_within(one.automaton, work)) is not None:
+                            if (matcher := _within(work, one.automaton.matcher)) is not None:
                                 break
                             yield one.automaton
                     row = plan.row(one, sample if own else self.positions[number] * (self.n or 1) + sample, matcher)

@@ -7,8 +7,8 @@ taken. Otherwise, the string of the source is chosen whose score is highest. The
   their probabilities under the model mean little. So the log-probability of a token is at least that under the mask
   minus `SURPRISE`.
 - the similarity (0 to 1) of the string to the one that the model wrote, times `SIMILARITY`.
-- the logarithm of its length, times `LENGTH`. Without it, the shortest strings would be preferred, because each token
-  makes a string less probable. Bytes after the first `LONG` do not count.
+- the logarithm of one plus its length in bytes, times `LENGTH`. Without it, the shortest strings would be preferred,
+  because each token makes a string less probable. Bytes after the first `LONG` do not count.
 
 In each step, the search extends the most probable beginning of a string by one token. It extends at most N beginnings
 of each length. It finds the same string as a beam search with N beams, because a longer beginning is never more
@@ -53,7 +53,7 @@ SIMILARITY = 4.0
 """The factor of the similarity in the score of a string."""
 
 LENGTH = 2.0
-"""The factor of the logarithm of the length in the score of a string."""
+"""The factor of the logarithm of one plus the length in the score of a string."""
 
 LONG = 16
 """The number of bytes of a string from which on its score does not depend on its length."""

@@ -72,7 +72,10 @@ class Fault:
 
 MOST_OF_SUBPROCESS = 2
 """The descriptors that a fault inside Python's own `subprocess` may leave: the ends of the pipe or socket pair that it
-connects to the process at that moment. It closes the others, and no other code knows the numbers of these."""
+connects to the process at that moment. It closes the others, and no other code has the numbers of these two."""
+
+MOST_IN_TOTAL = 3
+"""The descriptors that all faults of a check together may leave: two calls of `subprocess` leave two pipe ends and one."""
 
 
 def descriptors() -> dict[str, str]:
@@ -175,6 +178,7 @@ def _injected(
     with tempfile.TemporaryDirectory() as cache, patch.dict(os.environ, {"GUIDEWAY_CACHE_DIR": cache}):
         with tempfile.TemporaryDirectory() as folder:
             expected = script(Path(folder))
+        at_first = len(descriptors())
         for at in range(1, runs + 1):
             fault, before = Fault(at, error()), descriptors()
             signal.alarm(60)
@@ -201,6 +205,8 @@ def _injected(
                 failed.append(f"call {at}: left open {kept}")
             if fault.calls < at:
                 break
+        if (kept_open := len(descriptors()) - at_first) > MOST_IN_TOTAL:
+            failed.append(f"{kept_open} descriptors are left open in total")
     verdict = f"; FAILED: {'; '.join(failed[:4])}" if failed else ""
     return not failed and refused > 0, f"{refused} runs refused, {survived} unaffected{verdict}"
 

@@ -182,8 +182,8 @@ def test_a_matcher_that_needs_much_work_is_made_by_a_worker(monkeypatch: pytest.
     from guideway.generation import plan
 
     made: list[str] = []
-    refuse = plan._matcher_within
-    monkeypatch.setattr(plan, "_matcher_within", lambda *given: refuse(*given) if made else None)
+    refuse = plan._within
+    monkeypatch.setattr(plan, "_within", lambda *given: refuse(*given) if made else None)
     prepare = Preparation.run
 
     def run(self: Preparation) -> None:
