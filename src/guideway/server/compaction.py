@@ -16,7 +16,7 @@ from guideway.generation import Generation, Model
 from guideway.generation.plan import Job
 from guideway.remote import RemoteModel
 from guideway.server.gateway import UpstreamJob, UpstreamRequest
-from guideway.server.generating import Prepared, prepare
+from guideway.server.generating import Outcome, Prepared, prepare
 from guideway.server.responses import ResponsesEndpoint, ResponseStore
 from guideway.server.running import ServedRequest
 from guideway.server.state import ServerState
@@ -71,14 +71,7 @@ class CompactionEndpoint(ResponsesEndpoint):
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
         """Do nothing: the generation of a summary cannot be cancelled by an id."""
 
-    def ended(
-        self,
-        request: BatchRequest,
-        key: str,
-        answer: dict[str, Any] | None,
-        one: Generation[Any] | None,
-        error: BaseException | None,
-    ) -> None:
+    def ended(self, request: BatchRequest, key: str, outcome: Outcome) -> None:
         """Do nothing: summaries are not stored."""
 
     def answer(

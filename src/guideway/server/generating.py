@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -35,7 +35,7 @@ from guideway.server.running import ServedRequest
 from guideway.server.sse import ClientLeft, EventStream, unless_left
 from guideway.server.state import LOG, ServerState
 
-__all__ = ["GenerationEndpoint", "Prepared", "prepare"]
+__all__ = ["GenerationEndpoint", "Outcome", "Prepared", "prepare"]
 
 _CHUNKS: dict[str, Callable[..., Any]] = {
     "/v1/chat/completions": ChatChunks,
@@ -112,6 +112,20 @@ def tokens_of(job: Job | UpstreamJob) -> int:
     return total
 
 
+class Outcome(NamedTuple):
+    """How the generation for a request ended.
+
+    Attributes:
+        answer: The body of the answer; None: there is none, or it was sent in chunks.
+        one: The first generation; None if it is not complete.
+        error: The exception with which it failed, or None.
+    """
+
+    answer: dict[str, Any] | None
+    one: Generation[Any] | None
+    error: BaseException | None
+
+
 class GenerationEndpoint:
     """An ASGI application that generates an answer to each request.
 
@@ -140,22 +154,13 @@ class GenerationEndpoint:
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
         """Do something when generation for a request begins; here nothing."""
 
-    def ended(
-        self,
-        request: BatchRequest,
-        key: str,
-        answer: dict[str, Any] | None,
-        one: Generation[Any] | None,
-        error: BaseException | None,
-    ) -> None:
+    def ended(self, request: BatchRequest, key: str, outcome: Outcome) -> None:
         """Do something when generation for a request has ended or failed; here nothing. Called once after `begun`.
 
         Args:
             request: The request.
             key: The name of its API key.
-            answer: The body of the answer; None: there is none, or it was sent in chunks.
-            one: The first generation; None if it is not complete.
-            error: The exception with which it failed, or None.
+            outcome: The answer, or the reason why there is none.
         """
 
     def accepted(self, request: BatchRequest) -> dict[str, Any] | None:
@@ -262,7 +267,7 @@ class GenerationEndpoint:
         finally:
             running.cancel()
             one = job.results[0][0] if job.results else None
-            self.ended(request, key, answer, one if isinstance(one, Generation) else None, failure)
+            self.ended(request, key, Outcome(answer, one if isinstance(one, Generation) else None, failure))
 
     async def _stream(
         self,

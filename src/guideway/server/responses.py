@@ -18,11 +18,11 @@ from guideway.batch.requests import BatchRequest
 from guideway.batch.response_objects import response_object
 from guideway.constraints.tools import Reply
 from guideway.errors import InvalidRequestError
-from guideway.generation import Generation, Model
+from guideway.generation import Model
 from guideway.server.bodies import read_json
 from guideway.server.errors import HttpError, status_and_object
 from guideway.server.gateway import UpstreamRequest
-from guideway.server.generating import GenerationEndpoint, model_name
+from guideway.server.generating import GenerationEndpoint, Outcome, model_name
 from guideway.server.inspection import local_model
 from guideway.server.running import ServedRequest
 from guideway.server.state import ServerState
@@ -72,7 +72,7 @@ class ResponseStore:
     ) -> None:
         """Store a response, or replace the stored one with its id.
 
-        Does nothing if it alone is larger than `max_bytes`. The arguments are those of `_Stored`.
+        If it alone is larger than `max_bytes`, it is not stored. The arguments are those of `_Stored`.
         """
         size = len(json.dumps([response, messages, items]))
         if (old := self._stored.pop(response["id"], None)) is not None:
@@ -102,8 +102,18 @@ class ResponseStore:
         return found
 
     def drop(self, key: str, name: str) -> None:
-        """Remove a stored response. Raises `HttpError` (404) if the key `key` has no such response."""
-        self._size -= self.get(key, name).size
+        """Remove a stored response.
+
+        Raises:
+            HttpError: The key `key` has no such response (404), or it is in progress (409), so its end would store it
+                again.
+        """
+        found = self.get(key, name)
+        if found.response["status"] == "in_progress":
+            raise HttpError(
+                409, f"the response {name!r:.80} is in progress; cancel it first", code="response_not_complete"
+            )
+        self._size -= found.size
         del self._stored[name]
 
 
@@ -152,15 +162,9 @@ class ResponsesEndpoint(GenerationEndpoint):
         made = _without_answer(request, status, error)
         self._store.put(key, made, list(messages), request.details.get("items", []))
 
-    def ended(
-        self,
-        request: BatchRequest,
-        key: str,
-        answer: dict[str, Any] | None,
-        one: Generation[Any] | None,
-        error: BaseException | None,
-    ) -> None:
+    def ended(self, request: BatchRequest, key: str, outcome: Outcome) -> None:
         """Store the response if the request demands it, and if there is an answer or it ran in the background."""
+        answer, one, error = outcome
         self._store.active.pop(identifier("resp", request.custom_id), None)
         if answer is None and request.details.get("background"):
             is_cancelled = not isinstance(error, Exception) or getattr(error, "code", None) == "cancelled"

@@ -244,9 +244,14 @@ def test_response_in_the_background_is_cancelled(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="not complete") as refused:
         ask(client, previous_response_id=started.id)
     assert refused.value.param == "previous_response_id"
+    with pytest.raises(openai.ConflictError, match="cancel it first"):
+        client.responses.delete(started.id)
     cancelled = client.responses.cancel(started.id)
     assert (cancelled.id, cancelled.status, cancelled.output) == (started.id, "cancelled", [])
     assert ended(client, started.id).status == "cancelled"
+    client.responses.delete(started.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(started.id)
 
 
 def test_a_failure_in_the_background_is_reported(
