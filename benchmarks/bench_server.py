@@ -2,13 +2,13 @@
 
     python benchmarks/bench_server.py [--tokens 64] [--requests 24] [--rounds 3] [--peer-python PYTHON] [--record]
 
-Weights: the bundled `tiny` as a GGUF file, float32, two threads. Each client sends completions of different prompts, the
-next one after its last answer; temperature 1. The load generator is this process. Both servers run at the same time,
-but only one gets requests; the servers alternate, and each round has both orders of magnitude: 1 and 16 clients. A
-ratio is the median of the ratios of the rounds. CPU time per token is that of the server process.
-llama_cpp.server answers one request after the other; it needs llama-cpp-python[server] in the environment of
-`--peer-python`, by default this Python. `--llama-server FILE` also measures the server of llama.cpp itself.
-Bars: at least 1.0x at one client, 3x at 16.
+Weights: the bundled `tiny` as a GGUF file, float32, two threads. This process generates the load: each client requests
+completions of different prompts at temperature 1, one after the other. All servers run at the same time, but only one
+gets requests. Each round measures every server with 1 client and with 16 clients; the order of the servers is reversed
+from round to round. A ratio is the median of the ratios of the rounds. CPU time per token is that of the server process.
+llama_cpp.server answers one request after the other. It needs llama-cpp-python[server] in the environment of
+`--peer-python`, by default this Python; without it, nothing is measured. `--llama-server FILE` also measures the server
+of llama.cpp itself. Bars: at least 1.0x with one client, 3x with 16.
 """
 
 from __future__ import annotations
@@ -95,6 +95,11 @@ def _answers(url: str) -> bool:
         return False
 
 
+def has_peer(python: str) -> bool:
+    """Return whether a Python can run `python -m llama_cpp.server`. llama-cpp-python alone lacks its dependencies."""
+    return subprocess.run([python, "-c", f"import {PEER}.app"], capture_output=True).returncode == 0
+
+
 def measure(server: Server, clients: int, requests: int, tokens: int) -> Speed:
     """Let clients send requests, each the next one after its last answer."""
     from tests.campaigns.serve_load import Measured, cpu_of, post
@@ -135,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument(
-        "--requests", type=int, default=24, help="requests of one client; 16 clients send five times more"
+        "--requests", type=int, default=24, help="requests of one client; 16 clients send five times as many in total"
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer-python", default=sys.executable)
@@ -143,7 +148,10 @@ def main() -> None:
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args(namespace=Given())
     if importlib.util.find_spec("llama_cpp") is None:
-        print("not measured: llama-cpp-python[server] is not installed")
+        print("not measured: llama-cpp-python, which runs the model of guideway serve, is not installed")
+        return
+    if not has_peer(given.peer_python):
+        print(f"not measured: llama-cpp-python[server] is not installed in the environment of {given.peer_python}")
         return
     from tests.helpers.gguf_models import write_gguf
 
