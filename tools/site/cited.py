@@ -34,7 +34,7 @@ _FIGURE = re.compile(
     r"|\btook (?:\d[\d.,]* times|twice)|\b(?:a (?:third|quarter|fifth|sixth|eighth|tenth)|two thirds|half) of the time\b"
 )
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "ms": 0.001, "seconds": 1, "times": 1}
+_UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "ms": 0.001, "seconds": 1, "minutes": 60, "times": 1}
 
 QUOTED: dict[str, list[tuple[str, str, str]]] = {
     "docs/decisions/0002-state-sets.md": [
@@ -131,6 +131,7 @@ CONSTANTS: dict[str, list[tuple[str, str, str]]] = {
     "docs/serving.md": [
         ("4 MiB or 256 levels", "server/settings.py", "max_body_bytes"),
         ("takes no data for 30 seconds", "server/settings.py", "send_seconds"),
+        ("not used for 30 minutes", "server/settings.py", "session_idle_seconds"),
         ("more than 4 KiB in a request", "server/constraint_workers.py", "LEAST_BYTES"),
     ],
     "docs/sessions.md": [("8 MiB by default", "sessions/session.py", "LOGITS_BYTES")],

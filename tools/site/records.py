@@ -91,7 +91,7 @@ def readme_rows() -> list[str]:
             [f"{one[2]:,} of {one[3]:,}" for one in counts],
         ),
         ("invalid instances accepted ¹", [f"{one[4]:,} of {one[5]:,}" for one in counts]),
-        ("outputs that ended before `max_tokens` cut them, vLLM backend ²", whole_outputs()),
+        ("outputs not cut by `max_tokens`, vLLM backend ²", whole_outputs()),
         (
             "mask and advance per token, median / p99 ¹ ³",
             [f"{steps[engine]['p50']:.1f} / {steps[engine]['p99']:.0f} µs" for engine in steps],

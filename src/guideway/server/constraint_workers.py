@@ -127,12 +127,13 @@ class ConstraintWorkers:
             self._known.popitem(last=False)
 
     async def _answer(self, text: bytes) -> dict[str, Any]:
-        """Return the answer to a message: of a patient process, or of one with a higher priority if that takes too long.
+        """Return the answer of a patient process to a message. If it takes too long, ask one with a higher priority.
 
-        A patient process may get no processor for a long time if other programs use all of them.
+        A patient process runs only while a processor has nothing else to do. If other programs use all processors, it
+        may wait for a long time.
 
         Raises:
-            asyncio.TimeoutError: There is no answer within `MOST_SECONDS`.
+            asyncio.TimeoutError: The second process has no answer within `MOST_SECONDS`.
             EOFError, OSError: A process ended or cannot be started.
         """
         worker = self._free.pop() if self._free else await _Worker.start()

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 __all__ = ["Blocks", "aligned", "arrays_in_block"]
 
 KEPT_BYTES = 16 << 20
-"""The number of bytes of unused blocks that a `Blocks` always may keep."""
+"""A `Blocks` may keep this number of bytes of unused blocks, even if it has no used ones."""
 
 _MAPPED = 1 << 16
 """Blocks of fewer bytes are in the heap."""
@@ -62,8 +62,8 @@ class Blocks:
     """The blocks of one engine.
 
     A block returns when the last array in it is deleted, which may happen in any thread. The unused blocks have at most
-    `KEPT_BYTES`, or twice as many bytes as the used ones: a call may need memory for its joined inputs and for its
-    outputs. The blocks that returned first are released.
+    `KEPT_BYTES` or, if that is more, twice as many bytes as the used ones: a call may need memory for its joined inputs
+    and for its outputs. Beyond this limit, the blocks that returned first are released.
     """
 
     def __init__(self) -> None:

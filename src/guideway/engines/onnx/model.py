@@ -217,7 +217,7 @@ class OnnxEngine:
         rows, tokens = ids.shape[0], past[0].shape[2] + ids.shape[1]
         sizes = zip(self._graph.heads, self._graph.channels, strict=True)
         presents = self._blocks.arrays([(rows, h, tokens, c) for h, c in sizes], self._graph.cache_type)
-        address = presents[0].ctypes.data
+        address = presents[0].ctypes.data  # slow, so the other addresses are computed
         try:
             binding = self._session.io_binding()
             for name, array in (*inputs.items(), *zip(self._graph.pasts, past, strict=True)):
