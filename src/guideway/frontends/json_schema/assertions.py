@@ -2,7 +2,7 @@
 
 A `Conjunction` is a set of literals. A literal is a number that refers to a schema or to its negation: 2n refers to
 schema n, and 2n+1 to its negation. The literal 0 is `true` (any value), and 1 is `false` (no value). A value meets a
-conjunction if it meets all its literals. Assertions are not changed after construction.
+conjunction if it meets all its literals. Assertions are not changed after a schema was parsed.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class TypeAssertions:
 
     @property
     def unconstrained(self) -> bool:
-        """Whether the assertions allow all values of their types."""
+        """Whether there are no assertions about the values of the types."""
         return not (self.object or self.string or self.number or self.array) and self.composites is None
 
 
@@ -359,7 +359,7 @@ def implies(assertions: TypeAssertions, other: TypeAssertions) -> bool:
     ) and not any(inner.patterns or inner.additional for inner in asked.rule_sets)
 
 
-def _highest(left: int | None, right: int | None) -> int | None:
+def _smaller_limit(left: int | None, right: int | None) -> int | None:
     """Return the smaller of two upper limits; None: no limit."""
     return right if left is None else left if right is None else min(left, right)
 
@@ -428,7 +428,7 @@ def _divides(divisor: int | Decimal, value: int | Decimal) -> bool:
 
 
 def _strings(left: StringAssertions, right: StringAssertions) -> StringAssertions | None:
-    minimum, maximum = max(left.minimum, right.minimum), _highest(left.maximum, right.maximum)
+    minimum, maximum = max(left.minimum, right.minimum), _smaller_limit(left.maximum, right.maximum)
     if maximum is not None and minimum > maximum:
         return None
     excluded = left.excluded | right.excluded
@@ -470,7 +470,7 @@ def _arrays(left: ArrayAssertions, right: ArrayAssertions) -> ArrayAssertions | 
         prefix,
         join(left.rest, right.rest),
         max(left.minimum, right.minimum),
-        _highest(left.maximum, right.maximum),
+        _smaller_limit(left.maximum, right.maximum),
         tuple(dict.fromkeys(left.contains + right.contains)),
         left.unique or right.unique,
         left.duplicates or right.duplicates,
@@ -479,18 +479,18 @@ def _arrays(left: ArrayAssertions, right: ArrayAssertions) -> ArrayAssertions | 
 
 
 def tidy_array(part: ArrayAssertions) -> ArrayAssertions | None:
-    """Reduce the maximum number of items if no value is allowed for some item.
+    """Reduce the maximum number of items if the condition on some item contains the literal 1 (no value).
 
-    Returns the changed assertions, or None if no number of items is allowed.
+    Returns the assertions, or None if no number of items is allowed.
     """
     maximum = part.maximum
     for i, items in enumerate(part.prefix):
         if items is NOTHING or 1 in items:
-            maximum = _highest(maximum, i)
+            maximum = _smaller_limit(maximum, i)
             break
     else:
         if 1 in part.rest:
-            maximum = _highest(maximum, len(part.prefix))
+            maximum = _smaller_limit(maximum, len(part.prefix))
     if maximum is not None and part.minimum > maximum:
         return None
     if maximum == part.maximum:
@@ -513,7 +513,7 @@ def _objects(left: ObjectAssertions, right: ObjectAssertions) -> ObjectAssertion
         forbidden = forbidden | right.forbidden
     if right.rule_sets:
         rule_sets += tuple([rules for rules in right.rule_sets if rules not in rule_sets])
-    maximum = _highest(left.maximum, right.maximum)
+    maximum = _smaller_limit(left.maximum, right.maximum)
     minimum = left.minimum if left.minimum > right.minimum else right.minimum
     if maximum is not None and max(minimum, len(required)) > maximum:
         return None
@@ -531,14 +531,14 @@ def _can_merge_objects(left: ObjectAssertions, right: ObjectAssertions) -> bool:
         right.forbidden.isdisjoint(left.required) and right.forbidden.isdisjoint(right.required)
     ):
         return False
-    maximum = _highest(left.maximum, right.maximum)
+    maximum = _smaller_limit(left.maximum, right.maximum)
     if maximum is None:
         return True
     return max(left.minimum, right.minimum, len(left.required.keys() | right.required.keys())) <= maximum
 
 
 def constant_key(value: object) -> str:
-    """Return a string that is the same for all JSON values that are equal."""
+    """Return a string that identifies a JSON value: two values have the same one only if they are equal."""
     return identity(value)
 
 

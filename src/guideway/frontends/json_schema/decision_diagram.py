@@ -137,7 +137,7 @@ def divide_objects(expander: Expander, conjunction: Conjunction) -> tuple[list[O
 
     Returns:
         The alternatives of objects; the bits of the other types all of whose values meet the conjunction; and a list of
-        the other types for which this depends on the value.
+        the other types for which this may depend on the value. No value of the remaining types meets it.
 
     Raises:
         TooComplex: The schemas cannot be written as a formula, or the formula is too large.
@@ -480,7 +480,8 @@ class _DecisionDiagram(Formulas):
         """Partition the values of a key into classes, by the literals about the key.
 
         If several literals list scalars, scalars with the same literals form a class. Each other literal divides each
-        class into the values that meet it and those that do not; classes that are known to be empty are left out.
+        class into the values that meet it and those that do not; classes that are known to be empty are left out. If
+        there are too many other literals (`MAX_TRIED`), they divide nothing.
         """
         for rules in self._open:
             if key.name not in rules.names:
@@ -771,7 +772,7 @@ class _DecisionDiagram(Formulas):
         return bool(cube.get(var, 1))
 
     def _cases(self, one: AllOf) -> list[Formula]:
-        """Split a formula into a disjunction of simpler formulas: by a variable, or by the options of one part."""
+        """Split a formula into a disjunction of simpler ones: by cubes, by a variable, or by the options of a part."""
         best: list[Formula] | None = self._by_cubes(one)
         if best is not None and sum(map(self._weight, best)) <= 2 * len(best):
             return best
@@ -797,7 +798,7 @@ class _DecisionDiagram(Formulas):
         return 1.0 if isinstance(one, (AllOf, ExactlyOne, AnyOf)) and self._is_countable(one) else self._weight(one)
 
     def _prepared(self, rest: tuple[Formula, ...]) -> _Prepared:
-        """Return the known splits of a conjunction. They are cached, because it occurs with different cubes."""
+        """Return the known splits of the conjunction of `rest`. They are cached: `rest` occurs with several cubes."""
         shape = tuple(map(structural_key, rest))
         known = self._split_by.get(shape)
         if known is None:
@@ -818,7 +819,7 @@ class _DecisionDiagram(Formulas):
             one: The formula.
             var: The variable.
             split: The result of `_by_cells`.
-            most: The limit of the weights.
+            most: The limit of the sum of the weights.
 
         Returns:
             One formula for each class set that allows an object, and the sum of their weights. None if that sum is at
@@ -901,7 +902,7 @@ class _DecisionDiagram(Formulas):
         return made
 
     def _by_branches(self, one: AllOf) -> list[Formula]:
-        """Split a formula by the options of the part in `rest` that has the fewest.
+        """Split a formula by the options of one part of `rest`: the one with the least `_weight`.
 
         A part that can be a `Demand` is split only if all parts can be.
         """

@@ -7,8 +7,9 @@ assertions of the state is discarded. Of all disjunctions, the one with the fewe
 first, so types and discriminators are decided before other disjunctions are multiplied.
 
 A choice (`Choice`) is a tuple of three: assertions (None: no assertion), conjuncts, and the keys and items that it
-evaluates (None: not known). A conjunct is a literal that must hold, or the bitwise complement of such a literal. The
-complement means that the search must record which keys and items the schema evaluates (its evaluations are tracked).
+evaluates (None: only those that its conjuncts evaluate). A conjunct is a literal that must hold, or the bitwise
+complement of such a literal. The complement means that the search must record which keys and items the schema evaluates
+(its evaluations are tracked).
 
 The limits are numbers of steps, so a schema is accepted or refused equally on every machine.
 """
@@ -70,21 +71,21 @@ MAX_WORK = 200_000
 """The maximum number of search steps for a document without schemas. Each schema adds 20 steps."""
 
 MAX_STEPS_AHEAD = 500
-"""The maximum number of search steps to find out that the value of a required key is unsatisfiable."""
+"""The maximum number of search steps by which `Expander.is_unsatisfiable` decides."""
 
 MAX_LOOKAHEAD = 4
-"""The maximum nesting depth at which the value of a required key is checked for satisfiability."""
+"""The maximum number of nested searches in which `Expander.is_unsatisfiable` starts another one."""
 
 MAX_NESTED = 50
-"""The maximum nesting depth of `oneOf` and `unevaluated*` that apply to the same value."""
+"""The maximum number of nested searches. The expansion of `oneOf` and `unevaluated*` starts a search inside another."""
 
 MAX_EVALUATING_BRANCHES = 10
 """The maximum number of `anyOf` branches that evaluate keys or items, if `unevaluated*` depends on them."""
 
 MAX_WIDE = 250
-"""The maximum number of object alternatives of a node that contains another node with as many.
+"""A node with more object alternatives than this must not contain such a node.
 
-The numbers of parser states of nested nodes multiply.
+The reason is that the numbers of parser states of nested nodes multiply.
 """
 
 MAX_STEPS_FIRST = 3_000
@@ -172,7 +173,7 @@ class Expander(SchemaGraph):
         An empty list means that no value meets the conjunction.
 
         Raises:
-            InvalidConstraintError: A keyword has an invalid value, or a reference leads back to itself.
+            InvalidConstraintError: A keyword has an invalid value, or a reference leads nowhere or back to itself.
             LimitExceededError: There are too many alternatives or search steps.
         """
         found = self._known.get(conjunction)
@@ -183,9 +184,9 @@ class Expander(SchemaGraph):
         return found
 
     def _inner(self, conjunction: Conjunction) -> Conjunction:
-        """Return an equivalent conjunction without schemas that only refer to one other schema.
+        """If a conjunction is one schema that asserts only one other schema, return the conjunction of the latter.
 
-        An example of such a schema is `{"allOf": [{"$ref": …}]}`. Other conjunctions are returned unchanged.
+        An example is `{"allOf": [{"$ref": …}]}`. The step is repeated. Any other conjunction is returned unchanged.
         """
         seen: set[Conjunction] = set()
         found = conjunction
@@ -206,7 +207,7 @@ class Expander(SchemaGraph):
         return found
 
     def _asserts_nothing(self, literal: int) -> bool:
-        """Return whether the schema of an even literal has only annotations, no assertions."""
+        """Return whether the schema of an even literal asserts nothing."""
         if not literal:
             return True
         analysis = self._analysis_of(literal)
@@ -250,9 +251,10 @@ class Expander(SchemaGraph):
             self._steps += min(spent, MAX_STEPS_FIRST) if self._depth else 0
 
     def _shape(self, literal: int) -> Hashable | None:
-        """Return a cache key that equal schemas share. None for schemas without applicators, which are not cached.
+        """Return the key of `_same` for the schema of a literal: equal schemas with the same dynamic scope share it.
 
-        None also if the document has several resources: references in equal schemas may then differ.
+        None for schemas without applicators, whose results are not stored there. None also if the document has several
+        resources, because references in equal schemas may then have different targets.
         """
         place = self.places[literal >> 1]
         if not self.analysis(place).applicators or not isinstance(place.schema, dict) or not place.schema:
@@ -262,10 +264,11 @@ class Expander(SchemaGraph):
         return literal & 1, constant_key(place.schema), id(place.resource), place.scope
 
     def _search_or_divide(self, conjunction: Conjunction) -> list[TypeAssertions]:
-        """Expand a conjunction by one of three methods.
+        """Expand a conjunction by a short search, by a division of the objects into cases, or by a long search.
 
-        First, run a short search. If it exceeds its limits or has more than `MAX_WIDE` object alternatives, divide the
-        objects by cases. If that fails, run a long search.
+        The short search comes first; if `_prefers_decision_diagram` returns True, the division. If the short search
+        exceeds its limits, the objects are divided, and if that fails, a long search follows. If the short search has
+        more than `MAX_WIDE` object alternatives, its result is returned unless a division has fewer alternatives.
         """
         found: list[TypeAssertions] | None = None
         depth = self._depth
@@ -304,9 +307,11 @@ class Expander(SchemaGraph):
         return [assertions for assertions, _ in self.search(conjunction, None)]
 
     def _prefers_decision_diagram(self, conjunction: Conjunction) -> bool:
-        """Return whether a conjunction is a schema with one `oneOf` of at least `MIN_COUNTED` objects.
+        """Return whether the division by cases is tried first.
 
-        These objects have no required key in common, and no applicators. The division by cases is then tried first.
+        This is so for one schema whose only applicator is a `oneOf` of at least `MIN_COUNTED` branches, each with
+        assertions about objects, and if no key is required by all branches. Neither the schema nor a branch has
+        conjuncts or `unevaluated*`, and no branch has applicators.
         """
         literal = min(conjunction)
         if len(conjunction) > 1 or literal & 1:
@@ -394,12 +399,12 @@ class Expander(SchemaGraph):
 
         Args:
             conjunction: The conjunction to expand.
-            tracked: None: do not record which keys and items are evaluated. True: record exactly these. False: record
-                at least those that are certainly evaluated.
+            tracked: None: do not record which keys and items are evaluated. True: record exactly these. False: a value
+                may evaluate more keys and items than those that are recorded for an alternative that it meets.
             start: The assertions of the first state.
 
         Returns:
-            The alternatives, each with the keys and items that it evaluates.
+            The alternatives, each with the keys and items that are recorded for it.
 
         Raises:
             LimitExceededError: There are too many alternatives, steps, or nested searches.
@@ -435,9 +440,10 @@ class Expander(SchemaGraph):
         return found
 
     def spend_pairs(self, count: int) -> None:
-        """Count compared pairs of alternatives as steps. Raises `LimitExceededError`, but only during a short search.
+        """Count compared pairs of alternatives as steps of a search whose limit is below `MAX_STEPS`.
 
-        A short search is followed by the division by cases, which compares no pairs.
+        Raises `LimitExceededError` if the limit is exceeded: after a short search, the division by cases can still
+        succeed. In a long search, pairs are not counted.
         """
         if self._limit < MAX_STEPS:
             self._steps += count
@@ -472,7 +478,7 @@ class Expander(SchemaGraph):
     def _settle(self, state: _State, exactly: bool | None) -> bool:
         """Read all waiting conjuncts of a state into its assertions and disjunctions.
 
-        `exactly` is the argument `tracked` of `search`. Returns False if the conjuncts contradict each other.
+        `exactly` is the argument `tracked` of `search`. Returns False if a contradiction is found.
         """
         while state.waiting:
             conjunct = state.waiting.pop()
@@ -517,7 +523,9 @@ class Expander(SchemaGraph):
     def _branches(self, state: _State) -> list[_State]:
         """Return the successor states: one for each live choice of the disjunction with the fewest live choices.
 
-        Disjunctions that already hold are removed from `state`. A choice is live if it does not contradict the state.
+        A choice is live if no contradiction to the state is found. Disjunctions that already hold are removed from
+        `state`. A disjunction whose only live choice is plain (`_is_plain`) is merged into the assertions of `state`.
+        If no disjunction is left, returns `state`.
         """
         best: list[Choice] | None = None
         at, again = -1, True
@@ -556,7 +564,7 @@ class Expander(SchemaGraph):
 
     @staticmethod
     def _is_plain(state: _State, choice: Choice) -> bool:
-        """Return whether a choice only adds assertions about scalars and arrays, none about objects."""
+        """Return whether a choice adds only assertions, and none about objects."""
         assertions, conjuncts, evaluated = choice
         return (
             not conjuncts
@@ -566,9 +574,10 @@ class Expander(SchemaGraph):
         )
 
     def _live(self, state: _State, choices: list[Choice], maximum: int) -> list[Choice] | None:
-        """Return the choices that do not contradict the state, each merged with the state's assertions.
+        """Return the live choices (see `_branches`), each merged with the state's assertions.
 
-        At most `maximum` + 1 choices are returned. Returns None if a choice already holds in the state.
+        At most `maximum` + 1 choices are returned. Returns None if a choice already holds in the state. A choice that
+        evaluates keys or items does not count as one that holds, because they must be recorded.
         """
         live: list[Choice] = []
         self._spend(len(choices), self._at)
@@ -603,7 +612,7 @@ class Expander(SchemaGraph):
         return live
 
     def _agree(self, assertions: TypeAssertions, conjuncts: Conjuncts) -> bool:
-        """Return whether the assertions can be merged with those of the schema of each even literal."""
+        """Return whether the assertions can be merged with those of each schema that `conjuncts` require."""
         for conjunct in conjuncts:
             literal = ~conjunct if conjunct < 0 else conjunct
             if literal & 1 or not literal:
@@ -616,7 +625,11 @@ class Expander(SchemaGraph):
         return True
 
     def _has_unsatisfiable_key(self, assertions: TypeAssertions, added: ObjectAssertions) -> bool:
-        """Return whether the conditions on a key that `added` requires are unsatisfiable."""
+        """Return True if the conditions on the value of a key that `added` requires are found to be unsatisfiable.
+
+        `assertions` includes `added`. Returns False if it allows other types than objects. A single condition is not
+        examined.
+        """
         part = assertions.object
         if part is None or assertions.types != OBJECT:
             return False
@@ -627,7 +640,10 @@ class Expander(SchemaGraph):
         return False
 
     def is_unsatisfiable(self, conjunction: Conjunction) -> bool:
-        """Return whether no value meets a conjunction. The search is short. False also means that it gave no result."""
+        """Return True if a short search shows that no value meets a conjunction. False also means that it failed.
+
+        Raises `LimitExceededError` if the limit of the whole document is exceeded.
+        """
         if self._depth > MAX_LOOKAHEAD or conjunction in self._undecided:
             return False
         known = self._known.get(conjunction)
@@ -702,7 +718,10 @@ class Expander(SchemaGraph):
         return made if tracked else self._values_joined(made)
 
     def _values_joined(self, choices: list[Choice]) -> list[Choice]:
-        """Combine all choices that only list scalars (`enum`, `const`) into one choice. The other choices follow it."""
+        """Combine the choices that only list scalars (`enum`, `const`) into one, if there are at least two of them.
+
+        The combined choice comes first.
+        """
         numbers: set[int | Decimal] = set()
         strings: dict[str, None] = {}
         types = 0
@@ -798,11 +817,15 @@ class Expander(SchemaGraph):
     def _any_evaluated(self, applicator: Applicator, exactly: bool) -> list[Choice]:
         """Return the choices of `anyOf` if the evaluated keys and items must be recorded.
 
-        These depend on which branches hold. So each set of branches that evaluate keys or items is a choice.
+        These depend on which branches hold. So each nonempty set of the branches that evaluate keys or items is a
+        choice. Each branch that evaluates none is also a choice.
 
         Args:
             applicator: The `anyOf`.
-            exactly: Whether the other branches of that kind must fail in the choice.
+            exactly: Whether a choice also says that the evaluating branches outside its set fail.
+
+        Raises:
+            LimitExceededError: More than `MAX_EVALUATING_BRANCHES` branches evaluate keys or items.
         """
         evaluating = [one for one in applicator.literals if self._evaluates(one)]
         others = [one for one in applicator.literals if one not in evaluating]
@@ -929,10 +952,10 @@ class Expander(SchemaGraph):
     # -- constant arrays and objects
 
     def expand_composites(self, assertions: TypeAssertions) -> list[TypeAssertions]:
-        """Return equivalent assertions in which constant arrays and objects have no further assertions.
+        """Return alternatives that are together equivalent to assertions. An empty list means that no value is left.
 
-        Otherwise, these constants are replaced by conditions on their items and entries, one alternative for each
-        constant. Listed strings that violate a pattern are removed. An empty list means that no value is left.
+        If there are listed arrays and objects, and also assertions about arrays or objects, each listed value becomes
+        an alternative with conditions on its items or entries. Listed strings that violate a pattern are removed.
         """
         if assertions.string and assertions.string.enum and assertions.string.tests:
             assertions = replace(assertions, string=filter_enum(assertions.string))
@@ -966,7 +989,7 @@ def _asserts_conjuncts_only(analysis: SchemaAnalysis) -> bool:
 
 
 def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
-    """Return the only keys that some property rules allow. None if no property rules list all allowed keys."""
+    """Return the keys of the first property rules that allow no other keys. None if all rules allow other keys."""
     if assertions.object is not None:
         for rules in assertions.object.rule_sets:
             if rules.additional is not None and 1 in rules.additional and not rules.patterns:

@@ -3,7 +3,7 @@
 It handles the entries of objects, the items of arrays, the bounds of scalars, listed values, and `anyOf` and `oneOf`
 with branches of different types. The general path (parse.py, dnf.py, lower.py) lowers all other schemas, and those that
 may be invalid. It is not constructed if no schema needs it. Both paths make the same nodes for the schemas that the
-fast path handles. A function of the fast path that returns None leaves the schema to the general path.
+fast path handles. A function that makes a node returns None if the general path must lower the schema.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from guideway.jsontext.pointer import shown
 __all__ = ["MAX_NODES", "MOST_TYPES", "FastPath", "GeneralPath", "open_entries", "reserve"]
 
 MAX_NODES = 200_000
-"""The maximum number of nodes of a schema."""
+"""The largest node number that `reserve` returns. It limits the size of the grammar of a schema."""
 
 _OBJECT = frozenset(
     {
@@ -71,13 +71,11 @@ _REF, _TYPE = frozenset({"$ref"}), frozenset({"type"})
 _LENGTHS, _BOUNDS = _STRING - {"type"}, _NUMBER - {"type"}
 _KNOWN = _ARRAY | _OBJECT | _STRING | _NUMBER
 _OF_TYPE = {"object": _OBJECT, "array": _ARRAY, "string": _STRING, "number": _NUMBER, "integer": _NUMBER}
-_OTHERS = {name: _KNOWN - keywords for name, keywords in _OF_TYPE.items()}
-"""By type: the keywords that this module reads and that do not apply to the type."""
 _ALL_KINDS = list(TYPE_BITS)
 _TYPE_NAMES = frozenset(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
 _keywords_of = KEYWORD_NAMES.intersection
-_NEVER = -1  # in place of a node number: the schema allows no value
+_NEVER = -1  # instead of a node number: the schema is `false`, or refers to `false`
 
 MOST_TYPES = 7
 """The number of types that assertions distinguish: null, true, false, number, string, array and object."""
@@ -108,7 +106,7 @@ def open_entries(
 
 
 def reserve(grammar: Grammar, place: Origin) -> int:
-    """Reserve a node number. Raises `LimitExceededError` if there are too many nodes."""
+    """Reserve a node number. Raises `LimitExceededError` if it is greater than `MAX_NODES`."""
     found = grammar.reserve(place)
     if found > MAX_NODES:
         _refuse_nodes(place)
@@ -132,10 +130,12 @@ class GeneralPath(Protocol):
         """Define the reserved node with this number as the node of a schema of the document."""
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """Return the node that a schema refers to if its only keyword is `$ref`.
+        """Return the number of the node to which the `$ref` of a schema refers, if no other keyword applies.
 
         Returns:
-            The number of the node of the target; -1: the target allows no value; None: the schema has other keywords.
+            The number. -1 if the target is `false`, or if the reference cannot be resolved (`finish` then raises). None
+            if other keywords apply too, or if the value of `$ref` is not a string. In drafts 4 to 7, no keyword applies
+            next to `$ref`.
         """
 
     def finish(self) -> None:
@@ -155,8 +155,8 @@ class FastPath:
         grammar: The grammar, to which both paths add nodes.
         numbers: Node numbers by the identity of schemas, which the document keeps alive.
         plain: Node numbers by plain analysis (`SchemaAnalysis.plain`).
-        todo: The worklist of both paths. An entry is a node number with a schema and its keywords, or with the other
-            two arguments of `GeneralPath.define`.
+        todo: The worklist of both paths. An entry is a node number with a schema and its keywords, or the three
+            arguments of `GeneralPath.define`.
         unusual: The schemas to check for misspelt keywords (keyword_warnings.py).
     """
 
@@ -226,7 +226,7 @@ class FastPath:
         return number
 
     def number_of(self, schema: dict[str, Any], place: Origin) -> int:
-        """Return the number of the node of a schema, or -1 if the schema allows no value."""
+        """Return the number of the node of a schema. -1 if its `$ref` leads to `false`, or cannot be resolved."""
         found = self.numbers.get(id(schema))
         if found is not None:
             return found
@@ -237,9 +237,10 @@ class FastPath:
         return self.own_number(schema, place)
 
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
-        """Return the number of a new node for a schema that has other keywords than `$ref`, and no node yet.
+        """Return the number of the node of a schema that is not in `numbers`, and that is not only a reference.
 
-        Schemas that assert only one type share a node. Other nodes are added to the worklist.
+        All schemas that assert nothing, or only the same type, share a node. A node that is not complete yet is added
+        to the worklist.
         """
         names, grammar = _keywords_of(schema), self.grammar
         if not self._plain_names.issuperset(schema):
@@ -269,11 +270,7 @@ class FastPath:
         return known
 
     def _reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """Return the node that a schema refers to if its only keyword is `$ref`.
-
-        Returns:
-            The number of the node of the target; -1: the target allows no value; None: the schema has other keywords.
-        """
+        """Return what `GeneralPath.reference` returns. Simple references do not need the general path."""
         found = self._target(schema)
         if len(schema) > 1:
             self.unusual.append((schema, place, self._dialect))
@@ -282,9 +279,10 @@ class FastPath:
         return self.general_path.reference(schema, place)
 
     def _target(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the target of a schema whose only keyword is a `$ref` into the same document. None for other schemas.
+        """Return the target of the `$ref` of a schema, if it is a JSON Pointer in this document ("#/…").
 
-        None also if the reference has escapes, goes through a list, or leads to another reference or to no dict.
+        None if other keywords apply too, if the JSON Pointer has escapes or leads through a list, and if the target is
+        not a dict or has a `$ref` itself. The general path resolves these references.
         """
         reference = schema["$ref"]
         alone = len(schema) == 1 or self._dialect.ref_alone or KEYWORD_NAMES.isdisjoint(schema.keys() - _REF)
@@ -296,7 +294,7 @@ class FastPath:
         return found if type(found) is dict and "$ref" not in found else None
 
     def _node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """Return the node of a schema with the keywords `names`. None if it needs the general path."""
+        """Return the node of a schema with the keywords `names`. None if the general path must lower the schema."""
         kind = schema.get("type")
         keywords = _OF_TYPE.get(kind) if type(kind) is str else None
         if keywords is None or not names <= keywords:
@@ -310,7 +308,7 @@ class FastPath:
         return self._number(schema, kind == "integer")
 
     def _other_node(self, place: Origin, schema: dict[str, Any], names: frozenset[str]) -> Node | None:
-        """Return the node of a schema without a single type, or with keywords that do not apply to its type."""
+        """Return the node of a schema whose type or keywords do not fit `_OF_TYPE`. None as in `_node`."""
         names = names - self._dialect.unknown
         kind = schema.get("type", _ALL_KINDS)
         if names <= _KNOWN:
@@ -354,9 +352,10 @@ class FastPath:
         return nodes[0] if len(nodes) == 1 else Alternative(tuple([self.grammar.add(node, place) for node in nodes]))
 
     def _either(self, place: Origin, schema: dict[str, Any], name: str) -> Node | None:
-        """Return the node of `anyOf` or `oneOf` (`name`) with branches of one type each.
+        """Return the node of `anyOf` or `oneOf` (`name`) with branches of one type each. None for other schemas.
 
-        The types must differ, except that several branches of `anyOf` may be arrays or objects.
+        The types must differ; "integer" counts as "number". Exception: several branches of `anyOf` may be arrays, or
+        objects, if each of them has other keywords than `type`.
         """
         branches = schema[name]
         if type(branches) is not list or not 0 < len(branches) <= _MAX_BRANCHES:
@@ -392,7 +391,7 @@ class FastPath:
 
     def _branch(self, place: Origin, schema: dict[str, Any], kind: str, names: frozenset[str]) -> Node | None:
         if kind in ("null", "boolean"):
-            return _NULL if len(names) == 1 else None  # any node: the caller uses only the kind, and `joined` writes it
+            return _NULL if len(names) == 1 else None  # the caller ignores this node: `joined` adds the texts
         return self._node(place, schema, names)
 
     def _object(self, place: Origin, schema: dict[str, Any]) -> Object | None:
@@ -448,7 +447,7 @@ class FastPath:
         return Object(common.braces, tuple(entries), rest, common.ordered, least, most)
 
     def _value_of(self, schema: object, place: Origin) -> int | None:
-        """The number of a subschema's node, or -1 if there is no value. None if it is not a schema."""
+        """Return the number of the node of a subschema. -1 for `false`, or as in `number_of`. None: not a schema."""
         if type(schema) is dict:
             return self.number_of(schema, place)
         if schema is True:
@@ -461,9 +460,9 @@ class FastPath:
         """Lower a `patternProperties` with one pattern that matches none of the keys `names`.
 
         Returns:
-            The number of the node of the pattern's value (-1: it allows no value), and the key classes. Each class is
-            given by whether its keys match the pattern, and by its language. None for other schemas, and if the pattern
-            has finitely many matches.
+            The number of the node of the pattern's value (-1: as in `_value_of`), and the key classes. Each class is
+            given by whether its keys match the pattern, and by its language. None if there is not exactly one pattern,
+            if it is invalid or too large, matches a key of `names`, or matches only the keys of a short list.
         """
         patterns = schema["patternProperties"]
         if type(patterns) is not dict or len(patterns) != 1:
@@ -563,7 +562,10 @@ class FastPath:
 
 
 def _has_no_error(name: str, value: Any) -> bool:
-    """Return whether a keyword without effect has a valid value. False also for values that may contain a reference."""
+    """Return True if the general path would find no error in the value of a keyword that has no effect.
+
+    False means that it might: the value has the wrong shape or is too large, is a map of schemas, or has a reference.
+    """
     if type(value) is dict and (name in SCHEMA_MAPS or not _REFERENCES.isdisjoint(value)):
         return False
     return KEYWORDS[name].fits(value) and not (type(value) is int and value > MAX_COUNT)

@@ -111,7 +111,7 @@ class Formulas:
             raise TooComplex
 
     def _all(self, parts: Iterable[Formula]) -> Formula:
-        """Return the conjunction of formulas. Its cube is used to simplify the other formulas."""
+        """Return the conjunction of formulas. All their cubes are combined, and the result simplifies the others."""
         self._spend(1)
         todo: list[Formula] = []
         for part in parts:
@@ -399,7 +399,7 @@ class Formulas:
 
 
 def structural_key(one: Formula) -> Any:
-    """Return a key that is the same for equal cubes and for equal negated cubes. For other formulas: the object's id."""
+    """Return a key that equal cubes share, and another one that equal negated cubes share. Others: the object's id."""
     if isinstance(one, AllOf) and not one.rest:
         return frozenset(one.cube.items())
     if isinstance(one, Not):

@@ -1,7 +1,7 @@
 """Implications between schemas that follow from a comparison of their keywords.
 
 The assertions of a conjunction are compared with those of a schema: types, required keys, conditions on the values of
-keys and items. The answer True is exact. False means that the comparison does not show the implication.
+keys and items. The answer True is reliable. False means that the comparison does not show the implication.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Implications"]
 
 _MAX_DEPTH = 8
 MAX_COMPARED = 200_000
-"""The maximum number of keys that one `Implications` compares. After that, the answer to new questions is False."""
+"""The maximum number of keys that one `Implications` compares. After that, no further property rules are compared."""
 
 
 class Implications:
@@ -69,7 +69,7 @@ class Implications:
         if found is None:
             if self._depth >= _MAX_DEPTH:
                 return False
-            self._known[key] = False  # the answer while it is computed, so that recursive schemas end
+            self._known[key] = False  # the answer during the comparison, so that it ends for recursive schemas
             self._depth += 1
             try:
                 found = self._known[key] = self._compare(conjunction, literal)
@@ -111,7 +111,7 @@ class Implications:
         return self._assertions[conjunction]
 
     def _canonical(self, literal: int) -> int:
-        """Return one literal for all schemas that have the same keywords, resource and dynamic scope."""
+        """Return the first literal of a schema with the same keywords, resource and dynamic scope."""
         found = self._same_of.get(literal)
         if found is None:
             place = self._graph.places[literal >> 1]
@@ -181,9 +181,9 @@ class Implications:
 
 
 def _conditions_of(part: ObjectAssertions, name: str | None) -> Conjunction:
-    """Return the conditions on the value of a key; None: of each key that no property rules name.
+    """Return conditions on the value of the key `name`; None: of each key that no property rules name.
 
-    Conditions that depend on `patternProperties` are left out.
+    Conditions that depend on `patternProperties` are left out. The result is `NOTHING` if no value is allowed.
     """
     conjunction = ANYTHING
     for rules in part.rule_sets:

@@ -1,8 +1,8 @@
 """Finds keywords of a schema that probably do not do what its author expects.
 
 These are misspelt keywords, unknown names of formats, keywords of other drafts, and keywords next to a `$ref` that
-disables them. While a schema is lowered, its keywords are only compared with `Dialect.plain`. The schemas with any
-other keyword are recorded, and are checked here afterwards.
+disables them. While a schema is lowered, its keywords are only compared with `Dialect.plain`. Schemas with another
+keyword, or with members next to a `$ref`, are recorded and are checked here afterwards.
 """
 
 from __future__ import annotations

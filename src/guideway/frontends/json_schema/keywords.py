@@ -1,4 +1,4 @@
-"""Every keyword of JSON Schema: the shape of its value, the types it applies to, and the differences between drafts."""
+"""The keywords of JSON Schema: the shapes of their values, the types they apply to, differences between drafts."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ KEYWORDS: dict[str, Keyword] = {
 }
 """All assertion keywords and applicators, by name.
 
-All other names are annotations, such as `nullable` and `discriminator`, which are not in the specification. `then` and
-`else` without `if`, and `minContains` without `contains`, have no effect.
+All other names assert nothing: those in `NOTES`, and names that are not in the specification, such as `nullable`.
+`then` and `else` without `if`, and `minContains` without `contains`, have no effect.
 """
 
 NOTES = frozenset(
@@ -176,13 +176,13 @@ SCHEMAS = frozenset(
         *("additionalItems", "unevaluatedItems", "contains", "contentSchema"),
     }
 )
-"""Keywords whose value is a schema."""
+"""Keywords whose value is a schema. `items` may also be a list of schemas in some drafts."""
 
 SCHEMA_LISTS = frozenset({"anyOf", "allOf", "oneOf", "prefixItems", "items"})
 """Keywords whose value is a list of schemas."""
 
 SCHEMA_MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"})
-"""Keywords whose value is an object of schemas."""
+"""Keywords whose value is an object of schemas. In `dependencies`, lists of keys are allowed too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +262,8 @@ _VOCABULARIES = {
 
 def without_vocabularies(dialect: Dialect, words: Mapping[str, object]) -> Dialect:
     """Return a dialect without the keywords of the vocabularies that the `$vocabulary` of a metaschema does not list.
+
+    Only the vocabularies of `_VOCABULARIES` can be left out.
 
     Args:
         dialect: The dialect of the draft.

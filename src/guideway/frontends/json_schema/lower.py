@@ -1,7 +1,7 @@
-"""Lowers conjunctions to grammar nodes, one node per conjunction, with an explicit worklist instead of recursion.
+"""Lowers conjunctions to grammar nodes, with an explicit worklist instead of recursion.
 
-An object becomes an `Object` node: one property for each key that a schema names, and one open property for each key
-class of all other keys.
+An object becomes an `Object` node: a property for each key that the schemas name and allow, and open properties for the
+key classes of the other keys. Key classes with equal values share an open property.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ MAX_READINGS = 256
 """The maximum number of readings of one entry or item."""
 
 MAX_COMPOSITES = 2000
-"""The maximum number of constant arrays and objects that are alternatives of one node.
+"""The maximum number of constant arrays and objects in one alternative of a node, if each has several spellings.
 
 The matcher has one parser state for each of them.
 """
@@ -138,15 +138,17 @@ class ObjectLowering:
         self._implications = Implications(expander)
         self._style = style
         self._node_of = node_of
-        self._met: dict[tuple[Hashable, str], bool] = {}  # by test and key
+        self._met: dict[tuple[Hashable, str], bool] = {}  # by the identifier of a test, and the key
         self._properties: dict[tuple[str, int | tuple[int], bool, int], Property] = {}
         # by (punctuation, demands), and then by the condition on the value
         self._values: dict[tuple[int, Applied], dict[Conjunction, Value]] = {}
         # by the identities of property rules: the rules, and the conditions on the keys that they name
         self._known_conditions: dict[Hashable, tuple[tuple[PropertyRules, ...], dict[str, Conjunction]]] = {}
-        # by the content of assertions: the assertions, which keeps the identities in the key valid, and their node
+        # by punctuation and content of assertions: the assertions, and the node; the assertions are stored so that the
+        # identities in the key stay valid
         self._nodes: dict[Hashable, tuple[ObjectAssertions, Object | None]] = {}
-        self._open_entries: dict[Hashable, tuple[Property, ...]] = {}  # by the named keys and the other key classes
+        # by the named keys, and by the values and languages of the classes of the other keys
+        self._open_entries: dict[Hashable, tuple[Property, ...]] = {}
         self._marks = 0  # the identity of the punctuation of the current nesting level
         self._serial = next(_SERIALS)  # distinguishes the tests of this instance in the caches of strings.py
 
@@ -159,8 +161,10 @@ class ObjectLowering:
             marks: The punctuation of objects at the current nesting level.
 
         Raises:
-            UnsupportedError: A pattern is not supported.
-            LimitExceededError: The object has too many key classes, readings or counted disjunctions.
+            UnsupportedError: A pattern or format for keys is not supported.
+            InvalidConstraintError: A pattern or format for keys is invalid.
+            LimitExceededError: A pattern is too large, or the object has too many key classes, readings or counted
+                disjunctions.
         """
         if len(part.rule_sets) < 2 and not (part.demands or part.keys or part.forbidden or part.counted_disjunctions):
             rules = part.rule_sets[0] if part.rule_sets else _NO_RULES
@@ -229,8 +233,8 @@ class ObjectLowering:
         return found
 
     def _property(self, name: str, value: Value, required: bool, missing: int) -> Property:
-        """Return the property of a key. Equal arguments give the same object."""
-        # the cached property keeps the value alive, so its identity stays valid
+        """Return the property of a key. The same arguments give the same object; tuples are compared by identity."""
+        # the cached property keeps a tuple alive, so the identity in the key stays valid
         key = name, (id(value),) if isinstance(value, tuple) else value, required, missing
         found = self._properties.get(key)
         if found is None:
@@ -241,8 +245,8 @@ class ObjectLowering:
     def _only_counted_disjunction(part: ObjectAssertions, place: str) -> CountedDisjunction | None:
         """Return the counted disjunction of an object; None: it has none.
 
-        Raises `LimitExceededError` if the object has several, or also has demands: its node has marks for one purpose
-        only.
+        Raises `LimitExceededError` if the object has several, or also has demands: the marks of an `Object` node belong
+        either to demands or to one counted disjunction.
         """
         if not part.counted_disjunctions:
             return None
@@ -255,8 +259,8 @@ class ObjectLowering:
     def _plain(self, part: ObjectAssertions, rules: PropertyRules, marks: Punctuation) -> Object | None:
         """Return the node of an object in the common case. None if no object meets the assertions.
 
-        In the common case, the assertions come from one schema with keywords such as `properties` and `required`,
-        without `patternProperties`. `rules` are its property rules.
+        In the common case, there are property rules of at most one schema (`rules`), without `patternProperties`, and
+        neither demands, forbidden keys, conditions on keys nor counted disjunctions.
         """
         required, key_of, node_of = part.required, self._style.strings, self._node_of
         others = ANYTHING if rules.additional is None else rules.additional
@@ -295,9 +299,10 @@ class ObjectLowering:
         return ((self._serial, conjunction), language)
 
     def _names(self, part: ObjectAssertions, tests: Tests) -> dict[str, Any]:
-        """Return the keys that have a property each: the keys that assertions name, and those of finite tests.
+        """Return the keys that are lowered one by one: those that assertions name, and those that finite tests list.
 
-        The values of the result have no meaning. The languages of finite tests in `tests` are replaced by `Literals`.
+        A finite test is one whose keys `finite_texts` lists. Its language in `tests` is replaced by `Literals`. The
+        values of the returned dict have no meaning.
         """
         names: dict[str, Any] = {}
         for rules in part.rule_sets:
@@ -377,7 +382,9 @@ class ObjectLowering:
         demand_tests: DemandTests,
         place: str,
     ) -> Value:
-        """Return the grammar value of a key or of a key class, with a reading for each set of marks that it can set.
+        """Return the grammar value of a key or of a key class.
+
+        Its readings set the marks of the demands that the entry can meet, or those of the counted disjunction.
 
         Args:
             part: The assertions of the object.
@@ -408,7 +415,7 @@ class ObjectLowering:
         return self._read_by(conjunction, tuple(applied), place)
 
     def _read_by(self, conjunction: Conjunction, applied: Applied, place: str) -> Value:
-        """Return the grammar value for a condition on a value and the demands that its key can meet. It is cached."""
+        """Return the grammar value for a condition on a value, and for the demands that the key can meet. Cached."""
         known = self._read_by_all(applied)
         found = known.get(conjunction)
         if found is None:
@@ -424,13 +431,14 @@ class ObjectLowering:
         return self._values.setdefault((self._marks, applied), {})
 
     def _readings(self, conjunction: Conjunction, applied: Applied, place: str) -> Readings:
-        """Return the readings of a value: one for each set of demands that it can meet.
+        """Return the readings of a value: sets of demands that it can meet, each with the condition for meeting them.
 
-        Readings may overlap. A reading is left out if all its values also meet more demands by another reading.
+        Readings may overlap. A set occurs in at most one reading. A reading without a demand is left out if all values
+        that it allows are known to meet the demand.
         """
         readings: Readings = [(0, conjunction)]
         for n, (mark, value) in enumerate(applied):
-            made: dict[int, Conjunction] = {}  # by the marks of all demands that every value of the reading meets
+            made: dict[int, Conjunction] = {}  # by the marks of all demands that every value is known to meet
             for marks, one in readings:
                 met = join(one, value)
                 for found, each in ((marks | mark, met), (marks, one)):
@@ -455,7 +463,10 @@ class ObjectLowering:
         return found
 
     def _never(self, conjunction: Conjunction, value: Conjunction) -> bool:
-        """Return True if it is shown that no value of a conjunction meets `value`, the negation of a schema."""
+        """Return True if it is shown that no value that meets `conjunction` meets `value`.
+
+        This is tried only if `value` is the negation of one schema. False also means that it was not shown.
+        """
         if len(value) != 1:
             return False
         (literal,) = value
@@ -476,7 +487,7 @@ class ObjectLowering:
     def _open(
         self, part: ObjectAssertions, names: dict[str, None], tests: Tests, demand_tests: DemandTests, place: str
     ) -> tuple[Property, ...]:
-        """Return one property for each class of the keys that are not in `names`, without those that are not allowed."""
+        """Return the open properties, for the allowed classes of the keys that are not in `names`."""
         closed = (
             self._style.closed
             and any(rules.has_properties for rules in part.rule_sets)
@@ -540,7 +551,7 @@ class Lowering:
         self._numbers: list[dict[Conjunction, int]] = [{} for _ in levels]
         # node numbers by literal, for conjunctions with one literal, and for the empty conjunction (literal 0)
         self._singles: list[dict[int, int]] = [{} for _ in levels]
-        # node numbers by plain analysis; equal schemas share these analyses
+        # node numbers by plain analysis, which all schemas share that assert only the same type
         self._plain: list[dict[SchemaAnalysis, int]] = [{} for _ in levels]
         self._values: list[dict[str, int]] = [{} for _ in levels]
         self._todo: list[tuple[int, Any, Any]] = [] if fast_path is None else fast_path.todo
@@ -590,11 +601,7 @@ class Lowering:
         self.define(number, conjunction_of(self._literal(schema, self._grammar.places[number])), 0)
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
-        """Return the node that a schema refers to if its only keyword is `$ref`.
-
-        Returns:
-            The number of the node of the target; -1: the target allows no value; None: the schema has other keywords.
-        """
+        """Implement `GeneralPath.reference`."""
         literal = self._literal(schema, place)
         if literal == 1:
             return -1
@@ -616,7 +623,10 @@ class Lowering:
         del self._objects  # it refers to this instance; without the cycle, both are freed at once
 
     def _check_breadth(self) -> None:
-        """Raise `LimitExceededError` if a node with more than `MAX_WIDE` object alternatives contains another one."""
+        """Raise `LimitExceededError` if a node with more than `MAX_WIDE` object alternatives contains such a node.
+
+        A recursive node contains itself.
+        """
         nodes = self._grammar.nodes
         wide = {i for i, node in enumerate(nodes) if isinstance(node, Alternative) and len(node.parts) > MAX_WIDE}
         wide = {i for i in wide if sum(isinstance(nodes[part], Object) for part in nodes[i].parts) > MAX_WIDE}  # type: ignore[union-attr]  # alternatives, as above
@@ -638,7 +648,7 @@ class Lowering:
     def _node(self, conjunction: Conjunction) -> int:
         """Return the number of the node of a conjunction, for a value inside the current array or object.
 
-        A new node is only reserved, and added to the worklist.
+        A new node is reserved. Simple nodes are defined at once, others are added to the worklist.
         """
         level = self._level + 1 if self._level < self._deepest else self._deepest
         if len(conjunction) < 2:
@@ -721,7 +731,7 @@ class Lowering:
         for assertions in alternatives:
             if assertions.composites:
                 parts += self._composites(assertions.composites, texts, place)
-        # without duplicates: `ObjectLowering` returns the same node for equal objects
+        # without duplicates: `ObjectLowering` may return the same node for several alternatives
         nodes = list({id(node): node for node in nodes}.values())
         if texts:
             nodes.insert(0, Leaf(either(texts)))
@@ -734,7 +744,7 @@ class Lowering:
             self._grammar.define(number, Leaf(NEVER))
 
     def _single(self, assertions: TypeAssertions, place: str) -> Node | None:
-        """Return the node of assertions with a single type, the common case. None if they need the general method."""
+        """Return the node of assertions that allow a single type. None if the code after the call must lower them."""
         types = assertions.types
         if types == STRING:
             return Leaf(self._string(assertions.string, place))
@@ -816,9 +826,9 @@ class Lowering:
         return pointer(place, keyword) if any(isinstance(one, dict) and keyword in one for one in here) else place
 
     def _all_differ(self, part: ArrayAssertions, maximum: int | None) -> bool:
-        """Return whether no two items have a type in common, so that no two items can be equal.
+        """Return True if no two items have a type in common, so that no two items can be equal.
 
-        `maximum` is the maximum number of items; None: no limit.
+        `maximum` is the maximum number of items. False if it is None (no limit) or more than the number of types.
         """
         if maximum is None or maximum > MOST_TYPES:
             return False
@@ -835,7 +845,7 @@ class Lowering:
     def _item(
         self, conjunction: Conjunction, counted: list[tuple[int, Conjunction, int, int | None]], at: int, place: str
     ) -> Value:
-        """Return the grammar value of an item, with a reading for each set of counters that it can increment.
+        """Return the grammar value of an item. The marks of a reading are the counters that the item increments.
 
         If a counter has a maximum, readings that increment it are disjoint from those that do not.
 
@@ -862,7 +872,10 @@ class Lowering:
         return value_of(readings, self._node)
 
     def _without(self, conjunction: Conjunction, what: Conjunction) -> list[Conjunction]:
-        """Return disjoint conditions on the values that meet `conjunction` but violate `what`: one for each literal."""
+        """Return disjoint conditions that together allow the values that meet `conjunction` but violate `what`.
+
+        There is one for each literal of `what`.
+        """
         found, held = [], conjunction
         for literal in sorted(what):
             found.append(join(held, frozenset((literal ^ 1,))))
@@ -879,9 +892,11 @@ class Lowering:
         """
         if not self._style.fixed:
             if len(composites) > MAX_COMPOSITES:
-                what = f"enum and const have more than {MAX_COMPOSITES:,} arrays and objects in total, each of which "
-                "has many spellings; use fewer values, or profile='generation'"
-                raise LimitExceededError(f"at {shown(place)}: {what}", place)
+                raise LimitExceededError(
+                    f"at {shown(place)}: enum and const have more than {MAX_COMPOSITES:,} arrays and objects in total, "
+                    f"each of which has many spellings; use fewer values, or profile='generation'",
+                    place,
+                )
             return [self._constant(composite, self._level) for composite in composites.values()]
         style = self._style
         texts.append(
@@ -948,10 +963,11 @@ _Part = TypeVar("_Part")
 def _applied_to_all(
     part: ObjectAssertions, names: dict[str, None], demand_tests: DemandTests
 ) -> tuple[Set[str], Applied]:
-    """Divide the keys `names` by whether they can meet the same demands as most keys.
+    """Find the keys of `names` that can meet the same demands, so that their readings are computed only once.
 
     Returns:
-        The keys for which this differs, and the demands that each of the other keys can meet.
+        The keys that must be treated one by one, and the demands that each of the other keys can meet. If a demand has
+        conditions on keys, all keys must be treated one by one.
     """
     excepted: set[str] = set()
     applied = []

@@ -1,7 +1,7 @@
 """Lowers assertions about numbers to regular languages and number nodes.
 
-The language of the plain numbers within bounds is exact: it is built from the decimal digits of the bounds. Plain
-numbers have no leading zeros, no exponent, and are not written `-0`.
+The language of the plain numbers within bounds is built from the decimal digits of the bounds. It is exact, except that
+the number of digits is limited. Plain numbers have no leading zeros, no exponent, and are not written `-0`.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ __all__ = [
 ]
 
 INTEGER_DIGITS = 19
-"""The maximum number of digits of a generated integer, unless its bounds need more."""
+"""The maximum number of digits of a plain integer, unless the style sets another maximum or the bounds need more."""
 
 NUMBER_DIGITS = 16
-"""The maximum number of digits of a generated number before and after the point, unless its bounds need more."""
+"""The same for other numbers: the maximum number of digits before the point, and of those after it."""
 
 MAX_DIVISOR = 2000
-"""The maximum number of states of the automaton for the multiples of a divisor.
+"""The maximum estimated number of states of the automaton for the multiples of a divisor.
 
-If it would need more states, the multiples are a `Number` node.
+If the estimate is greater, the multiples are a `Number` node.
 """
 
 _DIGIT = chars("09")
@@ -140,7 +140,7 @@ def multiples(
         most_part_digits: The maximum number of digits after the point, unless the bounds need more.
 
     Returns:
-        The language. None if its automaton would have more than `MAX_DIVISOR` states.
+        The language. None if the estimated number of states of its automaton is more than `MAX_DIVISOR`.
     """
     step = Fraction(divisors[0])
     for divisor in map(Fraction, divisors[1:]):
@@ -220,7 +220,11 @@ def _signed(bounds: Bounds, most_whole: int, most_part: int) -> Regular:
 
 
 def _magnitudes(bounds: Bounds, most_whole: int, most_part: int, zero: bool) -> Regular:
-    """Return the language of the unsigned numbers within the bounds. `zero`: whether 0 is one of them."""
+    """Return the language of the decimal texts without a sign whose values are within the bounds.
+
+    They have at most `most_whole` digits before the point and `most_part` after it. `zero`: whether 0 is allowed if it
+    is within the bounds.
+    """
     size = _Sizes(most_whole, most_part)
     low, high, open_low = bounds.low, bounds.high, bounds.open_low
     if low is None or low < 0 or (low == 0 and not zero):
@@ -373,7 +377,8 @@ def any_number(style: Style) -> Regular:
 def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
     """Return the numbers that assertions allow (None: all numbers).
 
-    They are a regular language, or a `Number` node if exclusions, divisors or spellings make the language too large.
+    They are a regular language where one is built. They are a `Number` node for excluded numbers and large divisors. If
+    the style allows every spelling, they are a `Number` node for all assertions except `digits_only`.
     """
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.enum is None:

@@ -104,7 +104,7 @@ def conditions_of_key(part: ObjectAssertions, name: str) -> Conjunction:
 
 
 def _values_differ(expansions: list[list[TypeAssertions]]) -> bool:
-    """Return whether all branches list scalars (`enum`, `const`), and no scalar is in two lists."""
+    """Return True if all alternatives allow only null, booleans and listed scalars, and no scalar occurs twice."""
     seen: set[object] = set()
     count = 0
     for assertions in (assertions for expansion in expansions for assertions in expansion):
@@ -149,7 +149,7 @@ def _tags_differ(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf
 
 
 def _tag_values(part: ObjectAssertions, name: str, analysis_of: AnalysisOf) -> set[str] | None:
-    """Return the strings that the value of a key may be. None if the assertions do not list them."""
+    """Return the strings of a list to which the value of a key must belong. None if there is no such list."""
     for rules in part.rule_sets:
         for literal in rules.names.get(name, ()):
             if literal > 1 and not literal & 1:
@@ -165,6 +165,8 @@ Tags = dict[str, dict[int, tuple[set[str], bool]]]
 
 def tags_of(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> Tags:
     """Return the `Tags` of branches. A branch is left out for keys whose values it does not list as strings.
+
+    It is left out for all keys if it allows other values than objects.
 
     Args:
         expansions: The alternatives of each branch.
@@ -188,9 +190,12 @@ def tags_of(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf) -> 
 def discriminator(overlaps: Sequence[int], tags: Tags) -> tuple[str, dict[int, tuple[set[str], bool]]]:
     """Return the key that separates the most branches of `overlaps`.
 
+    For each key, the branches are read in order. A branch is separated if it lists values for the key, and none that a
+    branch before it lists.
+
     Returns:
-        The key; and for each branch that it separates from the others, the listed values and whether the key is
-        required. ("", {}) if no key lists values.
+        The key; and for each branch that it separates, the listed values and whether the key is required. ("", {}) if
+        no key separates any.
     """
     best: tuple[str, dict[int, tuple[set[str], bool]]] = ("", {})
     for name in sorted(tags):

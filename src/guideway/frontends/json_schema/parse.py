@@ -70,7 +70,7 @@ class SchemaNode:
         pointer: Its JSON Pointer.
         resource: The resource that contains it.
         scope: The dynamic scope: the resources that references entered on the path from the root to this schema. Empty
-            if the documents have no dynamic references.
+            if no document has a dynamic anchor.
         analysis: The analysis; None: the schema was not parsed yet.
     """
 
@@ -120,7 +120,8 @@ class SchemaAnalysis:
             does not have; None: it has neither.
         evaluating: The arguments of `evaluated_by`; None: no keyword evaluates keys or items.
         in_place: The literals that apply to the same value: those of `conjuncts` and `applicators`.
-        plain: Whether the schema asserts only one type, or nothing. All such schemas share one analysis for each type.
+        plain: Whether the schema has no keyword, or only `type` with a single name. All such schemas share one analysis
+            for each type.
     """
 
     own: TypeAssertions = UNCONSTRAINED
@@ -144,8 +145,7 @@ TYPE_BITS = {"null": 1, "boolean": 6, "number": 8, "integer": 8, "string": 16, "
 
 _LIST = re.compile(r"\^(?:([\w ]+)|\((?:\?:)?([\w |]+)\))\$", re.ASCII)  # a pattern that lists its texts
 MAX_PLAIN = 4
-"""The maximum number of members of a schema for which `SchemaGraph.plain_analysis` checks whether it asserts one type.
-"""
+"""The maximum number of members of a schema that `SchemaGraph.plain_analysis` parses."""
 
 MAX_VALUE_DEPTH = 400
 """The maximum nesting depth of the values of `enum` and `const`."""
@@ -207,7 +207,7 @@ def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str
         ref: Returns the literal of the target of a reference. Its arguments are `place`, the keyword and its value.
 
     Raises:
-        InvalidConstraintError: The value of a keyword has the wrong shape.
+        InvalidConstraintError: The value of a keyword has the wrong shape, or a reference leads nowhere.
         LimitExceededError: A count is too large, or the values of `enum` or `const` are nested too deep.
     """
     schema = place.schema
@@ -262,7 +262,7 @@ def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str
 
 
 def plain_analysis(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> SchemaAnalysis | None:
-    """Return the shared analysis of a schema that asserts only one type, or nothing. None for other schemas.
+    """Return the shared analysis of a schema without keywords, or only with `type` and one name. None for others.
 
     Args:
         schema: The schema.
@@ -304,7 +304,7 @@ def _with_values(r: _SchemaParser, assertions: TypeAssertions, name: str, found:
 
 
 def _settled(assertions: TypeAssertions) -> TypeAssertions:
-    """Remove types whose assertions no value meets, and the assertions about types that are not allowed.
+    """Remove types whose limits contradict each other, and the assertions about types that are not allowed.
 
     `assertions` is modified and returned.
     """
@@ -599,7 +599,8 @@ class SchemaGraph:
         places: The schemas at their locations. The literal of `places[n]` is 2n, and that of its negation is 2n+1. The
             first is the schema `true`.
         refusals: For each JSON Pointer of a schema that cannot be enforced, the reason.
-        resolved_references: The JSON Pointer of each schema whose only keyword is a reference, and the keyword.
+        resolved_references: The JSON Pointers of schemas that were replaced by the target of their `$ref`, each with
+            this keyword.
     """
 
     def __init__(self, documents: Documents) -> None:
@@ -619,7 +620,9 @@ class SchemaGraph:
         return self.literal(main.root, main.place, main, (main,) if self.documents.dynamic else ())
 
     def literal(self, schema: object, where: str, resource: Resource, scope: tuple[Resource, ...]) -> int:
-        """Return the literal of a schema. If its only keyword is `$ref`, this is the literal of the target.
+        """Return the literal of a schema. If only its `$ref` applies, this is the literal of the target.
+
+        A reference that cannot be resolved has the literal 1 (see `_refuse`).
 
         Args:
             schema: The schema, a dict or a bool.
@@ -778,7 +781,7 @@ class SchemaGraph:
         return place.analysis
 
     def plain_analysis(self, place: SchemaNode) -> SchemaAnalysis | None:
-        """Return the analysis of a schema that asserts only one type, or nothing. None for other schemas.
+        """Return the analysis of a schema if it is plain (`SchemaAnalysis.plain`). None for other schemas.
 
         None also for a schema with more than `MAX_PLAIN` members that was not parsed yet.
         """

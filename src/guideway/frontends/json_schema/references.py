@@ -35,7 +35,7 @@ class Resource:
     Attributes:
         uri: The absolute URI, without a fragment; "" for a main document without an identifier.
         root: The schema.
-        place: Its JSON Pointer.
+        place: Its JSON Pointer. In other documents than the main one, the URI and "#" come before it.
         dialect: Its dialect.
         anchors: For each anchor in the resource, the schema that has it, and its JSON Pointer.
         dynamic: The same for each `$dynamicAnchor`.
@@ -196,7 +196,7 @@ class Documents:
             The target (a dict or a bool), its JSON Pointer, and its resource.
 
         Raises:
-            UnsupportedError: The reference is to a document that was not supplied.
+            UnsupportedError: The reference is to a document that was not supplied, or whose dialect is unknown.
             InvalidConstraintError: The reference is invalid, or leads nowhere.
         """
         uri, fragment = _joined(home.uri, reference, place) if not reference.startswith("#") else (None, reference[1:])

@@ -8,7 +8,7 @@ Dravnieks, "Locating minimal infeasible constraint sets", 1991).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,14 +61,14 @@ MAX_PLACES = 500
 """The maximum number of schemas of a document in which conflicting keywords are searched."""
 
 MAX_BYTES = 160
-"""The number of bytes within which a random example ends, unless the shortest text is longer."""
+"""The maximum number of bytes of a random example, unless the length of the shortest text plus 40 is greater."""
 
 _END = 256
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
 
 
 def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str]]:
-    """Report every reachable keyword.
+    """Report every keyword of the schemas that the expander has reached.
 
     Returns:
         One row for each keyword: the JSON Pointer of the schema, the name of the keyword, and its status. The status is
@@ -76,10 +76,11 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
         asserts nothing). After "annotation", a colon and a note may follow.
     """
     found: dict[tuple[str, str], str] = {}
+    given = _dicts(one.root for one in expander.documents.resources.values())
     for place in expander.places[1:]:
         schema = place.schema
-        if not isinstance(schema, dict):
-            continue
+        if not isinstance(schema, dict) or id(schema) not in given:
+            continue  # the expansion has added the schema
         dialect = place.resource.dialect
         named = schema.get("type", sorted(ALL_TYPES))
         names = named if isinstance(named, list) else [named]
@@ -98,6 +99,20 @@ def keyword_report(expander: Expander, style: Style) -> list[tuple[str, str, str
     for where, name in expander.resolved_references:
         found.setdefault((where, name), "refused" if pointer(where, name) in expander.refusals else "enforced")
     return [(where, name, status) for (where, name), status in found.items()]
+
+
+def _dicts(documents: Iterable[object]) -> set[int]:
+    """Return the identities of all dicts in documents."""
+    made: set[int] = set()
+    todo = list(documents)
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict) and id(one) not in made:
+            made.add(id(one))
+            todo += one.values()
+        elif isinstance(one, list):
+            todo += one
+    return made
 
 
 @cached(4096, characters=1 << 20, size=lambda name, _: len(name))
@@ -182,9 +197,9 @@ class Explanation:
 
     Attributes:
         keyword_report: The rows that the function `keyword_report` returns.
-        refusals: For each JSON Pointer of a keyword that cannot be enforced, the reason.
+        refusals: For each JSON Pointer of a keyword or schema that cannot be enforced, the reason.
         examples: Texts of instances; empty if the schema is refused or unsatisfiable.
-        conflict: The message of the `UnsatisfiableError`; None: the lowering raised no such error.
+        conflict: The message of the `UnsatisfiableError`; None: there was no such error.
         place: The JSON Pointer of that error; None: there is no error, or its location is not known.
     """
 

@@ -1,6 +1,6 @@
 """Lowers assertions about strings to regular languages, for values and for keys; computes key classes.
 
-A key class is the set of keys that match the same patterns.
+A key class is the set of keys that pass the same tests, such as patterns.
 """
 
 from __future__ import annotations
@@ -281,6 +281,7 @@ def text(part: StringAssertions | None, style: Style) -> Regular:
     Raises:
         UnsupportedError: A pattern is not supported, or `formats="strict"` refuses a format.
         InvalidConstraintError: A pattern or the options of a format are invalid.
+        LimitExceededError: A pattern is too large.
     """
     if part is None:
         return ANY_TEXT
@@ -319,9 +320,9 @@ def string(part: StringAssertions | None, style: Style) -> Regular:
 
 
 def filter_enum(part: StringAssertions) -> StringAssertions | None:
-    """Remove the listed strings that violate a pattern, and the patterns. Formats and invalid patterns remain.
+    """Remove the listed strings that violate a pattern, and then the patterns. Returns None if no string remains.
 
-    `part.enum` must not be None. Returns None if no string remains.
+    Formats remain, and patterns that are invalid or not supported. `part.enum` must not be None.
     """
     enum: dict[str, None] = part.enum or {}
     left = []

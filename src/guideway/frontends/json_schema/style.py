@@ -60,9 +60,10 @@ class Style:
         whitespace: The white space between tokens. "any": any JSON white space.
         escapes: "canonical": each character of a string has one spelling. "any": every legal spelling is allowed.
         formats: Which values of the keyword `format` restrict strings.
-        closed: An object whose schema has `properties` but not `additionalProperties` allows no other keys.
-        plain_numbers: Numbers have no exponent, and `1.0` is not written for `1`. Otherwise every legal spelling is
-            allowed.
+        closed: An object whose schema has `properties` but not `additionalProperties` allows only the keys that its
+            keywords name.
+        plain_numbers: Numbers have no exponent and are not written `-0`; integers have no fraction, and listed numbers
+            one spelling. Otherwise every legal spelling is allowed.
         integer_digits: The maximum number of digits before the point in plain numbers, unless their bounds need more.
             None: `INTEGER_DIGITS` of numbers.py for integers, `NUMBER_DIGITS` for other numbers.
         fraction_digits: The maximum number of digits after the point in plain numbers, unless their bounds need more.
@@ -95,7 +96,7 @@ class Style:
 
     @property
     def fixed(self) -> bool:
-        """Whether this style allows exactly one text for each JSON value."""
+        """Whether this style allows exactly one text for each value that `enum` or `const` lists."""
         return (
             self.key_order == "schema"
             and self.whitespace in ("one-line", "compact")
@@ -136,7 +137,7 @@ def _new_strings(texts: tuple[str, ...], escapes: Escapes) -> Regular:
 
 
 _strings = cached(16384, characters=8 << 20, size=lambda texts, _: sum(map(len, texts)))(_new_strings)
-"""Cached `_new_strings`: equal texts give the same object in all schemas."""
+"""Cached `_new_strings`: schemas share the expressions of equal texts."""
 
 
 def make_style(

@@ -30,7 +30,7 @@ class Evaluated:
 
     Attributes:
         names: Evaluated keys.
-        patterns: Patterns of evaluated keys, each with its JSON Pointer.
+        patterns: Patterns of evaluated keys, in the form of `Demand.outside`. The JSON Pointers are empty.
         all_keys: Whether all keys are evaluated.
         items: The number of items that are evaluated, from the first item on.
         all_items: Whether all items are evaluated.

@@ -1,7 +1,5 @@
 """Validates a text against a schema, in any spelling, and locates the first violation.
 
-The time is linear in the text.
-
 The automaton does not check `uniqueItems`, because it would need to store all items. Instead, `Validator` finds the
 arrays with equal items in the text. If there are any, the automaton reads the text again, with a special character in
 place of the opening brackets of these arrays. Arrays whose items must be unique do not accept this character.
@@ -72,7 +70,7 @@ class Validator:
     def _refused_at(self, text: str) -> int | None:
         """Return the index of the first character that is rejected; None: the text is valid.
 
-        For an incomplete text, this is its length.
+        For a text that is valid so far but incomplete, the index is the length of the text.
         """
         if self._automaton is None:
             return 0
@@ -89,7 +87,7 @@ class Validator:
             before = here
         scalar = before is not None and before.end == at and before.text[0] in "-0123456789"
         if before is not None and (here is before or (scalar and self._refused_at(text[:at] + " ") == at)):
-            here = before  # the number before it is rejected: it could only continue with another digit
+            here = before  # the number before the index is rejected: only other characters could continue it
         if here is None:
             return _invalid(text, at, "it cannot end here")
         shown = here.text if len(here.text) <= _SHOWN else here.text[:_SHOWN] + "…"
@@ -145,7 +143,10 @@ def _marking_duplicates(grammar: Grammar) -> Grammar:
 
 
 def _pointer_at(text: str, at: int) -> str:
-    """Return the JSON Pointer of the token at the index `at`: of its value, or for a comma of the array or object."""
+    """Return the JSON Pointer of the token at the index `at`: of its value, or for a comma of the array or object.
+
+    "" if the index is after the last token.
+    """
     for token, path in located(text):
         if token.end > at:
             return pointer("", *(path[:-1] if token.kind == "," else path))
@@ -189,7 +190,7 @@ def _arrays_with_duplicates(text: str) -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _first_duplicate(items: list[int]) -> tuple[int, int]:
-    """Return the indices of the first two items that are equal."""
+    """Return the indices of the first two items that are equal. There must be equal items."""
     seen: dict[int, int] = {}
     for at, one in enumerate(items):
         if seen.setdefault(one, at) < at:

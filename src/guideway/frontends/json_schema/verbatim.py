@@ -89,8 +89,8 @@ def placeholder(name: str) -> Substrings:
 def marked(schema: Any, name: str) -> Any:
     """Return a copy of a schema in which every free string has the format `name`.
 
-    A string is free if its schema has none of `const`, `enum`, `format` and `pattern`. Keys (`propertyNames`) are not
-    free.
+    A string is free if its schema has the type "string", alone or among others, and none of `const`, `enum`, `format`
+    and `pattern`. Keys (`propertyNames`) are not free.
     """
 
     def mark(one: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ def sources(grammar: Grammar, text: str) -> dict[str, Source]:
 
 
 def has_format(schema: object) -> bool:
-    """Return whether the format occurs anywhere in a schema."""
+    """Return whether a member `format` names this format anywhere in a schema, also in data such as `default`."""
     todo = [schema]
     while todo:
         one = todo.pop()

@@ -376,6 +376,24 @@ def test_contract_parse_and_equality() -> None:
     assert len({JsonSchema(True), JsonSchema(True)}) == 1
 
 
+def test_the_report_has_only_keywords_of_the_document() -> None:
+    source = JsonSchema({"minItems": 1, "oneOf": [{"enum": [[1], 3]}, {"required": ["a"]}], "enum": [[1], [2], 3]})
+    assert [row[:2] for row in source.keyword_report()] == [
+        ("", "minItems"),
+        ("", "oneOf"),
+        ("", "enum"),
+        ("/oneOf/0", "enum"),
+        ("/oneOf/1", "required"),
+    ]
+
+
+def test_many_constants_with_many_spellings_are_refused() -> None:
+    schema = {"enum": [[number] for number in range(2001)]}
+    assert allows(JsonSchema(schema).grammar(), "[2000]")
+    with pytest.raises(LimitExceededError, match=r"each of which has many spellings; use fewer values, or profile="):
+        JsonSchema(schema, profile="exact").grammar()
+
+
 def test_different_items_beside_what_counts_them() -> None:
     """Items of different types differ anyway; else such arrays are refused, with their place."""
     pair = {"uniqueItems": True, "prefixItems": [{"type": "integer"}, {"enum": ["a", None]}], "items": False}
