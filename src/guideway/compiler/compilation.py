@@ -21,6 +21,7 @@ from guideway.constraints.known import DeferredLowering
 from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
+from guideway.grammar.recognizer import with_place
 from guideway.tokenizers import Tokenizer, Vocabulary
 
 __all__ = ["acompile", "compile", "store_program"]
@@ -174,9 +175,5 @@ def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabula
         if ahead:
             background.call(lambda: made.warm_up(ahead))
         return made
-    except ConstraintError as error:  # the kernel reports the number of a node; the grammar has its origin
-        place = None if error.node is None or grammar is None else grammar.place(error.node)
-        if place is None:
-            raise
-        where = place or "the whole schema"
-        raise type(error)(f"{error} (at {where})", place) from None
+    except ConstraintError as error:
+        raise with_place(error, grammar) from None

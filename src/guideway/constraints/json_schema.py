@@ -88,11 +88,13 @@ def explain_schema(
         examples: The maximum number of example texts.
 
     Returns:
-        The effect of each keyword, the keywords that cannot be enforced, example texts, and for an unsatisfiable schema
-        the keywords that contradict each other.
+        The effect of each keyword (`keyword_report`), the places that cannot be enforced with the reasons (`refusals`),
+        example texts (`examples`), and for an unsatisfiable schema the keywords that contradict each other
+        (`conflict`).
 
     Raises:
         InvalidConstraintError: The schema is not a valid schema.
+        UnsupportedError: The dialect that `$schema` names is not supported.
         LimitExceededError: The schema is too large.
     """
     style = make_style(profile, None, None, None, None, formats)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from guideway import background
 from guideway.caching import cached
-from guideway.errors import UnsatisfiableError
+from guideway.errors import ConstraintError, UnsatisfiableError
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.program import encode
 
 if TYPE_CHECKING:
     from guideway._kernel import Automaton, KernelVocabulary
 
-__all__ = ["END", "accepts", "byte_automaton", "fits", "is_empty", "single_bytes"]
+__all__ = ["END", "accepts", "byte_automaton", "fits", "is_empty", "single_bytes", "with_place"]
 
 END = 256
 """The id of the end-of-text token in the vocabulary of single bytes."""
@@ -47,6 +47,15 @@ def byte_automaton(grammar: Grammar, vocabulary: KernelVocabulary | None = None)
 
     table, program = vocabulary or _single_bytes(), encode(grammar)
     return background.call(lambda: Automaton.compile(table, program))
+
+
+def with_place(error: ConstraintError, grammar: Grammar | None) -> ConstraintError:
+    """Return an error of the kernel with the JSON Pointer of its place in the schema from which a grammar was made.
+
+    The kernel reports the number of a node. Returns the same error if the node or its origin is not known.
+    """
+    place = None if error.node is None or grammar is None else grammar.place(error.node)
+    return error if place is None else type(error)(f"{error} (at {place or 'the whole schema'})", place)
 
 
 def accepts(automaton: Automaton, text: str) -> bool:

@@ -14,7 +14,8 @@ from guideway.batch.bodies import read_body
 from guideway.constraints import JsonSchema, of
 from guideway.constraints.json_schema import explain_schema
 from guideway.errors import ConstraintError, InvalidRequestError, UnsatisfiableError
-from guideway.frontends.json_schema.report import draw_examples
+from guideway.frontends.json_schema.report import Explanation, draw_examples
+from guideway.jsontext.pointer import pointer
 from guideway.server.bodies import read_json
 from guideway.server.errors import status_and_object
 from guideway.server.state import ServerState
@@ -56,7 +57,7 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     constraint = of(request.output)
     if isinstance(constraint, JsonSchema):
         found = explain_schema(constraint.schema, examples=_EXAMPLES)
-        rows = [_row("", one) for one in found.keyword_report]
+        rows = _rows("", found)
         if found.conflict is not None:
             return _refused(UnsatisfiableError(f"no text can fit: {found.conflict}", found.place), body)
         enforced = sum(one["status"].startswith("enforced") for one in rows)
@@ -83,7 +84,7 @@ def _refused(error: Exception, body: Mapping[str, Any]) -> tuple[int, dict[str, 
     place = cause.place if isinstance(cause, ConstraintError) else None
     if place is not None and place and not place.startswith("/"):
         place = None
-    if place is None and isinstance(error, UnsatisfiableError) and (pointers := _POINTER.findall(str(error))):
+    if not place and isinstance(error, UnsatisfiableError) and (pointers := _POINTER.findall(str(error))):
         place = pointers[0]
     param = getattr(error, "param", None) or ""
     if param.startswith("tools["):
@@ -109,7 +110,7 @@ def _partial(body: Mapping[str, Any]) -> dict[str, Any]:
         found = explain_schema(schema, examples=0)
     except (ConstraintError, TypeError, ValueError):
         return {}
-    return {"keywords": [_row("", one) for one in found.keyword_report], "examples": []}
+    return {"keywords": _rows("", found), "examples": []}
 
 
 def _schema_of(body: Mapping[str, Any]) -> Any:
@@ -148,12 +149,11 @@ def _place_in_tools(tools: list[Any], place: str) -> str | None:
 
 
 def _keywords_of_tools(tools: list[Any]) -> list[dict[str, str]]:
-    rows = []
+    rows: list[dict[str, str]] = []
     for number, tool in enumerate(tools):
         parameters = _parameters_of(tool)
         if isinstance(parameters, Mapping):
-            report = explain_schema(parameters, examples=0).keyword_report
-            rows += [_row(f"/{number}/function/parameters", one) for one in report]
+            rows += _rows(f"/{number}/function/parameters", explain_schema(parameters, examples=0))
     return rows
 
 
@@ -162,9 +162,18 @@ def _parameters_of(tool: Any) -> Any:
     return inner.get("parameters") if isinstance(inner, Mapping) else None
 
 
-def _row(prefix: str, one: tuple[str, str, str]) -> dict[str, str]:
-    place, keyword, status = one
-    return {"place": prefix + place, "keyword": keyword, "status": status}
+def _rows(prefix: str, found: Explanation) -> list[dict[str, str]]:
+    """Return the status of each keyword. A refused keyword has the reason in addition.
+
+    `prefix` is the JSON Pointer of the schema in the request.
+    """
+    rows = []
+    for place, keyword, status in found.keyword_report:
+        row = {"place": prefix + place, "keyword": keyword, "status": status}
+        if (reason := found.refusals.get(pointer(place, keyword))) is not None:
+            row["reason"] = reason
+        rows.append(row)
+    return rows
 
 
 def _count(things: list[Any], name: str) -> str:

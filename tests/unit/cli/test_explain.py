@@ -47,6 +47,28 @@ def test_refused_schemas_are_explained() -> None:
     assert conflict == "no value satisfies /type, /minLength and /maxLength"
 
 
+def test_each_refused_place_has_a_reason() -> None:
+    """Two refusals in one schema: a keyword, and a `not`. The rows of both keywords are marked."""
+    schema = {"properties": {"a": {"pattern": r"(a)\1"}, "b": {"not": {"type": "array", "uniqueItems": True}}}}
+    found = explain_schema(schema)
+    assert set(found.refusals) == {"/properties/a/pattern", "/properties/b/not"}
+    assert "back-reference" in found.refusals["/properties/a/pattern"]
+    assert "two equal items" in found.refusals["/properties/b/not"]
+    refused = {(place, keyword) for place, keyword, status in found.keyword_report if status == "refused"}
+    assert refused == {("/properties/a", "pattern"), ("/properties/b", "not")}
+
+
+def test_errors_of_compilation_have_their_place() -> None:
+    """Some schemas are refused, or found to be empty, only when they are compiled."""
+    nested = {"type": "array", "uniqueItems": True, "minItems": 2, "items": {"$ref": "#/$defs/a"}}
+    found = explain_schema({"$defs": {"a": nested}, "properties": {"x": {"$ref": "#/$defs/a"}}})
+    assert list(found.refusals) == ["/$defs/a"]
+    found = explain_schema({"type": "object", "properties": {"a": LONG}, "required": ["a"]})
+    assert found.place == "/properties/a"
+    assert found.conflict is not None
+    assert "/required" not in found.conflict  # only keywords of that place contradict each other
+
+
 def test_misspelled_keywords_are_reported() -> None:
     schema = {"proprties": {}, "minlength": 1, "nullable": True, "x-order": 1, "additionalItems": {}, "title": "t"}
     said = {name: status for _, name, status in JsonSchema(schema, unknown_keywords="ignore").keyword_report()}

@@ -790,7 +790,8 @@ class Lowering:
 
     def _array(self, part: ArrayAssertions, place: str) -> Array | None:
         if part.duplicates:
-            raise UnsupportedError("a `not` around uniqueItems", place)
+            reason = "a `not` around uniqueItems demands two equal items; leave it out, and check the value"
+            raise UnsupportedError(reason, self._at("not", place))
         minimum, maximum = part.minimum, part.maximum
         counted = []
         for start, what, least, limit in part.contains:
@@ -814,9 +815,13 @@ class Lowering:
         marks = self._punctuation[self._level][0]
         unique = part.unique and not self._all_differ(part, maximum)
         if unique and counts:
-            raise UnsupportedError("uniqueItems together with contains", self._at("uniqueItems", place))
+            reason = "uniqueItems together with contains; leave one of them out, and check the value"
+            raise UnsupportedError(reason, self._at("uniqueItems", place))
         if unique and prefix and minimum > 1:
-            reason = "uniqueItems with prefixItems and a minimum of two or more items"
+            reason = (
+                "uniqueItems with prefixItems and a minimum of two or more items; leave uniqueItems out and check the "
+                "value, or give each item another type and forbid more items"
+            )
             raise UnsupportedError(reason, self._at("uniqueItems", place))
         return Array(marks, prefix, rest, minimum, maximum, unique, counts)
 

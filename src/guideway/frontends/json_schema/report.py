@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guideway.caching import cached
-from guideway.errors import UnsatisfiableError, UnsupportedError
+from guideway.errors import ConstraintError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.dnf import Expander
 from guideway.frontends.json_schema.keyword_warnings import similar_keyword
 from guideway.frontends.json_schema.keywords import (
@@ -31,7 +31,7 @@ from guideway.frontends.json_schema.references import Documents
 from guideway.frontends.json_schema.strings import is_asserted
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Grammar
-from guideway.grammar.recognizer import byte_automaton
+from guideway.grammar.recognizer import byte_automaton, with_place
 from guideway.jsontext.pointer import pointer, unescape
 
 __all__ = [
@@ -197,7 +197,8 @@ class Explanation:
 
     Attributes:
         keyword_report: The rows that the function `keyword_report` returns.
-        refusals: For each JSON Pointer of a keyword or schema that cannot be enforced, the reason.
+        refusals: For each place that cannot be enforced, the reason. A place is the JSON Pointer of a keyword, or of a
+            schema whose keywords cannot be enforced together.
         examples: Texts of instances; empty if the schema is refused or unsatisfiable.
         conflict: The message of the `UnsatisfiableError`; None: there was no such error.
         place: The JSON Pointer of that error; None: there is no error, or its location is not known.
@@ -237,7 +238,10 @@ def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
 
     Raises the errors of `compile`.
     """
-    automaton = byte_automaton(grammar)
+    try:
+        automaton = byte_automaton(grammar)
+    except ConstraintError as error:
+        raise with_place(error, grammar) from None
     found = {automaton.matcher().completion().decode("utf-8", "replace"): None}
     rng = random.Random(seed)
     for _ in range(4 * count):

@@ -10,7 +10,7 @@ from guideway import background
 if TYPE_CHECKING:
     from guideway.integrations.vllm.requested import Requested
 
-__all__ = ["NAME", "ahead", "validated"]
+__all__ = ["NAME", "ahead", "runnable", "validated"]
 
 NAME = "guideway"
 
@@ -39,6 +39,32 @@ def validated(original: Any, params: Any, model: Any, config: Any, tokenizer: An
         raise VLLMValidationError(f"the backend {NAME!r} needs a tokenizer and an autoregressive model")
     options._backend = NAME
     _check("structured_outputs", lambda: structured(options), tokenizer)
+
+
+def runnable(original: Any, processor: Any, params: Any, *rest: Any, **named: Any) -> Any:
+    """Refuse a request that no logits processor would constrain: the replacement of `InputProcessor._validate_params`.
+
+    With speculative decoding, the V1 runner loads no logits processors of entry points, and does not report it.
+    Without this check, the constraint of such a request would have no effect.
+
+    Raises:
+        VLLMValidationError: The request is invalid.
+    """
+    found = original(params, *rest, **named)
+    config = processor.vllm_config
+    if config.speculative_config is None or config.use_v2_model_runner:
+        return found
+    from guideway.integrations.vllm.requested import requested_in_extra_args
+
+    if getattr(params, "extra_args", None) and requested_in_extra_args(params) is not None:
+        from vllm.exceptions import VLLMValidationError
+
+        raise VLLMValidationError(
+            "vLLM's V1 model runner has no logits processors with speculative decoding; use structured_outputs, with "
+            f"the backend {NAME!r}",
+            parameter="vllm_xargs",
+        )
+    return found
 
 
 async def ahead(original: Any, engine: Any, request_id: Any, prompt: Any, params: Any, *rest: Any, **named: Any) -> Any:

@@ -1,7 +1,7 @@
 """Registers `guideway` as a structured-output backend, by entry points that every process of an engine calls.
 
 vLLM (0.32, 0.33) has no registry of backends: their names are in a type annotation, their classes in one method.
-Therefore the annotation is extended and three methods are wrapped. The wrappers affect only requests with constraints
+Therefore the annotation is extended and four methods are wrapped. The wrappers affect only requests with constraints
 of this library. If another version of vLLM does not allow this, a warning is logged, so that other backends still work.
 """
 
@@ -11,7 +11,7 @@ import functools
 import logging
 from typing import Any, Literal, get_args
 
-from guideway.integrations.vllm.checks import NAME, ahead, validated
+from guideway.integrations.vllm.checks import NAME, ahead, runnable, validated
 
 __all__ = ["early", "register"]
 
@@ -24,12 +24,14 @@ def register() -> None:
         from vllm.config import StructuredOutputsConfig
         from vllm.sampling_params import SamplingParams
         from vllm.v1.engine.async_llm import AsyncLLM
+        from vllm.v1.engine.input_processor import InputProcessor
         from vllm.v1.structured_output import StructuredOutputManager
 
         _accept_name(StructuredOutputsConfig)
         _wrap(SamplingParams, "_validate_structured_outputs", validated)
         _wrap(AsyncLLM, "add_request", ahead)
         _wrap(StructuredOutputManager, "grammar_init", _with_backend)
+        _wrap(InputProcessor, "_validate_params", runnable)
     except (ImportError, AttributeError, TypeError) as error:
         _log.warning("cannot register the structured-output backend %r with this version of vLLM: %s", NAME, error)
 

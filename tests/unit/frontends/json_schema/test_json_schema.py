@@ -230,7 +230,7 @@ def test_profile_options() -> None:
             ["/properties/a~1b/pattern", "/c/p"],
         ),
         ({"$ref": "https://example.com/x.json"}, ["/$ref"]),
-        ({"format": "email", "not": {"uniqueItems": True}}, ["the whole schema"]),
+        ({"format": "email", "not": {"uniqueItems": True}}, ["/not"]),
         ({"pattern": r"(a)\1"}, ["/pattern"]),
         ({"$schema": "http://json-schema.org/draft-03/schema#"}, ["/$schema"]),
     ],

@@ -11,7 +11,7 @@ import pytest
 import guideway as gw
 from guideway.testing import tiny_model
 from tests.helpers.vllm import load_llm
-from tests.unit.integrations.vllm.test_backend import SCHEMA, free, structured
+from tests.unit.integrations.vllm.test_backend import SCHEMA, free, processed, structured
 
 pytestmark = [pytest.mark.engine("vllm"), pytest.mark.filterwarnings("default")]
 
@@ -35,6 +35,11 @@ def test_drafts_under_a_constraint(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert counts["validate_tokens"] > 10
     assert counts["rollback"] > 10
     assert "ends early" not in caplog.text
+    # vLLM loads no logits processors here, so a constraint for them would have no effect.
+    from vllm.exceptions import VLLMValidationError
+
+    with pytest.raises(VLLMValidationError, match="no logits processors with speculative decoding"):
+        llm.generate([prompt], [processed(regex="abc")], use_tqdm=False)
 
 
 def count(owner: Any, name: str, counts: dict[str, int]) -> None:

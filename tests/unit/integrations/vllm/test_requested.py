@@ -39,3 +39,30 @@ def test_wrong_budgets() -> None:
     failed = follower_of(params(guideway_regex="[ab]{20}", guideway_max_tokens=3), TOKENIZER)
     assert failed is not None
     assert isinstance(failed.error, BudgetTooSmallError)
+
+
+@pytest.mark.parametrize(("drafts", "second_runner"), [(False, False), (True, True), (True, False)])
+def test_a_request_that_no_processor_would_constrain_is_refused(
+    drafts: bool, second_runner: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the V1 runner with drafts is without logits processors. A small stand-in replaces vLLM's exceptions."""
+    import sys
+
+    from guideway.integrations.vllm.checks import runnable
+
+    class VLLMValidationError(ValueError):
+        def __init__(self, message: str, parameter: str | None = None) -> None:
+            super().__init__(message)
+            self.parameter = parameter
+
+    monkeypatch.setitem(sys.modules, "vllm.exceptions", SimpleNamespace(VLLMValidationError=VLLMValidationError))
+    config = SimpleNamespace(speculative_config=object() if drafts else None, use_v2_model_runner=second_runner)
+    processor, given = SimpleNamespace(vllm_config=config), params(guideway_regex="a")
+    assert runnable(lambda *_: "checked", processor, params(), ("generate",)) == "checked"
+    assert runnable(lambda *_: "checked", processor, SimpleNamespace(), ("generate",)) == "checked"  # pooling
+    if drafts and not second_runner:
+        with pytest.raises(VLLMValidationError, match="no logits processors with speculative decoding") as caught:
+            runnable(lambda *_: "checked", processor, given, ("generate",))
+        assert caught.value.parameter == "vllm_xargs"
+    else:
+        assert runnable(lambda *_: "checked", processor, given, ("generate",)) == "checked"
