@@ -102,9 +102,11 @@ def test_the_limits_are_those_of_the_code() -> None:
     from guideway.compiler import CompileLimits
     from guideway.constraints import exports, wire
     from guideway.frontends.cfg import scanner
-    from guideway.frontends.json_schema import dnf, parse
+    from guideway.frontends.json_schema import dnf, fast_path, one_of, parse, strings
     from guideway.frontends.regex import parser, syntax
     from guideway.generation import MAX_TOKENS, options
+    from guideway.integrations._common import step_budget
+    from guideway.jsontext import copying
     from guideway.remote import received
     from guideway.tokenizers import huggingface
 
@@ -121,7 +123,12 @@ def test_the_limits_are_those_of_the_code() -> None:
         r"assertions (look-around, `\b`, anchors) in a pattern": str(parser.MAX_ASSERTIONS),
         "nesting of a grammar (GBNF, EBNF, Lark)": f"{scanner.MAX_NESTING:,}",
         "count in a grammar": f"{scanner.MAX_COUNT:,}",
-        "integers in a schema, such as `maxLength`": f"{parse.MAX_COUNT:,}",
+        "values in the document; their nesting": f"{copying.MAX_VALUES:,}; {copying.MAX_DEPTH:,} levels",
+        "integers in a schema, such as `minLength`": f"{parse.MAX_COUNT:,}; a larger maximum counts as this number",
+        "nesting of choices (`anyOf`, `oneOf`, `if`) in one value": str(dnf.MAX_NESTED),
+        "branches of a `oneOf` that no property distinguishes": str(one_of.MAX_PAIRED),
+        "patterns for the keys of one object": str(strings.MAX_TESTS),
+        "nodes of the grammar of a schema": f"{fast_path.MAX_NODES:,}",
         "alternatives of a schema after normalisation": f"{dnf.MAX_ALTERNATIVES:,}",
         "nesting of `const` and `enum` values": str(parse.MAX_VALUE_DEPTH),
         "work of `to_gbnf`, `to_lark` or `to_regex`": f"{exports.EXPORT_WORK:,} units",
@@ -136,6 +143,8 @@ def test_the_limits_are_those_of_the_code() -> None:
         "tokens of a vocabulary": f"{huggingface.MAX_TOKENS:,}",
     }
     assert {name: rows.get(name) for name in expected} == expected
+    text = " ".join(table.split())
+    assert f"{step_budget.STEP_WORK:,} units and of a reserve of {step_budget.RESERVE:,} units" in text
 
 
 @pytest.mark.parametrize(

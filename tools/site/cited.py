@@ -116,6 +116,7 @@ CONSTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "docs/limits.md": [
         ("automata in memory | 64 MiB", "compiler/automaton_cache.py", "budget_bytes"),
+        ("more than 3 seconds of CPU time", "integrations/_common/follower.py", "MASK_SECONDS"),
         ("1 GiB", "disk.py", "_DEFAULT_BYTES"),
         ("evaluated prefixes of a model | 256 MiB", "sessions/prefix_cache.py", "PREFIX_BYTES"),
         ("64 MiB, 100,000 parts", "constraints/wire.py", "MAX_BYTES"),

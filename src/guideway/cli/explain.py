@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,10 +34,12 @@ def explain(
     ] = None,
     resource: ResourceOption = None,
     examples: Annotated[int, typer.Option(min=0, help="How many texts to draw.")] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object; for a schema or a type.")] = False,
 ) -> None:
     """Show what a schema, a type, a pattern or a grammar allows, with sample texts.
 
-    Of a schema or a type, the keywords that are enforced or refused are listed, with reasons.
+    Of a schema or a type, the keywords that are enforced or refused are listed, with reasons. The exit status is 1 if
+    the schema is refused or no text fits, and 2 if it is malformed or exceeds a limit.
     """
     console = make_console()
     if (schema is not None) + (type_name is not None) + (regex is not None) + (grammar is not None) != 1:
@@ -47,7 +50,7 @@ def explain(
             found = explain_schema(read_file(schema), resources=read_resources(resource), **options)
         except ConstraintError as error:
             raise InvalidConstraintError(f"{schema}: {error}", error.place) from error
-        _show(console, str(schema), found)
+        _report(console, str(schema), found, as_json)
         return
     source = of(
         constraint_of(regex=regex, type_name=type_name, schema=None, choice=None, format_name=None, grammar=grammar)
@@ -55,8 +58,11 @@ def explain(
     if isinstance(source, PythonType):
         explained = explain_schema(source.schema, formats="strict", examples=0)
         texts = [] if explained.conflict else draw_examples(source.grammar(), examples)
-        _show(console, type_name or "", Explanation(explained.keyword_report, {}, texts, explained.conflict))
+        found = Explanation(explained.keyword_report, {}, texts, explained.conflict)
+        _report(console, type_name or "", found, as_json)
         return
+    if as_json:
+        raise InvalidConstraintError("--json is for a schema file or --type")
     console.print(f"{regex or grammar or type_name}", highlight=False, markup=False)
     if isinstance(source, RuleConstraint):
         for what, names in (("not reachable from", source.unreachable), ("no text, in", source.unproductive)):
@@ -73,6 +79,18 @@ def explain(
     _show_texts(console, texts)
 
 
+def _report(console: Console, title: str, found: Explanation, as_json: bool) -> None:
+    """Print an explanation. Exits with status 1 if the schema is refused, or no text fits."""
+    if as_json:
+        rows = [dict(zip(("place", "keyword", "status"), row, strict=True)) for row in found.keyword_report]
+        parts = {"keywords": rows, "refusals": found.refusals, "conflict": found.conflict, "examples": found.examples}
+        print(json.dumps(parts, ensure_ascii=False))
+    else:
+        _show(console, title, found)
+    if found.refusals or found.conflict:
+        raise typer.Exit(1)
+
+
 def _show(console: Console, title: str, found: Explanation) -> None:
     table = Table("where", "keyword", "what becomes of it", title=title)
     for place, keyword, status in found.keyword_report:
@@ -83,8 +101,6 @@ def _show(console: Console, title: str, found: Explanation) -> None:
     if found.conflict:
         _show_conflict(console, found.conflict)
     _show_texts(console, found.examples)
-    if found.refusals or found.conflict:
-        raise typer.Exit(1)
 
 
 def _show_conflict(console: Console, why: str) -> None:

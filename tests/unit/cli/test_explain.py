@@ -93,3 +93,17 @@ def test_command(schema: object, status: int, said: str, tmp_path: Path) -> None
     assert result.exit_code == status
     assert said in result.output
     assert "enforced" in result.output or status
+
+
+def test_json(tmp_path: Path) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps({"properties": {"a": {"pattern": r"(a)\1"}}}), "utf-8")
+    result = CliRunner().invoke(app, ["explain", str(path), "--json"])
+    found = json.loads(result.output)
+    assert result.exit_code == 1
+    assert {"place": "/properties/a", "keyword": "pattern", "status": "refused"} in found["keywords"]
+    assert "back-reference" in found["refusals"]["/properties/a/pattern"]
+    path.write_text(json.dumps({"const": "é"}), "utf-8")
+    result = CliRunner().invoke(app, ["explain", str(path), "--json"])
+    assert (result.exit_code, json.loads(result.output)["examples"]) == (0, ['"é"'])
+    assert CliRunner().invoke(app, ["explain", "--regex", "a", "--json"]).exit_code != 0
