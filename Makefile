@@ -36,7 +36,7 @@ test-templates: .venv/.loops        ## chat templates of model families, compare
 test-engines: .venv/.engines       ## tests of the optional engines (installs torch, transformers, MLX, llama-cpp-python)
 	$(BIN)/python -m pytest -m "engine and not slow" $(T)
 test-vllm: .venv-vllm/.done        ## vLLM on a CPU in a separate venv: 2 to 7 minutes and 3.7 GB to install, 2 to 6 minutes to run
-	for file in tests/unit/integrations/vllm/test_*.py tests/packaging/test_documents.py; do .venv-vllm/bin/python -m pytest $$file -k vllm || exit 1; done
+	for file in tests/unit/integrations/vllm/test_*.py tests/packaging/test_documents.py; do .venv-vllm/bin/python -m pytest -W default $$file -k vllm || exit 1; done
 test-wheels: .wheels/.done .venv/.loops ## API of the latest vLLM, SGLang and ExLlama, without a GPU; downloads 380 MB, takes 1 to 2 minutes
 	$(BIN)/python -m pytest tests/wheels
 test-gpu: build/gpu/.done           ## tests on a CUDA device, without network: PyTorch and transformers of $(PYTHON); WHEELS: a folder with what it lacks

@@ -369,6 +369,7 @@ _FORMATS: dict[str, tuple[Fields, Callable[[dict[str, Any], _Place], Constraint[
             "style": (_only("json"), "json"),
             "any_order": (_only(False), False),
             "max_whitespace_cnt": (_only(None), None),
+            "excludes": (_only([]), []),
         },
         lambda spec, at: JsonSchema(spec["json_schema"]),
     ),
