@@ -63,7 +63,7 @@ _PROMPTS = "prompt must be a str, a list of messages (dict), a list of token ids
 
 
 class GenerationRequest:
-    """A prompt with its own output or options, for use in a list of prompts.
+    """A prompt with its own output or options, mostly for use in a list of prompts.
 
         gw.generate(model, [gw.GenerationRequest("a", int, seed=3), "b"], Person)
 
@@ -112,7 +112,7 @@ class Plan:
         output: A type or a constraint; None: free text.
         options: The generation options, those of a request included.
         sampled: Whether `n` is given, so that the default temperature is 1.
-        own: The options of a `GenerationRequest` alone.
+        own: The options that a `GenerationRequest` sets itself; None: there is no request.
         source_text: As in `GenerationRequest`.
     """
 
@@ -179,7 +179,8 @@ class Plan:
             EmptySequenceError: The prompt is empty, and the tokenizer has no BOS token.
             ContextOverflowError: The prompt fills the context.
             BudgetTooSmallError: The shortest output needs more than `max_tokens`, or more than the context has room
-                for.
+                for, and `allow_truncation` is not set.
+            ValueError: `session` is given, and the options have `kv_cache` or `kv_hook`.
         """
         kept = (
             LOGITS_BYTES if self.settings.limits.bad_words else 0
@@ -237,7 +238,11 @@ class Plan:
         return compile(Literal(healed) + (self.source or ANY_TEXT), self.model.vocabulary)
 
     def row(self, prompted: Prompted, index: int, matcher: Matcher | None = None) -> Row:
-        """Return a row. `matcher`: a new matcher of its automaton, if there is one already."""
+        """Return the row that generates after a prompt.
+
+        `index`: the number that selects its random numbers. `matcher`: a new matcher of `prompted.automaton`; None: it
+        is made here.
+        """
         session = prompted.session
         session.row = index
         if prompted.automaton is not None:
@@ -271,7 +276,7 @@ class Plan:
             )
 
     def result(self, row: Row) -> Generation[Any]:
-        """Return the result of a finished row. Raises the error that ended it.
+        """Return the result of a finished row. Raises the error that ended it, `TruncatedError` or `InvalidTextError`.
 
         If a validator of the type rejects a value and `retries` allows it, the value is excluded, and the text is
         generated again from the beginning of this value.
@@ -425,12 +430,12 @@ def _truncated(truncation: Truncation, most: int, session: Session, begun: int) 
 
 
 def _quotes(source: Constraint[Any]) -> bool:
-    """Return whether a constraint has verbatim strings, and the source that they must occur in."""
+    """Return True if a constraint has verbatim strings and the text in which they must occur is known."""
     return isinstance(source, (JsonSchema, PythonType)) and source.quoted is not None and source.is_verbatim
 
 
 def _value(source: Constraint[Any], text: str) -> Any:
-    """Return the value of a text. Any exception of the type's own validation becomes `InvalidTextError`."""
+    """Return the value of a text. Raises `InvalidTextError` for any exception of the type's validators."""
     try:
         return source.read(text)
     except GuidewayError:
@@ -456,7 +461,7 @@ class Prompted:
     healed: str
 
 
-_QUICK_WORK = 100_000  # units of work that are done at once, before a call waits for its turn
+_QUICK_WORK = 100_000  # units of kernel work that `_least_tokens` does before it waits for a slot (`background`)
 _MOST_DELAYS = 3  # after this number of attempts in another thread, a matcher is made without a limit
 
 
@@ -486,8 +491,8 @@ def _least_tokens(automaton: Automaton) -> int:
 def _healed(session: Session) -> str:
     """Remove the prompt's last token, and further ones until the cut is between characters. Returns the removed text.
 
-    One token stays, so that there are logits. If this prevents a valid cut, or if the last token has no text (a special
-    token), nothing is removed.
+    The first token and the BOS ids stay, and so do tokens without text (special tokens). If no such cut is possible
+    after them, nothing is removed.
     """
     table = session.tokenizer.vocabulary
     removed: list[int] = []
@@ -515,8 +520,8 @@ class Job:
     """A call of a generating function: its prompts, each with a plan, and their results.
 
     `rows` yields the rows to run, `finish` stores the result of one, and `shaped` returns all results in the shape of
-    the prompts. If there are several prompts, an error names the prompt. With `return_exceptions`, the exception
-    replaces the result, and the other prompts continue.
+    the prompts. For a list of prompts, the message of an error names the prompt. With `return_exceptions`, the
+    exception replaces the result, and the other prompts continue.
 
     Args:
         model: The model.
@@ -547,12 +552,15 @@ class Job:
         self._keep_errors = bool(options.get("return_exceptions", False))
         prompts = prompt if self.many else [prompt]
         self.positions: Sequence[int] = range(len(prompts))
-        """The number of each prompt for its random numbers. A caller that runs a part of a longer list sets them."""
-        self.place: dict[Row, tuple[int, int]] = {}  # the index of the prompt and of the sample
+        """For each prompt, the number that selects its random numbers.
+
+        A caller that runs a part of a longer list sets the indices in that list.
+        """
+        self.place: dict[Row, tuple[int, int]] = {}  # of rows without a result: the index of the prompt, of the sample
         self.results: list[list[Generation[Any] | Exception | None]] = [[None] * (self.n or 1) for _ in prompts]
         shared: dict[str, Plan] = {}
-        self.plans: list[Plan | None] = []  # None: the prompt failed; its exceptions are in the results
-        self._prompted: list[Prompted | None] = []
+        self.plans: list[Plan | None] = []  # None: it could not be made, and the exception is in the results
+        self._prompted: list[Prompted | None] = []  # of the prompts without rows so far; None: it failed
         for number, one in enumerate(prompts):
             plan = prompted = None
             try:
@@ -565,17 +573,28 @@ class Job:
 
     @property
     def count(self) -> int:
+        """The number of results."""
         return len(self.plans) * (self.n or 1)
 
     @property
+    def prepared(self) -> list[tuple[Plan, Session]]:
+        """The plan and the session of each prompt that has not failed and whose rows have not been started."""
+        plans = self.plans[len(self.plans) - len(self._prompted) :]
+        return [
+            (plan, one.session)
+            for plan, one in zip(plans, self._prompted, strict=True)
+            if plan is not None and one is not None
+        ]
+
+    @property
     def sessions(self) -> list[Session]:
-        """The sessions of those prompts whose rows have not been started."""
-        return [one.session for one in self._prompted if one is not None]
+        """The sessions of the prompts in `prepared`."""
+        return [session for _, session in self.prepared]
 
     def rows(self) -> Iterator[Row]:
         """Return an iterator over the rows to generate.
 
-        The session of a prompt is released after the last row of this prompt.
+        The job stops referring to the session of a prompt when the rows of the next prompt begin.
         """
         return (one for one in self.starts(None) if isinstance(one, Row))
 
@@ -627,7 +646,7 @@ class Job:
         return plan is not None and plan.source is not None and not plan.settings.retries
 
     def finish_all(self, moved: Iterable[Row]) -> tuple[()]:
-        """Call `finish` for each finished row. Returns no items, so that `rounds_of` accepts this method as `read`."""
+        """Call `finish` for each row that has ended. Returns (), so that `rounds_of` accepts this method as `read`."""
         for row in moved:
             if row.is_over:
                 self.finish(row)
@@ -639,7 +658,10 @@ class Job:
         return [plan.state(row, row.tokens) for plan, row in going if plan is not None]
 
     def _failed(self, error: Exception, number: int, sample: int | None = None) -> None:
-        """Store an error as the result (of all samples of a prompt), or raise it again."""
+        """Store an error as the result of a sample; with `sample` None, of all samples of the prompt.
+
+        Without `return_exceptions`, the error is raised instead.
+        """
         if self.many and isinstance(error, (GuidewayError, ValueError, TypeError)) and error.args:
             error.args = (f"prompt {number + 1} of {len(self.results)}: {error.args[0]}", *error.args[1:])
         if not self._keep_errors:
@@ -649,7 +671,10 @@ class Job:
             group[place] = error
 
     def shaped(self) -> Any:
-        """Return the results: one, a list, or a list of lists. The result of a row that has not ended is None."""
+        """Return the results: one, a list, or a list of lists. The result of a row that has not ended is None.
+
+        With `return_exceptions`, a result may be an exception.
+        """
         shaped: list[Any] = [group if self.n is not None else group[0] for group in self.results]
         return shaped if self.many else shaped[0]
 
@@ -662,7 +687,7 @@ def _plan_of(
     sampled: bool,
     shared: dict[str, Plan] | None = None,
 ) -> Plan:
-    """Return the plan of one prompt. Prompts that are no `GenerationRequest` share one plan, which `shared` keeps."""
+    """Return the plan of one prompt. Prompts that are no `GenerationRequest` share one plan, which `shared` stores."""
     if isinstance(one, GenerationRequest):
         return Plan.of(model, one, output, options, sampled=sampled)
     shared = {} if shared is None else shared

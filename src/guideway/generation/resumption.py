@@ -23,7 +23,9 @@ __all__ = ["ResumedJob", "resume"]
 
 @with_options()
 def resume(model: ModelBase, state: GenerationState, **options: Unpack[Options]) -> Generation[Any]:
-    """Continue a generation from a state. An unchanged state gives the same text as a generation without interruption.
+    """Continue a generation from a state.
+
+    With an unchanged state and the same options, the text is that of a generation without interruption.
 
     Args:
         model: The model, from `guideway.load`.
@@ -55,13 +57,13 @@ class ResumedJob(Job):
         self.positions = range(1)
         self._keep_errors = False
         self.results = [[None]]
-        plan, self._row = _resumed(model, state, {"seed": state.seed, **options})
-        self.plans = [plan]
+        self._plan, self._row = _resumed(model, state, {"seed": state.seed, **options})
+        self.plans = [self._plan]
         self.place = {self._row: (0, 0)}
 
     @property
-    def sessions(self) -> list[Session]:
-        return [self._row.session]
+    def prepared(self) -> list[tuple[Plan, Session]]:
+        return [(self._plan, self._row.session)]
 
     def starts(self, work: int | None) -> Generator[Row, None, None]:
         """Yield the row."""
@@ -91,7 +93,7 @@ def _resumed(model: ModelBase, state: GenerationState, options: Options) -> tupl
 def _session(model: ModelBase, state: GenerationState, plan: Plan) -> Session:
     """Return a session with the tokens and the constraint of a state.
 
-    The model does not run tokens again that the KV cache of the state contains.
+    The model does not run tokens again that the KV cache of the state contains, if it belongs to the model's engine.
     """
     settings = plan.settings
     wanted = [*state.prompt, *state.tokens]

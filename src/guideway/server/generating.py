@@ -106,9 +106,9 @@ def tokens_of(job: Job | UpstreamJob) -> int:
         return 0
     samples = job.n or 1
     total = 0
-    for session, plan in zip(job.sessions, job.plans, strict=False):
+    for plan, session in job.prepared:
         room = session.context_size - len(session)
-        total += len(session) + samples * (min(plan.limits.max_tokens, room) if plan is not None else 0)
+        total += len(session) + samples * min(plan.limits.max_tokens, room)
     return total
 
 

@@ -14,7 +14,9 @@ import httpx
 import pytest
 
 from guideway.batch.bodies import read_body
-from guideway.generation import Model
+from guideway.errors import ContextOverflowError
+from guideway.generation import GenerationRequest, Model
+from guideway.generation.plan import Job
 from guideway.server import ServerSettings, create_app, generating, read_keys, serve
 from guideway.server.echo import echo_of
 from guideway.server.serving import is_loopback
@@ -203,6 +205,14 @@ def test_echo_is_read_after_tokens_are_reserved(tiny: Model, monkeypatch: pytest
         assert counts == []
         assert httpx.post(url, json=body, timeout=60).json()["choices"][0]["text"].startswith("a b c")
         assert counts == [1]
+
+
+def test_reserved_tokens_are_those_of_the_prompts_that_did_not_fail(tiny: Model) -> None:
+    too_long, short = [1] * (tiny.context_size + 1), tiny.tokenizer.encode("hi")
+    requests = [GenerationRequest(too_long, max_tokens=5), GenerationRequest(short, max_tokens=7)]
+    job = Job(tiny, requests, None, None, {"return_exceptions": True})
+    assert isinstance(job.results[0][0], ContextOverflowError)
+    assert generating.tokens_of(job) == len(tiny.bos_ids) + len(short) + 7
 
 
 def test_a_client_that_takes_no_data_is_disconnected(tiny: Model) -> None:
