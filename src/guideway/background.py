@@ -1,18 +1,19 @@
-"""Prepares constraints for event loops and for the rows of a batch, in threads, a few at a time.
+"""Threads that prepare constraints for event loops and for the rows of a batch, a few at a time.
 
 A constraint can take milliseconds or seconds: its translation is Python code, which holds the interpreter's lock (GIL),
 and its compilation is work of the kernel, which occupies a processor. If many were prepared at once, they would delay
 the loop of a model and the event loop. So all preparation of a process shares a few slots:
 
-- A job has a level, which depends on the processor time that it has used. It begins at level 0. After the times in
-  `_LEVELS`, it moves to the next level. Each slot takes jobs up to one level (`_SLOTS`). So at most `len(_SLOTS)` jobs
-  work at the same time, and short jobs do not wait for long ones.
+- A job has a level, which depends on the processor time that it has used. It begins at level 0, or at the level that is
+  given to `Task.start`. After the times in `_LEVELS`, it moves to the next level. Each slot takes only jobs up to a
+  highest level (`_SLOTS`), so long jobs cannot occupy all slots.
 - A free slot is given to the waiting job of the lowest level. At the same level, work for rows that already generate
   comes first, then the order of arrival decides.
 - A thread that runs Python code (`turn`) moves to its next level at a `checkpoint`. Work of the kernel (`call`, `Task`) is
   limited to the time of its level. If that is not enough, it is repeated at the next level; the kernel has stored its
   intermediate results.
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then the GIL is free for a moment.
+  `_Turns` describes the exception.
 
 In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """
@@ -47,25 +48,25 @@ RUNNING, WAITING, NEW = 0, 1, 2
 
 _LEVELS = (0.02, 0.1, 0.5)  # seconds of processor time after which a job is at the next level
 _SLOTS = (0, 2, len(_LEVELS))  # for each slot, the highest level of its jobs
-_UNITS = 100_000_000  # of the kernel's work in a second
-_ACTIVE = 16  # threads of `run` that do not wait for a slot
-_THREADS = 256  # threads of `run` in total
+_UNITS = 100_000_000  # the units of kernel work that count as one second of processor time
+_ACTIVE = 16  # the maximum number of threads of `run` that do not wait for a slot
+_THREADS = 256  # the maximum number of threads of `run`
 _FINISHERS = 4
 _TURN_SECONDS = 0.001
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
 _MOST_SECONDS = 0.2  # the longest time that a thread with a slot waits for its turn
-_STUCK_SECONDS = 1.0  # a thread that runs Python code without a checkpoint for this time loses its slot
+_STUCK_SECONDS = 1.0  # a thread without a checkpoint for this time can lose its slot to a waiting one (`reclaim`)
 
 
 class _Job:
-    """Something that needs a slot. One thread uses it at a time.
+    """A block of `turn`, or the work of a `Task`: what gets a slot. One thread works on it at a time.
 
     Attributes:
         rank: `RUNNING`, `WAITING` or `NEW`.
         level: The level, see the module's docstring.
         slot: The slot that the job has; None: it has none.
         is_in_kernel: Whether the job runs in the kernel. Always True for a `Task`.
-        pulse: The time at which the job got its slot, or of its last checkpoint.
+        pulse: The last time at which the job got a slot, or at which its processor time was counted.
         wake: Is called when the job gets a slot.
     """
 
@@ -94,7 +95,10 @@ class _Job:
 
     @property
     def units(self) -> int | None:
-        """The kernel work for which the job stays at its level; None: it has no limit."""
+        """The kernel work after which the job moves to the next level, at least that of a millisecond.
+
+        None: the job is at the last level.
+        """
         if self.level == len(_LEVELS):
             return None
         before = _LEVELS[self.level - 1] if self.level else 0.0
@@ -111,7 +115,7 @@ class _Slots:
         self._waiting: list[tuple[int, int, int, _Job]] = []
 
     def request(self, job: _Job) -> None:
-        """Add a job to the queue. `job.wake` is called when it has a slot; that may be at once."""
+        """Add a job to the queue. `job.wake` is called when the job gets a slot, which can be before this returns."""
         with self._guard:
             heapq.heappush(self._waiting, (job.level, job.rank, next(self._count), job))
             self._grant()
@@ -125,7 +129,10 @@ class _Slots:
                 self._grant()
 
     def reclaim(self) -> None:
-        """Take back the slots of jobs that run Python code but do not reach a checkpoint: they wait for something."""
+        """Take back the slots of jobs that run Python code and reached no checkpoint for `_STUCK_SECONDS`.
+
+        Such a thread probably waits for something. It goes on without a slot until its next checkpoint.
+        """
         with self._guard:
             latest = time.perf_counter() - _STUCK_SECONDS
             for slot, job in enumerate(self._holders):
@@ -171,7 +178,7 @@ class _Turns:
             return False
 
     def end(self) -> None:
-        """End the turn of this thread. The next waiting thread has its turn."""
+        """End the turn of this thread, and give the turn to the thread that has waited for the longest time."""
         with self._guard:
             if self._waiting:
                 self._waiting.popleft().release()
@@ -180,7 +187,7 @@ class _Turns:
 
 
 class Cancelled(BaseException):
-    """Raised in a background thread whose caller does not wait any more."""
+    """Raised in a background thread if its caller does not wait any more, or if the interpreter ends."""
 
 
 class _Caller:
@@ -190,7 +197,7 @@ class _Caller:
         self.is_cancelled = False
 
     def run(self, function: Callable[[], T]) -> T:
-        """Call a function in a background thread."""
+        """Call a function in this background thread; `_check_caller` then checks this caller."""
         _THREAD.caller = self
         try:
             return function()
@@ -267,7 +274,8 @@ def _nothing() -> None:
 def turn(rank: int = NEW) -> AbstractContextManager[None]:
     """Return a context in which a background thread has a slot, and runs Python code in turns with other threads.
 
-    Code in C that takes long and releases the GIL should run in `call`.
+    A block within another one has no effect. Code in C that takes long and releases the GIL should run in `call`.
+    Raises `Cancelled`.
 
     Args:
         rank: `RUNNING`, `WAITING` or `NEW`.
@@ -278,7 +286,8 @@ def turn(rank: int = NEW) -> AbstractContextManager[None]:
 def checkpoint() -> None:
     """If the turn of this thread has lasted a millisecond, end it and wait for the next one.
 
-    Loops that translate constraints call it at each step; a call takes less than 0.1 us.
+    Loops that translate constraints call it at each step; a call that does not wait takes less than 0.1 us. Raises
+    `Cancelled` after the wait.
     """
     until = _THREAD.until
     if until is None or time.perf_counter() < until:
@@ -291,7 +300,10 @@ def checkpoint() -> None:
 
 
 def _resume(job: _Job, level: int) -> None:
-    """Continue with Python code, at this level or a higher one. The job may have to wait for another slot."""
+    """Wait for the next turn of a job, at this level or a higher one. If the level has changed, wait for a slot, too.
+
+    Raises `Cancelled`.
+    """
     before = job.level
     job.level = level
     job.count()
@@ -303,7 +315,7 @@ def _resume(job: _Job, level: int) -> None:
 
 
 def _check_caller() -> None:
-    """Raise `Cancelled` if the caller of this thread's function does not wait for the result."""
+    """Raise `Cancelled` if the caller of this thread's function does not wait for the result, or the pool is closed."""
     caller, pool = _THREAD.caller, _THREAD.pool
     if (caller is not None and caller.is_cancelled) or (pool is not None and pool.is_closed):
         raise Cancelled
@@ -344,7 +356,7 @@ class Task:
     """Work of the kernel in a worker thread, for a loop that does not wait for it. Subclasses implement `run`.
 
     Args:
-        tell: A function without arguments that is called when the task is done.
+        tell: A function without arguments. The worker thread calls it when the task is done.
 
     Attributes:
         done: Whether the task has ended.
@@ -412,7 +424,10 @@ class _ThreadPool:
         self.is_closed = False
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Call a function in a thread. Raises `RuntimeError` if there is no thread and none can be started."""
+        """Call a function in one of the threads, and return its future.
+
+        Raises `RuntimeError` if there is no thread and none can be started.
+        """
         item: tuple[Future[T], Callable[[], T]] = Future(), function
         with self._changed:
             self._given.append(item)
@@ -497,7 +512,7 @@ class _ThreadPool:
             item = self._next()
 
     def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
-        """Return the next function; None: the threads are to end."""
+        """Wait for the next function, and return it with its future. None: the pool is closed, the thread must end."""
         with self._changed:
             self._idle += 1
             while not self._given and not self.is_closed:
@@ -569,12 +584,13 @@ async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def submit(function: Callable[[], None]) -> None:
-    """Call a function in another background thread, and do not wait for it. The function must not raise.
+    """Call a function in a background thread, in a block of `turn(RUNNING)`, and do not wait for it.
 
-    These threads are separate from those of `run`, so that the call need not wait until constraints are prepared.
+    The function must not raise: the exception would be lost. The threads are separate from those of `run`, so that the
+    call does not wait for a thread that prepares a constraint.
 
     Raises:
-        RuntimeError: No thread can be started.
+        RuntimeError: There is no such thread yet, and none can be started.
     """
 
     def in_turns() -> None:

@@ -3,14 +3,14 @@
 api.py                     `generate`, `complete`, `extract`, `stream`, and their overloads
 model.py                   `Model`: the same functions as methods
 async_api.py               async variants of these functions; async_loop.py: the thread that generates for them
-options.py                 their keyword arguments
+options.py                 the keyword arguments of these functions
 protocol.py                `GeneratingModel`: models whose texts another program generates, such as those served by an API
 chat_prompts.py            prompts from messages: the chat template, and the tools of the constraint
 chat.py                    `Chat`: a conversation; chat_steps.py: the replies and function calls of one turn
-plan.py                    one call: requests checked and compiled, prompts fed, rows
+plan.py                    `Plan`: the checked options and the constraint of a prompt; `Job`: the prompts of a call
 scheduler.py               the generation loop: rows, rounds, limits
 deferral.py                worker threads for rows whose constraint needs too much work in a round
-unbudgeted.py              the text that a row with banned strings would have without its token budget
+unbudgeted.py              the tokens that a row with banned strings would have without its token budget
 speculation.py             speculative decoding: proposed tokens that the model checks in one pass
 multi_step.py              several tokens per engine call for rows that need no inspection
 stop_checker.py            stop strings, banned strings, which text may be shown

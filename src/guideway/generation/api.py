@@ -5,9 +5,9 @@
     stream                         chunks of text
     stream_values, stream_extract  values that grow
 
-The model gets a str or a list of token ids verbatim. The model's chat template renders a list of messages. A
-`GenerationRequest` has its own output and options. One prompt gives one result, a list of prompts a list. With `n=`,
-each prompt gives a list of results. The same functions are methods of `Model`.
+A prompt that is a str or a list of token ids is used without a chat template. The chat template of the model renders a
+list of messages. A `GenerationRequest` can have its own output and options. One prompt gives one result, a list of
+prompts a list. With `n=`, each prompt gives a list of results. The same functions are methods of `Model`.
 """
 
 from __future__ import annotations
@@ -106,14 +106,16 @@ def generate(
         and a list of samples for each prompt if `n` is given.
 
     Raises:
-        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
-        ContextOverflowError: The prompt leaves no room in the model's context.
+        BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
+            and `allow_truncation` is not set.
+        ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
-        UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
+        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
+            because of `bad_words` or `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the text.
-        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
@@ -184,21 +186,23 @@ def complete(
         model: The model, from `guideway.load`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
-        n: The number of values for each prompt; the result is then a list for each prompt. None: one value.
+        n: The number of generations for each prompt; the result is then a list for each prompt. None: one generation.
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:
         A `Generation`, in the same shape as the values of `generate`.
 
     Raises:
-        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
-        ContextOverflowError: The prompt leaves no room in the model's context.
+        BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
+            and `allow_truncation` is not set.
+        ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
-        UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
+        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
+            because of `bad_words` or `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the text.
-        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
@@ -250,14 +254,16 @@ def extract(model: AnyModel, text: str | list[str], output: object, **options: A
         The record; for a list of texts a list of records.
 
     Raises:
-        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
-        ContextOverflowError: The prompt leaves no room in the model's context.
+        BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
+            and `allow_truncation` is not set.
+        ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
-        UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
+        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
+            because of `bad_words` or `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the text.
-        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
@@ -315,31 +321,34 @@ def stream(model: AnyModel, prompt: Prompt | GenerationRequest, output: object =
 def stream(
     model: AnyModel, prompt: Any, output: object = None, *, n: int | None = None, **options: Unpack[Options]
 ) -> Any:
-    """Generate text with a model, and yield it in chunks. Joined, they are the text that `generate` returns.
+    """Generate text with a model, and yield it in chunks. Joined, they are the text that `complete` returns.
 
     A chunk is never empty, never ends inside a character, and never contains what may become part of a stop string or
-    of a banned string.
+    of a banned string. With `retries`, the chunks contain the first text, also if its value is rejected; the result
+    has the last text.
 
     Args:
         model: The model, from `guideway.load`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
-        n: The number of values for each prompt; the result is then a list for each prompt. None: one value.
+        n: The number of texts for each prompt. None: one.
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:
-        A `Stream` of str; for a list of prompts, or with `n`, a `Stream` of `TextChunk`. Wrong arguments are reported
-        by this call, not by the first chunk.
+        A `Stream` of str; for a list of prompts, or with `n`, a `Stream` of `TextChunk`. This call checks the arguments
+        and the prompts; errors of the generation are raised by the iterator.
 
     Raises:
-        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
-        ContextOverflowError: The prompt leaves no room in the model's context.
+        BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
+            and `allow_truncation` is not set.
+        ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
-        UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
+        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
+            because of `bad_words` or `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the text.
-        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
@@ -361,7 +370,7 @@ def stream_values(model: AnyModel, prompt: Prompt | GenerationRequest, output: o
 @dispatched
 @with_options()
 def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpack[Options]) -> Any:
-    """Generate a value, and yield its known part each time that this changes. Strings are yielded while they grow.
+    """Generate a value, and yield what is generated of it each time that this changes. Unfinished strings are included.
 
     Args:
         model: The model, from `guideway.load`.
@@ -373,14 +382,16 @@ def stream_values(model: AnyModel, prompt: Any, output: object, **options: Unpac
         A `Stream` of `PartialValue`; the last one has the whole value.
 
     Raises:
-        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
-        ContextOverflowError: The prompt leaves no room in the model's context.
+        BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
+            and `allow_truncation` is not set.
+        ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
-        UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
+        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
+            because of `bad_words` or `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the text.
-        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """
@@ -398,7 +409,7 @@ def stream_extract(model: AnyModel, text: str, output: object,
 @dispatched
 @with_options(more=EXTRACTION_OPTIONS, typed=ExtractionOptions)
 def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -> Any:
-    """Read a text into a typed record as `extract` does, and yield its known part each time that this changes.
+    """Read a text into a typed record as `extract` does, and yield what is generated of it each time that this changes.
 
     Args:
         model: The model, from `guideway.load`.
@@ -410,14 +421,16 @@ def stream_extract(model: AnyModel, text: str, output: object, **options: Any) -
         A `Stream` of `PartialValue`; the last one has the whole record.
 
     Raises:
-        BudgetTooSmallError: Every text that fits `output` needs more than `max_tokens` tokens.
-        ContextOverflowError: The prompt leaves no room in the model's context.
+        BudgetTooSmallError: Every text that fits `output` needs more tokens than `max_tokens` or the context allows,
+            and `allow_truncation` is not set.
+        ContextOverflowError: The prompt leaves no room in the model's context, or less than `min_tokens`.
         ConstraintError: `output` is malformed or cannot be enforced exactly.
-        UnsatisfiableError: Every continuation contains a banned string.
-        LimitExceededError: Tokens were removed 512 times without progress, because of `bad_words` or `max_tokens`.
+        UnsatisfiableError: No text fits `output`, or every continuation contains a banned string.
+        LimitExceededError: `output` exceeds a limit, or tokens were removed more than 512 times without progress,
+            because of `bad_words` or `max_tokens`.
         TruncatedError: With `on_truncation="raise"`, `max_tokens` or the context changed the text.
-        InvalidTextError: A validator of the output type rejected the text.
-        ChatTemplateError: The prompt is a list of messages, and the tokenizer has no chat template or rejects them.
+        InvalidTextError: A validator of the output type rejected the value, and `on_invalid` is not "return".
+        ChatTemplateError: The prompt is a list of messages, and there is no chat template, or it cannot render them.
         TypeError: An option is unknown or of the wrong type.
         ValueError: An option is out of range, or two options exclude each other.
     """

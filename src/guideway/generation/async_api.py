@@ -1,7 +1,9 @@
 """The async functions `agenerate`, `acomplete`, `aextract`, `astream`, `astream_values`.
 
-Their arguments, results and errors are those of the functions without "a". Concurrent calls share the model's batches;
-cancelling a task removes its sequences from the batch.
+They have the arguments, results and errors of the functions without "a", with these differences: `progress` has no
+effect on a model that this library runs. `astream` and `astream_values` return async iterators without the attributes
+of `Stream`, and check the arguments when the first item is requested. Concurrent calls of a model that this library
+runs share its batches; cancelling the task of a call removes its sequences from the batch.
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ async def agenerate(
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:
-        The value or values.
+        As `generate`.
 
     Raises:
         GuidewayError: As in `generate`.
@@ -174,11 +176,11 @@ async def acomplete(
         model: The model, from `guideway.load`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
-        n: The number of values for each prompt. None: one value.
+        n: The number of generations for each prompt. None: one generation.
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:
-        The `Generation` or generations.
+        As `complete`.
 
     Raises:
         GuidewayError: As in `complete`.
@@ -262,11 +264,12 @@ async def astream(
         model: The model, from `guideway.load`.
         prompt: A str, a list of messages, a list of token ids or a `GenerationRequest`; or a list of those.
         output: A type or a constraint that the text must fit. None: free text.
-        n: The number of values for each prompt. None: one value.
+        n: The number of texts for each prompt. None: one.
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:
-        An async iterator of str; for a list of prompts, or with `n`, of `TextChunk`.
+        An async iterator of str; for a list of prompts, or with `n`, of `TextChunk`. The arguments are checked when the
+        first item is requested.
 
     Raises:
         GuidewayError: As in `stream`.
@@ -297,11 +300,12 @@ async def astream_values(
     Args:
         model: The model, from `guideway.load`.
         prompt: One prompt.
-        output: A type or a `JsonSchema`.
+        output: A type, a `JsonSchema`, a `Reasoning` or `ToolCalls`.
         **options: Generation options, see `guideway.generation.OPTIONS`.
 
     Returns:
-        An async iterator of `PartialValue`; the last one has the whole value.
+        An async iterator of `PartialValue`; the last one has the whole value. The arguments are checked when the first
+        item is requested.
 
     Raises:
         GuidewayError: As in `stream_values`.
@@ -327,19 +331,20 @@ async def results_of(job: Job) -> Any:
 async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> AsyncIterator[Any]:
     """Run a job in the model's shared loop. Yields the items that `read` returns for the rows of each round.
 
-    `read` runs in other threads. Closing the generator early removes the rows from the loop.
+    `read` is called in the thread of the loop; for finished rows with a constraint, usually in another thread. Closing
+    the generator early removes the rows from the loop. Raises the errors of the rows, of `read` and of the engine.
     """
     here = asyncio.get_running_loop()
     queue: asyncio.Queue[list[Any] | BaseException | None] = asyncio.Queue()
 
     guard = threading.Lock()
-    reading = 0  # the number of calls of `read` in other threads
-    ends: list[BaseException | None] = []  # what `done` received while such a call of `read` was running
+    reading = 0  # the number of calls of `finish` that have not ended
+    ends: list[BaseException | None] = []  # what `done` received before these calls had ended
 
     def send(item: list[Any] | BaseException | None) -> None:
         try:
             here.call_soon_threadsafe(queue.put_nowait, item)
-        except RuntimeError:  # the waiting task and its event loop no longer exist
+        except RuntimeError:  # the event loop of the caller is closed
             call.cancelled = True
 
     def moved(rows: list[Row]) -> None:
@@ -357,9 +362,9 @@ async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Asy
             finish(over)
 
     def finish(rows: list[Row]) -> None:
-        """Read finished rows in another thread.
+        """Send what `read` returns for finished rows.
 
-        Making their values can take long, and the loop must not wait for it.
+        This runs in another thread if possible, because making the values can take long.
         """
         nonlocal reading
         try:

@@ -1,6 +1,6 @@
-"""One thread per model generates for all async calls.
+"""`Loop`: one thread per model that generates for all async calls.
 
-The rows of all calls run in the same rounds. Rows join and leave the batch at any time.
+The rows of all calls run in the same rounds. Rows join and leave the batch between rounds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Call", "Loop", "loop_of"]
 
 
-_PARKED_SECONDS = 0.05  # while all rows are parked, the loop looks for new and cancelled calls after this time
+_PARKED_SECONDS = 0.05  # if no row can run, the loop waits at most this time before it looks for new calls
 
 
 class Call:
@@ -29,8 +29,9 @@ class Call:
 
     Args:
         job: The job.
-        moved: Called after each round with the rows of the job that took part, those that have ended included.
-        done: Called once at the end, with the error that ended the call, or None.
+        moved: Called after each round with the rows of the job that were in the batch, including parked rows and rows
+            that have ended. It is not called if there are none, or if the call is cancelled.
+        done: Called once at the end, with the error that ended the call; None: it ended, or was cancelled.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
     """
@@ -49,7 +50,7 @@ class Call:
 
 
 class Loop:
-    """The rounds of one model. The thread starts with the first call and ends with the last."""
+    """The rounds of one model. A thread runs them while there are calls."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -67,7 +68,7 @@ class Loop:
 
     @property
     def sequences(self) -> int:
-        """The number of sequences that run."""
+        """The number of rows in the batch, parked rows included."""
         with self._guard:
             return sum(len(call.active) for call in self._calls)
 
@@ -127,7 +128,7 @@ def _joined(call: Call, deferral: Deferral) -> bool:
         return False
     try:
         if preparation is not None and preparation.error is not None:
-            one = call.waiting.throw(preparation.error)  # the job stores or raises it as the error of the row's prompt
+            one = call.waiting.throw(preparation.error)  # the job stores the error as the row's result, or raises it
         else:
             one = next(call.waiting)
         if not isinstance(one, Row):

@@ -54,16 +54,17 @@ def beam_search(
 ) -> list[Generation[Any]]:
     """Search for the most probable texts.
 
-    In every step, the `width` most probable sequences are extended. Their log-probabilities are those of the model, not
-    renormalised by the mask. The search ends when `count` results are more probable than every unfinished sequence. It
-    is exact if `width` is at least the number of sequences.
+    In every step, the `width` most probable unfinished sequences are extended by one token. Their log-probabilities are
+    those of the model, not renormalised by the mask. The search ends when there are `count` results and no unfinished
+    sequence is more probable than the last of them, or after `max_tokens` tokens. It is exact if there are never more
+    than `width` unfinished sequences.
 
     Args:
         model: The model, from `guideway.load`.
         prompt: One prompt, or a `GenerationRequest`, such as that of `extraction`.
         output: A type or a constraint that the text must fit. None: free text.
-        width: The number of sequences in each step.
-        count: The number of results; by default `width`.
+        width: The maximum number of unfinished sequences.
+        count: The maximum number of results. None: `width`.
         **options: Generation options.
 
     Returns:
@@ -110,7 +111,11 @@ def beam_search(
 
 
 def _best(live: list[_Beam], limits: Limits, taken: int, width: int) -> list[tuple[_Beam, TokenLogprobs]]:
-    """Return the `width` most probable extensions by a token that is not EOS, and all more probable ones by EOS."""
+    """Return the extensions of the sequences by one token, the most probable first.
+
+    All extensions by EOS are returned, and the `width` most probable of the others. Extensions with the probability 0
+    are left out.
+    """
     found: list[tuple[float, int, int, TokenLogprobs]] = []
     for number, beam in enumerate(live):
         session = beam.session

@@ -48,7 +48,10 @@ _THINK = ("<think>", "</think>")
 
 @dataclass
 class _ChatState:
-    """The messages, the session after the last reply, the results of the last turn, and the number of tool calls."""
+    """The messages, the session after the last reply, the results of the last turn, and the number of tool calls.
+
+    `session`: None before the first reply, and for a model served by an API.
+    """
 
     messages: list[dict[str, Any]]
     session: Session | None = None
@@ -85,11 +88,11 @@ class ChatStream(Iterator[T]):
 class Chat:
     """A conversation with a model.
 
-    The model reads each token once: the next turn continues the session of the last one. Where the chat template
-    renders earlier messages differently, for example without their reasoning, the session is rewound to the first
-    difference. Tokens of replies stay as the model generated them.
+    A turn continues the session of the turn before it, so the model does not run these tokens again. If the chat
+    template now renders earlier messages differently, for example without their reasoning, the session is rewound to
+    the first different byte. Before it, replies keep the tokens that the model generated.
 
-    A method that raises leaves the chat unchanged. A chat answers one question at a time; `fork` makes another chat.
+    A method that raises does not change the messages. A chat answers one question at a time; `fork` makes another chat.
 
     Args:
         model: A model from `guideway.load` or `guideway.remote`.
@@ -107,7 +110,9 @@ class Chat:
 
     Raises:
         ConstraintError: A tool is not valid; the message names it.
-        TypeError: An argument has a wrong type, or an option is unknown.
+        TypeError: An argument has a wrong type, or an option is unknown or belongs to a list of prompts.
+        UnsupportedError: `max_reasoning_tokens` is given for a model served by an API.
+        ValueError: `tool_errors` has another value, or `max_reasoning_tokens` is negative.
     """
 
     def __init__(
@@ -160,12 +165,12 @@ class Chat:
 
     @property
     def generations(self) -> list[Generation[Any]]:
-        """The results of the last `ask` or `run`: one for each reply."""
+        """The results of the last turn: one for each reply, in order. Empty after `rewind`."""
         return list(self._state.generations)
 
     @property
     def counts(self) -> Counts:
-        """How many tokens the model ran for this conversation. All are 0 for a model served by an API."""
+        """How many tokens the model ran for the session of this chat. All are 0 for a model served by an API."""
         return Counts() if self._state.session is None else self._state.session.counts
 
     @property
@@ -181,6 +186,10 @@ class Chat:
 
         Args:
             *messages: Dicts with the keys "role" and "content".
+
+        Raises:
+            TypeError: A message is not a dict, or its role is not a str.
+            RuntimeError: As in `ask`.
         """
         with self._changing() as state:
             state.messages += _checked_messages(messages)
@@ -196,7 +205,8 @@ class Chat:
             The removed messages.
 
         Raises:
-            ValueError: There are fewer turns.
+            ValueError: There are fewer turns, or `turns` is negative.
+            RuntimeError: As in `ask`.
         """
         starts = self._starts()
         if not 0 <= integer("turns", turns, 0) <= len(starts):
@@ -208,7 +218,7 @@ class Chat:
         return removed
 
     def fork(self) -> Chat:
-        """Return an independent chat with the same messages. The KV cache is shared, not copied."""
+        """Return an independent chat with the same messages and options. The KV cache is shared, not copied."""
         other = object.__new__(Chat)
         other.__dict__.update(self.__dict__)
         other._state = self._state.copy()
@@ -234,7 +244,7 @@ class Chat:
 
         Raises:
             GuidewayError: As in `generate`.
-            RuntimeError: The chat is answering another question.
+            RuntimeError: Another method of the chat is running, or a stream of it has not ended.
         """
         with self._changing() as state:
             return drive(self._asked(state, text, output, options))
@@ -245,7 +255,7 @@ class Chat:
             return await adrive(self._asked(state, text, output, options))
 
     def reply(self, output: object = None, **options: Any) -> Any:
-        """Return a reply to the last messages, as `ask` without a message of the user."""
+        """Generate a reply to the messages, and return it as `ask` does. No message of the user is added."""
         with self._changing() as state:
             return drive(self._replied(state, output, options))
 
@@ -265,6 +275,8 @@ class Chat:
 
         Raises:
             IndexError: There is no such message.
+            GuidewayError: As in `ask`.
+            RuntimeError: As in `ask`.
         """
         starts = self._starts()
         if not -len(starts) <= turn < len(starts):
@@ -275,14 +287,18 @@ class Chat:
             return drive(self._asked(state, text, output, options))
 
     def stream(self, text: Content, output: object = None, **options: Any) -> ChatStream[str]:
-        """As `ask`, but yield the text of the reply in chunks. `value` of the stream has the value at the end.
+        """As `ask`, but return a stream that yields the text of the reply in chunks.
 
-        Reasoning is not in the stream if `max_reasoning_tokens` is given.
+        When the stream has ended, its attribute `value` is what `ask` returns. The stream does not contain reasoning
+        that `max_reasoning_tokens` limits.
         """
         return ChatStream(self._streamed(text, output, options, values=False))
 
     def stream_values(self, text: Content, output: object = None, **options: Any) -> ChatStream[PartialValue[Any]]:
-        """As `ask`, but yield the value each time that a part of it grows."""
+        """As `stream`, but the stream yields a `PartialValue` each time that the value changes.
+
+        It raises `TypeError` for a model served by an API.
+        """
         return ChatStream(self._streamed(text, output, options, values=True))
 
     def _streamed(self, text: Content, output: object, options: Any, *, values: bool) -> Generator[Any, None, Any]:
@@ -291,7 +307,10 @@ class Chat:
         return found
 
     async def astream(self, text: Content, output: object = None, **options: Any) -> AsyncIterator[str]:
-        """The async variant of `stream`."""
+        """The async variant of `stream`: an async generator, without `value`.
+
+        For a model served by an API, the whole text is one chunk.
+        """
         with self._changing() as state:
             async for item in apieces(self._asked(state, text, output, options)):
                 yield item
@@ -299,7 +318,7 @@ class Chat:
     async def astream_values(
         self, text: Content, output: object = None, **options: Any
     ) -> AsyncIterator[PartialValue[Any]]:
-        """The async variant of `stream_values`."""
+        """The async variant of `stream_values`: an async generator, without `value`."""
         with self._changing() as state:
             async for item in apieces(self._asked(state, text, output, options), values=True):
                 yield item
@@ -307,12 +326,13 @@ class Chat:
     def run(self, text: Content, output: object = None, *, max_rounds: int = 8, **options: Any) -> Any:
         """Send a message of the user, execute the functions that the model calls, and return its last reply.
 
-        The results of the functions are messages of the role "tool". When a reply has no calls, the turn ends.
+        The results of the functions are messages of the role "tool". Without `output`, the turn ends with the first
+        reply that has no calls.
 
         Args:
             text: The text, or a list of parts.
-            output: A type or a constraint of the last reply: a reply without calls is discarded, and the last reply is
-                generated under this constraint. None: text.
+            output: A type or a constraint of the last reply. The first reply without calls is discarded, and the last
+                reply is generated under this constraint in its place. None: text.
             max_rounds: The maximum number of replies with calls. The reply after them has no calls.
             **options: As in `ask`.
 
@@ -321,8 +341,9 @@ class Chat:
 
         Raises:
             GuidewayError: As in `generate`.
-            ValueError: A tool has no function.
-            Exception: Of a function, with `tool_errors="raise"`.
+            RuntimeError: As in `ask`.
+            ValueError: A tool has no function, or `max_rounds` is negative.
+            Exception: The exception of a function, with `tool_errors="raise"`.
         """
         with self._changing() as state:
             return drive(self._rounds(state, text, output, max_rounds, options))
@@ -336,7 +357,10 @@ class Chat:
 
     @contextmanager
     def _changing(self) -> Iterator[_ChatState]:
-        """A context that gives a copy of the state. The copy becomes the state if the block raises nothing."""
+        """A context that gives a copy of the state. The copy becomes the state if the block raises nothing.
+
+        Raises `RuntimeError` if such a block is running.
+        """
         if not self._lock.acquire(blocking=False):
             raise RuntimeError(
                 "the chat is answering another question: wait for it, close its stream, or use chat.fork()"
@@ -382,7 +406,7 @@ class Chat:
         return found
 
     def _answer(self, state: _ChatState, output: object, options: Mapping[str, Any]) -> Steps[Any]:
-        """Generate one reply and append its message. Returns its value."""
+        """Generate one reply, and append its message to the state. Returns the value of the reply."""
         given = {**self._options, **_checked_options(options)}
         most = _reasoning_limit(given.pop("max_reasoning_tokens", self._most_reasoning), self.model)
         if isinstance(self.model, GeneratingModel):
@@ -413,9 +437,10 @@ class Chat:
         reasoning: str,
         opened: str,
     ) -> Any:
-        """Append the message of a reply. Returns its value.
+        """Append the message of a reply to the state. Returns the value; for a `Reply` without `output`, its text.
 
-        `opened`: the marker of reasoning with which the prompt ends; "": there is none.
+        `source`: the constraint of the generation. `output`: the constraint that was requested, or None. `opened`: the
+        marker that begins the reasoning, if the prompt ends with it and the generation continues it; else "".
         """
         value, text = found.value, found.text
         if isinstance(value, Reply):
@@ -436,9 +461,10 @@ class Chat:
         return value
 
     def _think(self, session: Session, most: int, is_open: bool, options: Mapping[str, Any]) -> Steps[str]:
-        """Generate reasoning of at most `most` tokens. Returns its text. The session then continues with the answer.
+        """Generate reasoning of at most `most` tokens after the tokens of the session, and return the reasoning.
 
-        `is_open`: whether the prompt ends with the marker before the reasoning.
+        The session then ends with the marker after the reasoning. If `most` is 0, nothing is generated, and that marker
+        is appended only if the prompt ends with the marker before the reasoning (`is_open`).
         """
         begin, end = self._markers
         encode = session.tokenizer.encode
@@ -473,7 +499,7 @@ class Chat:
 
     @property
     def _markers(self) -> tuple[str, str]:
-        """The texts before and after the reasoning in replies of this model."""
+        """The markers before and after the reasoning in replies of this model."""
         return self._calls.family.thoughts or _THINK
 
     @property
@@ -502,7 +528,10 @@ class Chat:
         return known
 
     def _without_thoughts(self, source: Constraint[Any] | None) -> Constraint[Any] | None:
-        """Return the constraint of a reply whose reasoning was already generated."""
+        """Return the constraint of the rest of a reply whose reasoning was already generated.
+
+        `source`: the constraint of the whole reply. The result can be a constraint although `source` is None.
+        """
         if isinstance(source, ToolCalls):
             return self._variant(source.choice, thoughts=False) if source.tools == self.tools else source
         if source is None and self._calls.family.answer:
@@ -510,7 +539,7 @@ class Chat:
         return source
 
     def _split(self, text: str) -> Reply:
-        """Separate the reasoning and the text of a reply without a constraint."""
+        """Separate the reasoning and the text of a reply without a constraint. A reply may have no reasoning."""
         begin, end = self._markers
         start = len(text) - len(text.lstrip())
         if not text.startswith(begin, start) or (at := text.find(end, start)) < 0:
@@ -518,7 +547,11 @@ class Chat:
         return Reply(text[at + len(end) :].lstrip("\n"), (), text[start + len(begin) : at])
 
     def _with_ids(self, state: _ChatState, reply: Reply, reasoning: str) -> Reply:
-        """Return a reply whose calls all have an id: nine letters and digits, as Mistral's templates require."""
+        """Return a reply whose calls all have an id.
+
+        A call without an id gets one of nine letters and digits, as Mistral's templates require. `reasoning` replaces
+        that of the reply, unless it is empty.
+        """
         calls: list[ToolCall] = []
         for call in reply.calls:
             state.calls += 1
@@ -539,9 +572,9 @@ class Chat:
         return text
 
     def _session_after(self, before: Session | None, text: str) -> Session:
-        """Return a session with the tokens of a text.
+        """Return a session that contains the tokens of `text`.
 
-        Tokens of `before` whose bytes are equal to its beginning are kept.
+        If the beginnings of `text` and of the session `before` have equal bytes, the tokens of `before` are kept there.
         """
         if not isinstance(self.model, ModelBase):
             raise TypeError("the model has no session here")
@@ -581,9 +614,10 @@ def chat(model: AnyModel, **options: Any) -> Chat:
 
 
 def _common_beginning(tokens: list[int], ids: list[int], piece: Callable[[int], bytes]) -> tuple[int, int]:
-    """Return how many tokens of each sequence belong to the longest beginning that has the same bytes in both.
+    """Return how many tokens of each sequence belong to the longest common beginning of their bytes.
 
-    `piece` returns the bytes of a token. A model may write a text with other tokens than the tokenizer.
+    The beginning must end with a whole token in both sequences. Their tokens may differ, because a model may write a
+    text with other tokens than the tokenizer. `piece` returns the bytes of a token.
     """
     start = common_length(tokens, ids)
     at, other = start, start

@@ -28,14 +28,17 @@ _PROBE_TOOL = {
 
 
 def tool_calls_in(source: Constraint[Any] | None) -> ToolCalls | None:
-    """Return the `ToolCalls` of a constraint: itself, or the answer of a `Reasoning`; else None."""
+    """Return the constraint if it is a `ToolCalls`; for a `Reasoning`, that of its answer; else None."""
     while isinstance(source, Reasoning):
         source = source.answer
     return source if isinstance(source, ToolCalls) else None
 
 
 def with_family(source: Constraint[Any], tokenizer: Tokenizer) -> Constraint[Any]:
-    """Return the constraint with the notation of the chat template, if its `ToolCalls` names no family."""
+    """Return the constraint with the family that the chat template uses, if it has a `ToolCalls` that names no family.
+
+    Other constraints are returned unchanged.
+    """
     calls = tool_calls_in(source)
     if calls is None or not calls.has_default_family:
         return source
@@ -59,14 +62,19 @@ def prompt_text(
 ) -> str:
     """Render messages with the chat template.
 
-    The tools of `source` are passed to the template. If the template takes no tools, the system message describes them.
+    The tools of `source` are passed to the template. If the template takes no tools, the system message describes them;
+    if the template also takes no system message, the first message of the user does. If `options` has "tools", those of
+    `source` are ignored.
 
     Args:
         tokenizer: The tokenizer with the template.
         messages: The messages.
         source: The constraint of the reply.
         options: Other arguments of `Tokenizer.render_chat`.
-        warn: Warn if the template takes no tools.
+        warn: Whether to emit a `UserWarning` if the template takes no tools.
+
+    Returns:
+        The text.
 
     Raises:
         ChatTemplateError: As in `Tokenizer.render_chat`.
@@ -134,7 +142,7 @@ def _with_json_arguments(message: Mapping[str, Any]) -> Mapping[str, Any]:
 def takes_tools(template: str) -> bool:
     """Return whether a chat template writes the tools that it gets. To find out, it is rendered with a test tool.
 
-    If it cannot be rendered, the result is whether its source contains "tools".
+    If it cannot be rendered, return whether the text of the template contains "tools".
     """
     user = {"role": "user", "content": "x"}
     for messages in ([user], [{"role": "system", "content": "x"}, user]):

@@ -226,15 +226,16 @@ class CallTool:
 def tool_result(value: object, special: tuple[str, ...] = ()) -> str:
     """Return the result of a function as the text of a message.
 
-    A str is unchanged; other values are JSON, or their `str`. In the markers of the template, a zero-width space
-    follows the first character, so that a result cannot end its message or begin another one.
+    A str is used as it is. Other values are written as JSON, or with `str` if that fails. Then a zero-width space is
+    inserted after the first character of each marker of the template, so that a result cannot end its message or begin
+    another one.
 
     Args:
         value: The value.
         special: The markers: names of special tokens, and texts such as "<tool_call>".
     """
     text = value if isinstance(value, str) else _as_json(value)
-    text = text.encode("utf-8", "replace").decode()  # lone surrogates
+    text = text.encode("utf-8", "replace").decode()  # a lone surrogate becomes "?"
     for name in special:
         if name in text:
             text = text.replace(name, f"{name[:1]}\u200b{name[1:]}")
@@ -259,7 +260,7 @@ class _Turn(Generic[T]):
 
     Attributes:
         sent: The result of the last step.
-        value: The value of the turn, after the last step.
+        value: The value of the turn. It is set after the last step.
     """
 
     value: T

@@ -42,10 +42,13 @@ ROW_OVERHEAD = 8_000
 """The units that are counted for the Python code of a row: once before the model runs in a round, and once after it."""
 
 JOIN_WORK = 100_000
-"""The maximum work of a row when it is added to the batch. Work beyond that is done in its first round."""
+"""The maximum work of each of two calls when a row is added to the batch: its matcher is made, its budget is checked.
+
+If the matcher needs more work, a worker makes it first. If the check needs more, it is repeated in the row's rounds.
+"""
 
 JOINS = 4
-"""The maximum number of rows per round that reach `JOIN_WORK` when they are added to the batch."""
+"""The maximum number of rows per round that are added to the batch although the check of their budget is not done."""
 
 ROW_WORK = 40_000
 """The work that a row that was never parked may do even if the round has reached `ROUND_WORK`."""
@@ -64,7 +67,7 @@ class _Task(background.Task):
 
     Args:
         matcher: The matcher of the row.
-        budget: The number of tokens that the row may still take; None: its constraint need not be completed.
+        budget: The number of tokens that the row may still take; None: its text need not be completed.
         tell: As in `background.Task`.
 
     Attributes:
@@ -134,7 +137,7 @@ class Deferral:
         self._woken = threading.Event()
 
     def going(self, rows: Sequence[Row]) -> list[Row]:
-        """Return the rows of the next round: `rows` without those that are parked.
+        """Return the rows of the next round: `rows` without those that are parked or have ended.
 
         Rows that were never parked come first. The others begin with a different row in each round. A row whose task
         failed ends with the error.
@@ -173,7 +176,10 @@ class Deferral:
         bound_work(None)
 
     def allows(self, row: Row) -> bool:
-        """Return whether the row may run in this round, and set its work limit (see the module's docstring)."""
+        """Set the work limit of a row (see the module's docstring), and return whether the row may run in this round.
+
+        The result is False if less than `ROW_WORK` is left of the round's limit, and no exception applies.
+        """
         if self._times(row) > _MOST_TIMES:
             bound_work(None)
             return True
@@ -191,7 +197,7 @@ class Deferral:
         return times if position == len(row.running) else 0
 
     def park(self, row: Row) -> None:
-        """Leave the row out of the rounds until a worker has repeated its calls.
+        """Leave the row out of the rounds until a worker has repeated its calls. Call it after a `WorkDeferred`.
 
         A row without a constraint is not parked. If no thread can be started, the row ends with that error.
         """

@@ -67,12 +67,12 @@ class Extraction:
         options: The options of `extract`: generation options and `EXTRACTION_OPTIONS`.
 
     Attributes:
-        source: The constraint.
+        source: The constraint of every text; `bound` adds the text in which its verbatim strings must occur.
         schema: The JSON Schema of a record.
         options: The generation options among the options.
 
     Raises:
-        InvalidConstraintError: `output` is another constraint, such as a pattern.
+        InvalidConstraintError: `output` is another constraint, such as a pattern, or its schema is not an object.
         InvalidTextError: The record of an example does not fit the type.
         TypeError: An option is of the wrong type.
         ValueError: Two options exclude each other.
@@ -126,13 +126,13 @@ class Extraction:
         return text
 
     def bound(self, text: str) -> Constraint[Any]:
-        """Return the constraint for a text: verbatim strings are substrings of it."""
+        """Return the constraint for a text: its verbatim strings must occur in the text."""
         if isinstance(self.source, (JsonSchema, PythonType)) and self.source.is_verbatim:
             return self.source.quoting(text)
         return self.source
 
     def request(self, text: str, *, chat: bool) -> GenerationRequest:
-        """Return the request for a text."""
+        """Return the request for a text. `chat`: as in `prompt`."""
         return GenerationRequest(self.prompt(text, chat=chat), self.bound(text), source_text=text)
 
     def prompt(self, text: str, *, chat: bool) -> str | Messages:
@@ -189,7 +189,7 @@ def _marked(source: Constraint[Any], verbatim: object) -> Constraint[Any]:
     if verbatim is not True and not isinstance(verbatim, Verbatim):
         raise TypeError(f"verbatim must be a bool or a Verbatim, got {verbatim!r}")
     if not isinstance(source, (JsonSchema, PythonType)):
-        return source  # `_schema_of` reports it
+        return source  # `_schema_of` raises the error
     return source.verbatim((Verbatim() if verbatim is True else verbatim).format)
 
 

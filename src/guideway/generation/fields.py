@@ -50,12 +50,13 @@ class Field:
 
     Attributes:
         value: The value, as JSON data.
-        text_span: Its characters in the text of the generation: the first, and the one after the last.
-        token_span: The tokens that contain a part of it. A token on the edge may also contain other text.
+        text_span: The indices of its first character in the text of the generation, and of the one after its last.
+        token_span: The indices of the first token that contains a part of it, and of the one after the last such token.
+            The first and the last token may also contain other text.
         logprob: The log-probability of these tokens under the model.
         mask_logprob: Their log-probability under the model with the mask, where forced tokens have the probability 1.
         distribution: The options of the field with their probabilities, if `distributions=True` was given and the
-            field has an enum, a constant or a boolean.
+            schema lists 2 to 256 values for the field (see `options_at`); else empty.
     """
 
     value: Any
@@ -67,7 +68,10 @@ class Field:
 
 
 def scalars(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the pointer, start and end of each complete scalar of a JSON text, which may be cut."""
+    """Yield the pointer, start and end of each scalar of a JSON text.
+
+    If the text is cut, an unfinished string or word at its end is left out. An unfinished number is not.
+    """
     try:
         for token, path in located(text):
             if token.kind in ("string", "number", "word"):
@@ -109,7 +113,7 @@ def fields_of(
 
 
 def tokens_between(token_ends: Sequence[int], low: int, high: int) -> tuple[int, int]:
-    """Return the tokens that contain bytes from `low` to `high`: the index of the first, and the one after the last.
+    """Return the tokens that contain bytes from `low` up to `high`: the index of the first, and the one after the last.
 
     `token_ends`: for each token, the number of bytes up to its end, in ascending order.
     """
@@ -120,8 +124,9 @@ def tokens_between(token_ends: Sequence[int], low: int, high: int) -> tuple[int,
 def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
     """Return the values that a schema lists for a place: an enum, a constant, a boolean, null, or a union of those.
 
-    None: the schema allows other values there, it lists only one value or more than 256, or keywords that are not read
-    here (other than `properties`, `items` and similar ones) describe the place.
+    The place is found by `properties`, `additionalProperties`, `items`, `prefixItems`, `$ref`, `anyOf` and `oneOf`.
+    Other keywords are ignored, so the schema may refuse some of the values. None: no schema is found for the place, one
+    of those found lists no values, or together they list only one value or more than 256.
     """
     here: list[Any] = [schema]
     for name in [unescape(part) for part in place.split("/")[1:]]:
@@ -139,7 +144,7 @@ def options_at(schema: Mapping[str, Any], place: str) -> list[Any] | None:
 def _alternatives(document: Mapping[str, Any], schema: Any) -> list[Any]:
     """Return the alternatives of a schema: its references are followed, and its unions (anyOf, oneOf) are split.
 
-    A reference that cannot be resolved gives None.
+    A reference that cannot be resolved becomes an entry None.
     """
     made, todo, visited = [], [schema], 0
     while todo and (visited := visited + 1) < _MAX_VISITED:
@@ -193,11 +198,11 @@ def distribution(session: Session, head: bytes, options: Sequence[Any]) -> tuple
 
     Args:
         session: A session with a constraint, before the first token that contains a byte of the value.
-        head: The bytes that this token has before the value. Sequences with other bytes do not count.
+        head: The bytes that this token has before the value. Only sequences that begin with these bytes count.
         options: The options, as JSON values.
 
     Returns:
-        An entry for each option. Empty: none of the options is possible here.
+        An entry for each option, in their order; the probabilities sum to 1. Empty: none of the options is possible.
 
     Raises:
         LimitExceededError: This takes more than `MAX_PASSES` passes of the model.
@@ -218,7 +223,7 @@ class _PathSearch:
         self._texts = texts
         self._longer = [
             any(other != text and other.startswith(text) for other in texts) for text in texts
-        ]  # an option that is a prefix of another is complete only when bytes follow that the other does not have
+        ]  # an option that is a prefix of another is complete only when other bytes follow than those of the longer one
         self._order = count()
         self._open: list[tuple[float, int, Session, bytes]] = [(-1.0, next(self._order), session, b"")]
         self.found = [0.0] * len(texts)

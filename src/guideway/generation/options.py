@@ -59,7 +59,7 @@ SAMPLING = ("sampler", "temperature", "top_k", "top_p", "min_p")
 """The options that define how tokens are drawn: a `Sampler`, or the shortcuts that build one."""
 
 CALL_ONLY = ("batch_size", "progress", "return_exceptions")
-"""The options of a whole call. A single prompt cannot have them."""
+"""The options of a whole call. A `GenerationRequest` cannot have them."""
 
 
 class BaseOptions(TypedDict, total=False):
@@ -112,11 +112,13 @@ class Option(NamedTuple):
 OPTIONS: dict[str, Option] = {
     "max_tokens": Option(
         MAX_TOKENS,
-        "The maximum number of tokens, EOS included. With a constraint, only tokens are drawn after which the text"
-        " can still be completed within this number, so the result always parses. `Generation.truncation` says whether this"
-        " changed the text.",
+        "The maximum number of tokens, EOS included. With a constraint and without `allow_truncation`, only tokens are"
+        " drawn after which the text can still be completed within this number. `Generation.truncation` says whether"
+        " this changed the text.",
     ),
-    "min_tokens": Option(0, "EOS is not drawn before this number of tokens, unless the constraint is finished."),
+    "min_tokens": Option(
+        0, "EOS is not drawn before this number of tokens, unless the constraint allows nothing else."
+    ),
     "temperature": Option(None, "0 is greedy. None: 0, or 1 if `n` is given. Shortcut for `Sampler(temperature)`."),
     "top_k": Option(0, "Draw from the k most probable tokens; 0: all. Shortcut for a `Sampler`."),
     "top_p": Option(1.0, "Draw from the most probable tokens whose sum reaches p. Shortcut for a `Sampler`."),
@@ -138,7 +140,7 @@ OPTIONS: dict[str, Option] = {
     "distributions": Option(
         False,
         "Compute the probability of each option of the fields with an enum, a constant or a boolean, for"
-        " `Generation.fields`. Implies `logprobs=0`.",
+        " `Generation.fields`. Implies `logprobs=0`, if `logprobs` is not given.",
     ),
     "retries": Option(
         0,
@@ -240,7 +242,7 @@ _OPTIONS_LINE = re.compile(r"\*\*options:.*(\n {12}.*)*")
 class GenerationSettings:
     """Checked options: the sampler, the limits and the others.
 
-    `own_seed`: whether the `GenerationRequest` has the seed, and not only the call.
+    `own_seed`: whether the options of the `GenerationRequest` contain the seed; False: it is the seed of the call.
     """
 
     sampler: Sampler
@@ -262,13 +264,16 @@ class GenerationSettings:
 
     @classmethod
     def of(cls, options: Options, *, constrained: bool, sampled: bool, own: Mapping[str, object]) -> GenerationSettings:
-        """Check options. Raises `ValueError` for values out of range, and for options that exclude each other.
+        """Check options.
+
+        Raises `TypeError` for unknown options and values of a wrong type, and `ValueError` for values out of range and
+        for options that exclude each other.
 
         Args:
             options: The options.
             constrained: Whether the output has a constraint.
             sampled: Whether `n` is given, so that the default temperature is 1.
-            own: The options of the `GenerationRequest` alone.
+            own: The options that the `GenerationRequest` sets itself.
         """
         check_names(options)
         if constrained and (cutting := [n for n in ("stop", "stop_token_ids", "stopping_criteria") if options.get(n)]):
@@ -319,7 +324,7 @@ def check_model(model: object) -> None:
 
 
 def check_names(options: Mapping[str, object], more: Sequence[str] = ()) -> None:
-    """Raise `TypeError` for an unknown option. `more`: names that the message lists as known, in addition."""
+    """Raise `TypeError` for a name that is not in `OPTIONS`. `more`: names that the message lists as known, too."""
     known = OPTIONS
     if unknown := sorted(options.keys() - known.keys()):
         meant = ", ".join(filter(None, (_meant(name, more) for name in unknown)))
@@ -367,7 +372,10 @@ def _sampler(options: Options, sampled: bool) -> Sampler:
 
 
 _remembered = cached(256)(Sampler)
-"""Samplers are immutable, and validating one takes longer than a step of a small model."""
+"""Return a `Sampler` with these arguments; if possible, one that was made before.
+
+Samplers are immutable, and the checks of their arguments take longer than a step of a small model.
+"""
 
 
 def _limits(options: Options) -> Limits:

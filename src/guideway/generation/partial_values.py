@@ -24,7 +24,8 @@ class GrowingValue(Protocol):
 
     Attributes:
         changes: A number that increases when the value changes.
-        fields: The complete parts of the value, by name.
+        fields: The complete entries of the outermost object by name. For a `Reasoning` and for `ToolCalls`, it is equal
+            to `data`.
     """
 
     changes: int
@@ -34,7 +35,7 @@ class GrowingValue(Protocol):
 
     @property
     def data(self) -> Any:
-        """The value so far. Later input does not change it."""
+        """The value so far. Later calls of `push` do not change the returned object."""
 
     def push(self, text: str) -> object:
         """Add the next part of the text. Afterwards `data` and `fields` are up to date.
@@ -123,7 +124,7 @@ class _Thoughts:
 
     Attributes:
         text: The reasoning so far.
-        is_over: Whether the text after the reasoning has begun.
+        is_over: Whether the reasoning has ended, or the text has none.
     """
 
     def __init__(self, begin: str, end: str, *, gap: bool) -> None:
@@ -134,7 +135,10 @@ class _Thoughts:
         self.is_over = False
 
     def push(self, text: str) -> str:
-        """Add the next part of the text. Returns those of its characters that come after the reasoning."""
+        """Add the next part of the text. Returns the new text after the reasoning.
+
+        It can include characters of earlier parts, which could have been the beginning of the first marker.
+        """
         if self.is_over:
             if self._gap:
                 text = text.lstrip("\n")
@@ -249,7 +253,10 @@ class CallsProgress:
         self.changes += bool(at)
 
     def _push_call(self) -> bool:
-        """Read the name or the arguments of a call. Returns whether the rest of the held text may be read at once."""
+        """Read arguments, or the name of the next call, from `_held`.
+
+        Returns True if the name of a call was read: the method must then be called again. False: more text is needed.
+        """
         if self._reader is not None:
             before = self._reader.changes
             self._held = self._held[self._reader.push(self._held) :]
@@ -284,7 +291,7 @@ class CallsProgress:
         return True
 
     def finish(self) -> None:
-        """End the text. Text that could have begun a call is now part of `data`."""
+        """End the text. Held text that could have been the beginning of a call becomes part of `data`."""
         if not self._in_calls:
             self._text, self._held = self._text + self._held, ""
 

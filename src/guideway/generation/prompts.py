@@ -1,16 +1,16 @@
 """The prompt of an extraction: `ExtractionPrompt`, which can be replaced.
 
 A model with a chat template gets messages: the instructions, the JSON Schema with the descriptions of its fields, the
-examples as earlier turns, and the text. Any other model gets the format of `extraction_prompt`: a text, the expected
-shape, and the start of the record. The bundled model `tiny` was trained on this format. The answer starts at once with
-`{` and is `json.dumps(record, ensure_ascii=False)`.
+examples as earlier turns, and the text. Any other model gets the format of `extraction_prompt`: the text, the skeleton
+of the record, and the line "Record:". The bundled model `tiny` was trained on this format, with answers that are
+`json.dumps(record, ensure_ascii=False)`.
 
 `shape` writes a JSON Schema as a skeleton that looks like the answer:
 
     {"name": string, "age": integer | null, "mood": "good" | "bad", "tags": [string], "when": date}
 
-A skeleton is a hint for the model, not the constraint. It leaves out what it cannot express (patterns, bounds,
-conditions). Parts that are nested too deeply become `any`.
+A skeleton is a hint for the model, not the constraint. It does not contain patterns, bounds and conditions. Values that
+are nested too deeply become `any`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ MAX_DEPTH = 12
 """The maximum depth of a schema, references included. Deeper parts become `any`."""
 
 MAX_NODES = 1024
-"""The maximum number of sub-schemas. It bounds schemas whose references grow exponentially."""
+"""The maximum number of sub-schemas in a skeleton. Further ones become `any` or `...`.
+
+It bounds the skeletons of schemas whose references grow exponentially.
+"""
 
 MAX_CHOICES = 64
 """The maximum number of values of one enum (or branches of one union). Further ones are written as `...`."""
@@ -83,7 +86,7 @@ class ExtractionPrompt:
         return made
 
     def plain(self, text: str, schema: Mapping[str, object]) -> str:
-        """Return the prompt for a model without a chat template. The model writes the record after its last newline.
+        """Return the prompt for a model without a chat template. It ends with a newline, after which the model answers.
 
         Args:
             text: The text to extract from.
@@ -115,7 +118,7 @@ def _without_title(schema: dict[str, object]) -> None:
 
 
 def extraction_prompt(text: str, schema: Mapping[str, object]) -> str:
-    """Return a prompt that requests one record of `schema` from `text`. The answer starts after its last newline."""
+    """Return a prompt that requests one record of `schema` from `text`. It ends with a newline, before the answer."""
     return f"Text: {text}\nShape: {shape(schema)}\nRecord:\n"
 
 
@@ -194,7 +197,7 @@ class _Writer:
         return f"[{self.write(schema.get('items', {}), depth - 1)}]"
 
     def _resolve(self, reference: str) -> object:
-        """Return the sub-schema of a local reference, or None (written `any`)."""
+        """Return the sub-schema of a reference. None: it is not in this document; `write` returns "any" for None."""
         if not reference.startswith("#"):
             return None
         found: object = self._document

@@ -16,7 +16,7 @@ __all__ = ["AnyModel", "GeneratingModel", "dispatched", "local"]
 class GeneratingModel(ABC):
     """A model whose texts another program generates, such as a model served by an API.
 
-    Each method has the arguments and the result of the function of the same name.
+    Each method has the signature of the function of the same name. A model may refuse options that it does not support.
     """
 
     name: str
@@ -83,7 +83,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def local(model: AnyModel) -> ModelBase:
-    """Return the argument, for type checkers as a `ModelBase`. Nothing is checked.
+    """Return the argument with the type `ModelBase` for type checkers. Nothing is checked.
 
     `dispatched` has handled every `GeneratingModel` before; `check_model` refuses other values later.
     """

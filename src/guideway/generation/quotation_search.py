@@ -1,7 +1,8 @@
 """Verbatim strings that are chosen as a whole: a best-first beam search over the strings that occur in the source.
 
 First, the model writes a string without the constraint, token by token. If this string occurs in the source, it is
-taken. Otherwise, the string of the source is chosen whose score is highest. The score is the sum of:
+chosen. Otherwise, a beam search extends strings of the source, and the complete one with the highest score is chosen.
+The score is the sum of:
 
 - the log-probabilities of its tokens under the model. Where the source forces tokens that the model does not expect,
   their probabilities under the model mean little. So the log-probability of a token is at least that under the mask
@@ -12,8 +13,8 @@ taken. Otherwise, the string of the source is chosen whose score is highest. The
 
 In each step, the search extends the most probable beginning of a string by one token. It extends at most N beginnings
 of each length. It finds the same string as a beam search with N beams, because a longer beginning is never more
-probable. One pass of the model takes one token of one beginning, so a row that searches costs the other rows of its
-batch no more than a row that draws.
+probable than a shorter one from which it was made. A step needs the logits after one beginning. So the model runs once
+for each step, in the same pass as for the other rows of the batch.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = ["MAX_TOKENS", "SIMILARITY", "Quotation", "QuotationSearch", "Quotatio
 MAX_TOKENS = 64
 """The maximum number of tokens of a string that is chosen as a whole.
 
-The end of a longer one is chosen token by token.
+Of a longer string, the first `MAX_TOKENS` tokens are chosen as a whole, and the others are drawn one by one.
 """
 
 SURPRISE = 2.0
@@ -84,7 +85,8 @@ class Quotation(NamedTuple):
     """A string that was chosen as a whole.
 
     Attributes:
-        steps: Its tokens, including the token that ends it. Empty: no string fits the token budget.
+        steps: Its tokens, including the token that ends it, or its first `longest` tokens (see `QuotationSearch`).
+            Empty: no string fits the token budget.
         session: A fork of the row's session, after these tokens.
         divergence: The first token that would be different without the token budget; None: there is none, or it is not
             known.
@@ -103,7 +105,7 @@ class QuotationSearch:
             search changes only a fork of it.
         width: The maximum number of beginnings of each length that are extended.
         budget: The maximum number of tokens up to the end of the text; None: no limit.
-        longest: The maximum number of tokens of the string.
+        longest: The maximum number of tokens. A string that is not complete after them is treated as if it were.
         min_position: EOS is excluded before this number of the session's tokens, unless nothing else is legal.
         compare: Whether masks are also computed without the budget, so that `is_narrowed` is exact.
         logprobs: As in `Limits`.
@@ -140,7 +142,7 @@ class QuotationSearch:
         self._best: tuple[float, tuple[_Step, ...]] | None = None  # the best string so far, with its score
 
     def advance(self) -> Quotation | None:
-        """Do one step of the search: take or try one token. The logits of `session` must be computed before.
+        """Do one step of the search. The logits of `session` must be computed before.
 
         Returns:
             The chosen string; without steps if no string fits the budget. None: the search is not finished.
@@ -159,7 +161,8 @@ class QuotationSearch:
     def _write(self) -> Quotation | None:
         """Draw the next token without the constraint, and take it if the constraint allows it.
 
-        Returns the string when it has ended, and an empty one if none fits the budget; else None.
+        If the constraint does not allow it, the phase "write on" begins. Returns the string when it has ended or is
+        `longest`, an empty one if no string fits the budget, and else None.
         """
         session = self.session
         try:
@@ -184,7 +187,7 @@ class QuotationSearch:
     def _write_on(self) -> bool:
         """Draw and take the next token of the model's string without the constraint.
 
-        Returns whether the string has ended.
+        Returns True, and draws nothing, if the string has ended.
         """
         session, free = self.session, self._free
         text = session.tokenizer.vocabulary.bytes_of(free)
@@ -199,7 +202,8 @@ class QuotationSearch:
     def _compete(self) -> Quotation | None:
         """Extend the beginning that `session` contains, and move `session` to the next beginning.
 
-        Returns the string with the best score when no other can have a better one; else None.
+        Returns the string with the best score when no other can have a better one (an empty one if there is none), else
+        None.
         """
         if self._here is not None:
             self._extend(*self._here)
@@ -271,7 +275,10 @@ class QuotationSearch:
             heapq.heappush(self._beginnings, (cost - float(legal[at]), next(self._numbers), (*steps, step)))
 
     def _move(self, ids: list[int]) -> bool:
-        """Make these tokens the ones that the session has taken in the search. Returns whether the string has ended."""
+        """Rewind and extend `session`, so that its tokens since the search began are `ids`.
+
+        Returns whether the string has ended.
+        """
         session = self.session
         there = session.tokens[self._start :]
         kept = common_length(there, ids)
@@ -312,32 +319,39 @@ def similarity(one: bytes, other: bytes) -> float:
 
 
 class Quotations:
-    """The verbatim strings of a row, one after the other. `width`: as in `QuotationSearch`."""
+    """The searches for the verbatim strings of a row, one after the other. `width`: as in `QuotationSearch`."""
 
     def __init__(self, width: int) -> None:
         self._width = width
         self._search: QuotationSearch | None = None
-        self._budgeted: Quotation | None = None  # the string found, while a second search has no budget
-        self._is_drawn = False  # whether the rest of the string is drawn token by token
+        self._budgeted: Quotation | None = None  # the string found, while a second search runs without the budget
+        self._is_drawn = False  # whether the rest of the present string is drawn token by token
 
     @property
     def session(self) -> Session | None:
-        """The session that the model must run next; None: no search has begun, and it is the session of the row."""
+        """The session of the search, which the model must run next; None: no search runs, so it runs the row's session."""
         return None if self._search is None else self._search.session
 
     def is_next(self, matcher: Matcher | None) -> bool:
-        """Whether the next tokens are those of a string that is chosen as a whole. `matcher`: the row's."""
+        """Return whether the next tokens are those of a string that is chosen as a whole.
+
+        This is so if a search runs, or if the matcher is before or inside a verbatim string that is not drawn token by
+        token. `matcher`: the matcher of the row.
+        """
         if self._search is not None:
             return True
         return not self._is_drawn and matcher is not None and not matcher.is_finished and matcher.quotation is not None
 
     def follow(self, matcher: Matcher | None) -> None:
-        """Note that the row has taken tokens: a string that is drawn token by token may have ended."""
+        """Note that the row has taken tokens, which may have ended a string that is drawn token by token.
+
+        `matcher`: the matcher of the row.
+        """
         if self._is_drawn:
             self._is_drawn = matcher is not None and not matcher.is_finished and matcher.quotation == "inside"
 
     def draw_rest(self) -> None:
-        """End the search. The rest of the string is drawn token by token."""
+        """End the search without a result. The rest of the string is then drawn token by token."""
         self._search, self._budgeted, self._is_drawn = None, None, True
 
     def advance(
@@ -345,7 +359,8 @@ class Quotations:
     ) -> Quotation | None:
         """Do one step of the search.
 
-        Before the call, the model must run for the session of the search; for the row's session if there is none.
+        Before the call, the model must run for the session of the search, or for the row's session if no search runs.
+        If the budget removed tokens in the search, a second search without the budget follows, for the divergence.
 
         Args:
             session: The session of the row.

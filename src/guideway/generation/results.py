@@ -35,14 +35,15 @@ class GenerationState:
         prompt: The ids of the prompt, BOS included.
         tokens: The ids of the output, without its end token.
         source: The constraint; None: free text.
-        seed: The seed of the random numbers. They depend only on seed, row and position.
+        seed: The seed of the random numbers.
         row: The number of the sequence, by which sequences with the same seed get different random numbers.
-        memory: The state of the sampler, as (position, id, value).
+        memory: The state of the Mirostat sampler after each draw, as (position, id, value); empty for other samplers.
         steps: The log-probabilities, if `logprobs` was given.
         kv_cache: The KV cache of prompt and output, if `return_kv_cache` was given; None: the model runs
             the tokens again.
         healed: The text that token healing removed from the end of the prompt. The output's tokens begin with it.
-        divergence: The first token that a token budget changed. Its position counts the tokens of the prompt, too.
+        divergence: The first token that a token budget changed; None: there is none, or it is not known. Its position
+            counts the tokens of the prompt, too.
     """
 
     prompt: tuple[int, ...]
@@ -61,7 +62,7 @@ class GenerationState:
         return f"GenerationState({', '.join(parts)}{'' if self.source is None else f', {self.source!r}'})"
 
     def text(self, model: ModelBase) -> str:
-        """Return the text of the output, without an incomplete character at its end.
+        """Return the text of the output, without bytes that are not UTF-8, such as an incomplete character at the end.
 
         Args:
             model: The model that generated it.
@@ -148,23 +149,23 @@ class Generation(Generic[T_co]):
     """One result.
 
     Attributes:
-        value: The text as a value of the output type; None if `allow_truncation=True` let the text be cut.
+        value: The text as a value of the output type; None if `allow_truncation=True` let the text be cut. With
+            `on_invalid="return"`, the JSON data if a validator rejected the value.
         text: The text, without an incomplete character at its end.
         tokens: The generated ids, EOS included.
         prompt_tokens: The number of tokens of the prompt.
         forced: How many of the tokens had no alternative, and were not drawn.
-        finish_reason: "stop" at EOS or a stop string, "length" if `max_tokens` or the context cut or shortened the
-            text.
+        finish_reason: "length" if `max_tokens` or the context cut or shortened the text; else "stop".
         timings: Where the time was spent, in seconds.
         state: The state from which `resume` continues.
         stopped_by: The stop string that ended the text; it is not in the text.
-        steps: The log-probabilities of each token, if `logprobs` was given.
+        steps: The log-probabilities of each token, if `logprobs` or `distributions=True` was given; else empty.
         truncation: How `max_tokens` or the context cut or shortened the text; None if they did not.
         drafted: The number of tokens that speculative decoding proposed.
         accepted: The number of proposed tokens that became part of the text.
         incomplete_bytes: The bytes of an incomplete character at the end of the output; usually empty.
         source_text: The text that a record was extracted from; None for other generations.
-        token_ends: For each token, the number of bytes up to its end, `state.healed` included, if `logprobs` was given.
+        token_ends: For each token, the number of bytes up to its end, `state.healed` included, if there are `steps`.
         distributions: `Field.distribution` of the fields by JSON Pointer, if `distributions=True` was given.
         invalid: The error of the validator that rejected the value, with `on_invalid="return"`; else None.
         cached_tokens: How many tokens of the prompt the model did not run, because the prefix cache had them.
@@ -204,7 +205,7 @@ class Generation(Generic[T_co]):
 
         Raises:
             ValueError: There was no constraint.
-            InvalidTextError: The text was cut.
+            InvalidTextError: The text does not fit the constraint, for example because it was cut.
         """
         if self.state.source is None:
             raise ValueError("captures need a constraint, and this text was generated without one")

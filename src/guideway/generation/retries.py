@@ -47,7 +47,7 @@ class InvalidAttempt(NamedTuple):
 
 
 def token_ends(row: Row, tokens: list[int], model: ModelBase) -> tuple[int, ...]:
-    """Return, for each token of a row, the number of bytes of its text up to its end."""
+    """Return, for each token of a row, the number of bytes of the row's text up to the end of the token."""
     special = row.session.matcher is not None
     ends, at = [], 0
     for token_id in tokens:
@@ -69,7 +69,8 @@ def retried(
         rejected: The values that were excluded before. The newly rejected value is appended.
 
     Returns:
-        A finished row with the new text; None if the error names no place, or no other value is possible.
+        A finished row with the new text. None: the error names no place in the text, the output is no Python type, or
+        no other value is possible.
     """
     source = plan.source
     place = error.place
@@ -111,7 +112,10 @@ def attempt_of(found: Generation[Any], error: InvalidTextError) -> InvalidAttemp
 
 
 def final_error(found: Generation[Any], error: InvalidTextError, rejected: list[InvalidAttempt]) -> InvalidTextError:
-    """Return a copy of the error with `generation`, `value` and `attempts` set. `rejected`: the earlier attempts."""
+    """Return a copy of the error with `generation` set, and if it names a place, with `value` and `attempts`.
+
+    `rejected`: the attempts that were excluded before.
+    """
     made = InvalidTextError(str(error), place=error.place, text=error.text, position=error.position)
     made.generation = replace(found, value=None)
     if error.place is not None:

@@ -1,7 +1,7 @@
 """The generation loop: sequences that share a model, each with its own constraint, sampler and limits.
 
-One round takes forced tokens, runs the model over the pending tokens of all sequences, and draws one token in each. A
-finished sequence leaves the batch, and the next one joins.
+One round takes forced tokens, runs the model over the pending tokens of all sequences, and draws one token in each (or
+several: `multi_step`, `speculation`). A finished sequence leaves the batch, and the next one joins.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_TAKEN_BACK = 512
 """The maximum number of backtracking attempts (banned strings, budget) without progress."""
 
 PREFILL_TOKENS = 256
-"""The maximum number of tokens of long prompts that run in one round while other rows generate."""
+"""The maximum number of tokens of long prompts that run in one round while another row generates."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Timings:
     """Where the time was spent, in seconds. Sequences that run together share the time of the model.
 
     Attributes:
-        prompt: The first pass of the model, over the prompt and the forced tokens after it.
+        prompt: The passes of the model before the first draw, over the prompt and the forced tokens after it.
         model: The other passes of the model.
         mask: The constraint.
         sample: Drawing tokens.
@@ -87,13 +87,13 @@ class Row:
 
     Attributes:
         forced: The number of tokens that had no alternative and were not drawn.
-        finish_reason: "stop" at EOS or a stop string, "length" at `max_tokens` or at a divergence that halts the row;
-            None while it continues.
-        error: The error that ended the row.
+        finish_reason: "length" at `max_tokens` or at a divergence that halts the row, "stop" at any other end of the
+            text; None while the row continues.
+        error: The error that ended the row, or None.
         steps: The log-probabilities of the tokens, if `Limits.logprobs` is not None.
         begun: The number of tokens at the end of the session that already belong to the output, when a text is resumed.
-            `steps` may have the log-probabilities of the last of them.
-        lowest: The lowest position to which the row was rewound in a multi-step call.
+            The argument `steps` has the log-probabilities of the last of them, or of none.
+        lowest: The lowest position to which the row was rewound since the last call of `taker`.
         healed: The text at the start of the output's tokens that is not output (token healing).
         free_after: Whether the constraint applies only to `healed`, and free text follows.
         drafter: Proposes tokens (speculative decoding); None: nothing does.
@@ -102,7 +102,8 @@ class Row:
         earlier: The first token that a token budget changed before the row was resumed; None: there is none.
 
     Raises:
-        BudgetTooSmallError: The constraint needs more than `max_tokens`.
+        BudgetTooSmallError: The shortest text of the constraint needs more than `max_tokens`. This is not raised if the
+            check takes more than `JOIN_WORK`; `take_forced` then repeats it.
         UnsatisfiableError: The resumed text contains a banned string.
     """
 
@@ -123,8 +124,8 @@ class Row:
         self.error: BaseException | None = None
         self.steps: list[TokenLogprobs] = list(steps)
         self.earlier = earlier
-        # These two are used only with banned strings: the divergence, which is known when the row is over, and the
-        # comparison run, which begins when the budget changes a token.
+        # These two are used only with banned strings: the divergence, and the comparison run without the budget, which
+        # begins when the budget changes a token.
         self._changed: Divergence | None = None
         self._free_run: UnbudgetedRun | None = None
         self._unseen = begun - len(steps)  # the number of tokens at the start without log-probabilities
@@ -136,7 +137,7 @@ class Row:
         self._refused: tuple[int, list[int]] = (0, [])  # a position, and ids forced there that do not fit the budget
         searches = limits.verbatim_num_beams > 1 and not limits.bad_words and session.sampler.bare
         self._quotations = Quotations(limits.verbatim_num_beams) if searches and session.matcher is not None else None
-        self._taken_back, self._furthest = 0, 0  # the number of rewinds since the row was longest, and that length
+        self._taken_back, self._furthest = 0, 0  # calls of `_take_back` since the greatest length, and this length
         self._prompt_seconds: float | None = None
         self._mask_before, self._sample_before = session.mask_seconds, session.sample_seconds
         banned = tuple(text.encode() for text in limits.bad_words)
@@ -148,7 +149,7 @@ class Row:
         try:
             self._check_budget()
         except WorkDeferred:
-            pass  # `take_forced` checks the budget
+            pass  # `take_forced` repeats the check
         finally:
             bound_work(before)
         if begun and self._watched(self.tokens, matcher) is not None:
@@ -224,9 +225,10 @@ class Row:
                 break
 
     def _is_at_quotation(self) -> bool:
-        """Whether the next tokens are those of a verbatim string that is chosen as a whole.
+        """Return whether the next tokens are those of a verbatim string that is chosen as a whole.
 
-        A session with a tolerance draws each token, so that the string does not depend on the other rows of the batch.
+        False if a token is excluded at this position. A session with a tolerance draws each token instead, so that the
+        string does not depend on the other rows of the batch.
         """
         session, chosen = self.session, self._quotations
         if chosen is None or session.tolerance or len(session) in self._forbidden:
@@ -240,7 +242,10 @@ class Row:
         return self.session if chosen is None or chosen.session is None else chosen.session
 
     def _check_budget(self) -> None:
-        """Raise `BudgetTooSmallError` if the constraint needs more than `max_tokens`. Checks once."""
+        """Raise `BudgetTooSmallError` if the shortest text needs more tokens than are left. Only the first call checks.
+
+        A call that raises `WorkDeferred` does not count.
+        """
         matcher = self.session.matcher
         if not self.is_checked and matcher is not None and (needed := matcher.min_tokens_to_complete()) > self.left:
             raise BudgetTooSmallError(f"the shortest output needs {needed} tokens, and {self.left} are allowed")
@@ -248,11 +253,14 @@ class Row:
 
     @property
     def has_drawn(self) -> bool:
-        """Whether the model has run for this row."""
+        """Whether the model has run for this row, so that a token could be drawn."""
         return self._prompt_seconds is not None
 
     def draw(self) -> None:
-        """Draw one token and take it. Call `take_forced` and the forward pass (`feed_all`) first."""
+        """Draw one token and take it, or do one step of the search for a verbatim string.
+
+        Call `take_forced` and the forward pass of `running` (`feed_all`) first.
+        """
         session = self.session
         if self._prompt_seconds is None:
             self._prompt_seconds = session.model_seconds
@@ -338,15 +346,15 @@ class Row:
     def taker(self) -> Callable[[Any], list[int] | None]:
         """Return the function that draws and takes a token in a multi-step call.
 
-        It gets the logits of the row. It returns the ids that the model must run next; None: the call must end, because
-        the row has ended or was rewound.
+        It gets the logits of the row. It returns the ids that the model must run next. None: the call must end, because
+        the row has ended, has an error, was rewound, or is at a verbatim string that is chosen as a whole.
         """
         self.lowest = sys.maxsize
         self._free = self.session.matcher is None and self.watch.is_idle and not self._free_after
         return self._free_taker() if self._free else self._take_held
 
     def _free_taker(self) -> Callable[[Any], list[int] | None]:
-        """The `taker` of free text without stop strings.
+        """The `taker` of free text without stop strings and banned strings.
 
         It only checks whether the text ends; `settle` updates the row.
         """
@@ -392,9 +400,9 @@ class Row:
         return None if is_held else session._tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
-        """Finish a multi-step call that began at position `start`.
+        """Finish a multi-step call or a pass of speculative decoding that began at position `start`.
 
-        `seconds`: the model's time before the first draw.
+        `seconds`: the time that the model spent on this row until the first draw of the call.
         """
         is_first = self._prompt_seconds is None
         if is_first:
@@ -405,7 +413,10 @@ class Row:
             self.session.keep_prefix()
 
     def _only(self) -> list[int]:
-        """Fill the mask. Returns the only legal token as a list, or an empty list. Rewinds if no token is legal."""
+        """Fill the mask. Returns the only legal token as a list; an empty list if several are legal.
+
+        While no token is legal, the row is rewound. The list is also empty if this ends the row.
+        """
         while True:
             place = len(self.session)
             without = self._forbidden.get(place, set())
@@ -491,7 +502,8 @@ class Row:
     def _forced_bytes(self) -> list[int]:
         """Return tokens for the forced bytes.
 
-        The list is empty if no bytes are forced, if the tokens would exceed the budget, or if a token is excluded here.
+        The list is empty if no bytes are forced, if the tokens leave too little of the budget, or if a token is
+        excluded here.
         """
         matcher = self.session.matcher
         if matcher is None or len(self.session) in self._forbidden:
@@ -584,8 +596,9 @@ class Row:
     def _take_back(self, count: int, *, by_budget: bool = False) -> None:
         """Remove the last `count` tokens, and exclude the first of them at its position.
 
-        `by_budget`: whether the tokens would stay without the token budget. The exclusion is then a divergence, and
-        also if the budget had changed one of the removed tokens.
+        `by_budget`: whether the tokens would stay without the token budget. Without banned strings, the exclusion is a
+        divergence if this is True, or if the budget had changed one of the removed tokens. With banned strings, the
+        comparison run begins.
 
         Raises:
             UnsatisfiableError: One of the tokens was already streamed.
@@ -638,8 +651,8 @@ def _needed(matcher: Matcher) -> int:
 def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iterator[list[Row]]:
     """Generate with at most `width` rows at a time. A finished row leaves the batch, and the next one joins.
 
-    Yields the rows that took part after each round. An error of one row ends that row (`Row.error`); an error of the
-    engine is raised.
+    After each round, the rows that took part are yielded, including those that ended. An error of one row ends that row
+    (`Row.error`); an error of the engine is raised.
 
     `strides`: whether a round may take several tokens per row. The caller must not need the rows after each token.
     """
@@ -658,7 +671,10 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
 
 
 def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | None = None) -> None:
-    """Run one round. `strides`: as in `rounds`. `deferral`: parks rows whose constraint needs too much work."""
+    """Run one round. `strides`: as in `rounds`.
+
+    `deferral`: limits the work of constraints, and parks the rows that need more; None: it is not limited here.
+    """
     going = []
     for row in rows:
         if row.session.matcher is not None:
@@ -691,7 +707,7 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
     feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)
     for row in going:
         if is_chunked and not row.running.has_logits:
-            continue  # the other tokens of its prompt run in the next rounds
+            continue  # its other pending tokens run in the next rounds
         if deferral is not None and row.session.matcher is not None and not deferral.allows(row):
             continue  # its logits are stored until the next round
         kept = len(row.steps)

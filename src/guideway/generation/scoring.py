@@ -25,9 +25,10 @@ class Score:
 
     Attributes:
         option: The option.
-        logprob: The log-probability of its tokens after the prompt, under the model.
+        logprob: The log-probability of its tokens after the prompt, under the model; with `end=True`, of its tokens
+            followed by any end token.
         probability: Its probability among the options: exp(logprob), normalised over them.
-        tokens: Its ids, the end token included if `end=True`.
+        tokens: Its ids, with the first end token of the tokenizer if `end=True`.
     """
 
     option: str
@@ -63,7 +64,8 @@ def score(model: AnyModel, prompt: Any, options: Sequence[str], *, end: bool = F
 
     Raises:
         TypeError: `options` is not a list of str.
-        ValueError: An option is empty, two are equal, or one's tokens are a prefix of another's without `end=True`.
+        ValueError: There are no options, an option is empty, two have the same tokens, the tokens of one are a prefix
+            of those of another without `end=True`, or `end=True` is given and the tokenizer has no EOS token.
         ContextOverflowError: Prompt and option do not fit the model's context.
     """
     model = local(model)

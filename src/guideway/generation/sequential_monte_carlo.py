@@ -94,7 +94,7 @@ def smc(
     """Sample from the model's distribution over whole texts, conditioned on the constraint (sequential Monte Carlo).
 
     Masking alone renormalises step by step, which changes that distribution. As `particles` grows, the result converges
-    to the exact distribution, and the mean of exp(`log_evidence`) is exact for any number of particles.
+    to the exact distribution. The expected value of exp(`log_evidence`) is exact for any number of particles.
 
     Args:
         model: The model, from `guideway.load`.
@@ -109,7 +109,7 @@ def smc(
         resample_below: Particles are resampled if the effective sample size falls below this fraction of `particles`;
             0: never.
         **options: Generation options. The default of `temperature` is 1. A text that has not ended after `max_tokens`
-            has no weight.
+            has the weight 0.
 
     Returns:
         The samples with their weights.
@@ -240,9 +240,10 @@ def rejection(
     the token. With M_j the mass left after j rejections, and n rejections in all, the estimate is
     1 / (1/M_0 + … + 1/M_n). This is the probability that the very first draw would have fitted, given the rejected
     tokens and their order. So the estimate is unbiased. It is independent of the token, so it is the token's proper
-    weight. If no token fits, the result is None and 0.
+    weight.
 
-    `number` returns the next random number.
+    `fits` is called at most once for each token. `number` returns the next random number. Returns the token and the
+    estimate; None and 0 if no token fits.
     """
     left, total, mass = share.copy(), 1.0, 1.0
     token_id, known = None, dict[int, bool]()

@@ -34,7 +34,7 @@ def spans_of(text: str, source_text: str, sources: Iterable[Source] = ()) -> dic
     """Return, for each string and number of a JSON text that occurs in a source, where it occurs.
 
     Args:
-        text: The JSON text. A text that is cut has the spans of its complete values.
+        text: The JSON text. Of a text that is cut, an unfinished string at the end has no spans.
         source_text: The source.
         sources: The sources of a verbatim constraint. Strings that are not found in `source_text` are searched for in
             them.

@@ -3,7 +3,8 @@
 A drafter proposes the next tokens of a row. One pass of the model gives the logits after each of them. At each
 position, a token is drawn with the same mask and random number as without speculation, so the text is the same, also if
 it is sampled. If the drawn token is the proposed one, the next position follows. The first different token is kept and
-ends the pass. Proposed tokens are discarded before the pass from the first one that the constraint does not allow.
+ends the pass. Before the pass, the first proposed token that the constraint does not allow is discarded with all later
+ones.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Drafter(Protocol):
 
 
 class PromptLookup:
-    """Proposes the tokens that followed an earlier occurrence of the last tokens, in the prompt or in the text."""
+    """Proposes the tokens that followed the latest earlier occurrence of the last tokens, in the prompt or the text."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -175,7 +176,7 @@ def speculate(rows: Sequence[Row]) -> None:
 
 
 def _run_prompts(rows: Sequence[Row]) -> None:
-    """Run the pending tokens of each row that has more than `_FEW`, except its last one."""
+    """For each row with more than `_FEW` pending tokens, run these tokens except the last one."""
     model = rows[0].session.model
     plans = [(row.session, *row.session._plan()) for row in rows]
     work = [(session, cache, ids[:-1]) for session, cache, ids in plans if len(ids) > _FEW]

@@ -100,7 +100,7 @@ class Watch:
         self._data += b"".join(pieces)
 
     def pop(self, count: int) -> None:
-        """Remove the last `count` tokens, and a stop string that was found."""
+        """Remove the last `count` tokens. A stop string that was found no longer ends the text."""
         del self._ends[len(self._ends) - count :]
         del self._data[self._ends[-1] if self._ends else 0 :]
         self.cut = self.stopped_by = None

@@ -1,4 +1,4 @@
-"""`UnbudgetedRun`: what a row with banned strings would be without its token budget."""
+"""`UnbudgetedRun`: the tokens that a row with banned strings would have without its token budget."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class UnbudgetedRun:
             row.take(ids)
 
     def difference(self, tokens: Sequence[int], start: int) -> Divergence | None:
-        """Return the first token of this run that differs from the row's; None: there is none.
+        """Return the first token of this run that differs from `tokens`; None: there is none.
 
-        The model runs until the difference is final (see `SETTLED`).
+        The model generates tokens of this run until the difference is final (see `SETTLED`).
 
         Args:
             tokens: The output of the row with the budget.

@@ -39,7 +39,7 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
 
     Raises:
         EmptySequenceError: A session is empty.
-        EngineError: The engine failed. The sessions are unchanged.
+        EngineError: The engine failed. The tokens of the sessions are unchanged.
         ValueError: The sessions belong to several models.
     """
     work: list[Work] = []
@@ -53,7 +53,7 @@ def feed_all(sessions: Sequence[Session], *, prefill_tokens: int | None = None) 
 
 
 def _chunked(work: list[Work], most: int) -> list[Work]:
-    """Return the work with at most `most` tokens of long prompts."""
+    """Return the work with at most `most` ids of the sessions that have more than `FEW_TOKENS` ids to run."""
     found: list[Work] = []
     for session, cache, ids in work:
         taken = ids

@@ -16,7 +16,7 @@ TOP = 256
 """The number of the largest logits that are stored for each older position: 3 KB per position."""
 
 _SPAN = 8.0
-"""Logits that are smaller than the largest one by more than this are not stored for older positions."""
+"""If there are more than 8 * `TOP` logits in a NumPy array, those smaller than the largest by this are not stored."""
 
 OLDER_POSITIONS = 1024
 """The maximum number of older positions whose largest logits are stored."""

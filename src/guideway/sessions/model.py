@@ -102,9 +102,9 @@ class ModelBase:
             The session.
 
         Raises:
-            EngineError: The model is closed.
+            EngineError: The model is closed, or `kv_hook` was given and the engine's caches have no positions.
+            TypeError: `sampler`, `kv_cache` or `kv_hook` has another type.
             ValueError: `kv_cache` belongs to a different model, or `kv_hook` was given without a soft prompt.
-            EngineError: `kv_hook` was given, and the engine's caches have no positions.
         """
         if sampler is not None and not isinstance(sampler, Sampler):
             raise TypeError(f"sampler must be a Sampler, got {sampler!r}")
@@ -153,7 +153,8 @@ class ModelBase:
     def run(self, call: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
         """Call a function while no other thread calls the engine, and return its result.
 
-        If the engine has no memory for another KV cache, cached prefixes are evicted and the call is repeated.
+        While the engine has no memory for another KV cache, a cached prefix is evicted, and the function is called
+        again. Raises `KVCacheFullError` if no cached prefix is left.
         """
         with self._lock:
             while True:
@@ -174,7 +175,9 @@ class ModelBase:
             The session.
 
         Raises:
-            SnapshotError: The file is damaged, or of another model, tokenizer or format.
+            OSError: The file cannot be read.
+            SnapshotError: The file is damaged, or of another model, tokenizer or format; or the session had another
+                constraint.
             ConstraintError: `constraint` is not a valid constraint.
         """
         return snapshot.load(self, Path(path), constraint, Session)

@@ -131,7 +131,8 @@ class PrefixCache:
     def put(self, ids: Sequence[int], cache: Cache) -> None:
         """Store the cache of these tokens, if there are enough tokens and the budget allows it.
 
-        If the engine can truncate caches, it replaces caches of prefixes of these tokens.
+        If the engine can truncate caches, the new cache replaces the caches of prefixes of these tokens, and nothing is
+        stored if there is a cache of a longer sequence that begins with these tokens.
         """
         size = cache.nbytes + _ID_BYTES * len(ids)
         if len(ids) < self.shortest or size > self._budget:
@@ -193,7 +194,7 @@ class PrefixCache:
         return child
 
     def _below(self, node: _Node) -> _Node | None:
-        """Return a node with a cache whose tokens begin with those of this node. None: the tree is empty."""
+        """Return this node, or a node below it, that has a cache. None: there is none, because the tree is empty."""
         while node not in self._held and node.children:
             node = next(iter(node.children.values()))
         return node if node in self._held else None

@@ -163,7 +163,7 @@ class Session:
         self.seed = integer("seed", seed)
         self.row = integer("row", row)
         self.sampler = sampler or Sampler()
-        self._memory: list[_Memory] = []  # the sampler's state after each draw
+        self._memory: list[_Memory] = []  # Mirostat's state after each draw; empty for other samplers
         self.tolerance = 0.0
         self._repeated = 0  # the number of tokens that the model ran for `logits_alone`
         self._counted = [0, 0, 0]  # as in `Counts`
@@ -196,7 +196,7 @@ class Session:
 
     @property
     def memory(self) -> list[tuple[int, int, float]]:
-        """The state of the sampler (mirostat) after each draw: (position, id, value)."""
+        """The state of the Mirostat sampler after each draw: (position, id, value). Empty for other samplers."""
         return [(one.at, one.token_id, one.value) for one in self._memory]
 
     @memory.setter
@@ -295,7 +295,8 @@ class Session:
     def infer(self, *, tokens_left: int | None = None) -> int:
         """Generate one token: the sampler draws it from the logits, under the constraint.
 
-        If one token is legal, it is taken without running the model. Without a constraint, tokens can follow EOS.
+        If the constraint allows exactly one token, it is taken without running the model. Without a constraint, tokens
+        can follow EOS.
 
         Args:
             tokens_left: The token budget: take only a token after which the text can be completed within this number of
@@ -309,6 +310,7 @@ class Session:
             ContextOverflowError: The context is full.
             BudgetTooSmallError: `tokens_left` is too small to complete the text.
             RejectedTokenError: The constraint is finished.
+            EngineError: The engine failed.
         """
         return infer_all([self], tokens_left=tokens_left)[0]
 
@@ -325,7 +327,9 @@ class Session:
         Raises:
             ValueError: The session has no constraint.
             BudgetTooSmallError: The shortest completion has more tokens than `max_tokens`, or than the context holds.
-            EngineError: The engine failed. The session is then as before the call.
+            EngineError: The engine failed.
+
+        After an error, the session has the tokens that it had before the call.
         """
         if self.matcher is None:
             raise ValueError("Session.complete needs a constraint: call session.constrain(constraint) first")
@@ -429,12 +433,12 @@ class Session:
 
     @property
     def budget_narrows(self) -> bool:
-        """Whether `only_legal` with `compare=True` found tokens that only the budget excludes."""
+        """Whether the last call of `only_legal`, with `compare=True`, found tokens that only the budget excludes."""
         return self._narrowed
 
     @property
     def budget_excludes_all(self) -> bool:
-        """Whether `only_legal` found no token, but would have found one without the budget."""
+        """Whether the last call of `only_legal`, with `compare=True`, found no token because of the budget."""
         return self._narrowed and self._whole is not None and bool(self._whole.any()) and not self._mask.any()
 
     @property
@@ -560,7 +564,7 @@ class Session:
         return [(int(i), float(share[i])) for i in order]
 
     def rewind(self, count: int, *, release: bool = False) -> list[int]:
-        """Remove the last tokens. The session is then as it was before them.
+        """Remove the last tokens, and restore the state of the constraint and of the sampler before them.
 
         Args:
             count: The number of tokens.
@@ -697,7 +701,7 @@ class Session:
     def keep_prefix(self) -> None:
         """Store the KV cache of the tokens that have run in the prefix cache of the model.
 
-        Prompts are stored without this call. Soft prompts and caches from files are never stored.
+        Long prompts are stored without this call. Soft prompts and caches from files are never stored.
         """
         if self._cache is not None and self._prefix is None and self._shareable:
             self.model.prefixes.put(self._tokens[: self._cache.length], self._cache)
@@ -858,7 +862,7 @@ class Parts(NamedTuple):
 
 
 class _Memory(NamedTuple):
-    """The state of the sampler after a token at a position."""
+    """The state of the Mirostat sampler after the token `token_id` was drawn at position `at`."""
 
     at: int
     token_id: int

@@ -7,8 +7,8 @@
     32 bytes  digest of all that follows
     the JSON, then the arrays one after the other, compressed
 
-The arrays contain only the positions of tokens. A file that is incomplete, or that belongs to another model, is
-rejected before its content is used. Decompression stops at the size that the JSON declares.
+The arrays contain only the used positions of the caches. A file that is incomplete, or that belongs to another model,
+is rejected before its arrays are decompressed. Decompression stops at the size that the header declares.
 """
 
 from __future__ import annotations
