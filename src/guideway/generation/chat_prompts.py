@@ -62,9 +62,9 @@ def prompt_text(
 ) -> str:
     """Render messages with the chat template.
 
-    The tools of `source` are passed to the template. If the template takes no tools, the system message describes them;
-    if the template also takes no system message, the first message of the user does. If `options` has "tools", those of
-    `source` are ignored.
+    The tools of `source` are passed to the template. If the template takes no tools, the system message describes them.
+    If there is no system message and the template refuses the new one, the first message of the user describes them. If
+    `options` has "tools", the tools of `source` are ignored.
 
     Args:
         tokenizer: The tokenizer with the template.

@@ -196,7 +196,7 @@ class Growth:
                 yield PartialValue(self._progress.data, dict(self._progress.fields))
 
     def whole(self) -> PartialValue[Any]:
-        """Return the last item of the stream, with the whole value. Raises the error that is the row's result, if any."""
+        """Return the last item of the stream, with the whole value. If the row's result is an error, raise it."""
         result = self._job.results[0][0]
         if isinstance(result, Exception):
             raise result
