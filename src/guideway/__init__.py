@@ -2,8 +2,8 @@
 
 A constraint is lowered to a grammar; a grammar and a vocabulary are compiled to an automaton; a matcher tracks one
 sequence and computes token masks; an engine runs the model. The names below are the main public names; each is loaded
-when it is first used, so that `import guideway` takes little time. Other public names are in these modules, which are
-attributes of `guideway` too:
+when it is first used, so that `import guideway` takes little time. Other public names are in these modules. All except
+`guideway.pool` can be used after `import guideway`:
 
     guideway.errors        all exceptions
     guideway.types         the types that functions return, for annotations
@@ -17,7 +17,7 @@ attributes of `guideway` too:
     guideway.remote        models served by an API; `guideway.remote(client, name)` returns one
     guideway.pool          several models under one memory budget: `ModelSpec`, `PooledSession`
     guideway.batch         files of requests, workers of data frameworks; `guideway.batch(model, requests)` yields
-    results
+                           results
 """
 
 from __future__ import annotations

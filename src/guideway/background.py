@@ -131,7 +131,7 @@ class _Slots:
     def reclaim(self) -> None:
         """Take back the slots of jobs that run Python code and reached no checkpoint for `_STUCK_SECONDS`.
 
-        Such a thread probably waits for something. It goes on without a slot until its next checkpoint.
+        Such a thread probably waits for something. It continues without a slot until its next checkpoint.
         """
         with self._guard:
             latest = time.perf_counter() - _STUCK_SECONDS

@@ -86,8 +86,9 @@ def cached(entries: int, *, characters: int | None = None, size: Callable[..., i
 
     Args:
         entries: Maximum number of entries.
-        characters: Maximum total size of the arguments of all entries; None: no maximum. The whole cache is emptied
-            when this would be exceeded, so that a lookup takes no more time than without a maximum.
+        characters: Maximum total size of the arguments of the calls since the cache was last empty; None: no maximum.
+            The whole cache is emptied when this would be exceeded, so that a lookup takes no more time than without a
+            maximum.
         size: A function of the same arguments that returns their size. It is called only if the function is called.
     """
 

@@ -117,7 +117,7 @@ class DiskCache:
     def put(self, kind: str, key: str, data: bytes | bytearray | memoryview) -> bool:
         """Store an entry, and evict the least recently used entries beyond the budget.
 
-        Returns False if it is larger than the budget or cannot be written.
+        Returns True if the entry was stored, and False if it is larger than the budget or cannot be written.
         """
         path = self._path(kind, key)
         data = memoryview(data).cast("B")
@@ -215,7 +215,7 @@ class DiskCache:
         """Return the content of a file and its time of last use.
 
         The content is None if this is not a regular file, if `_is_ours` rejects it, or if it is larger than the budget.
-        The file is read, not mapped, so that later changes cannot affect content that was checked.
+        The file is read, not mapped, so that later changes cannot affect content that was checked. Raises `OSError`.
         """
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None, 0

@@ -132,12 +132,12 @@ class UnsatisfiableError(ConstraintError, ValueError):
 class LimitExceededError(ConstraintError, RuntimeError):
     """The constraint needs more states, memory, nesting, or work in one call, than a limit allows.
 
-    The message names the limit and its value, and the parameter that raises it where there is one (`CompileLimits`).
+    The message names the limit, and the field of `CompileLimits` that raises it, if there is one.
     """
 
 
 class InvalidTextError(GuidewayError, ValueError):
-    """A text does not fit the constraint.
+    """A text does not fit the constraint, or a validator of the type rejected its value.
 
     Attributes:
         text: The text, or None.
@@ -193,7 +193,7 @@ class RejectedTokenError(GuidewayError, ValueError):
 
 
 class InvalidTokenError(GuidewayError, LookupError):
-    """A token id is outside the vocabulary. The state is unchanged."""
+    """A token id is outside the vocabulary, or a text cannot be encoded. The session or matcher is unchanged."""
 
 
 class BudgetTooSmallError(GuidewayError, ValueError):
@@ -220,7 +220,7 @@ class TruncatedError(GuidewayError, ValueError):
 
 
 class EmptySequenceError(GuidewayError, LookupError):
-    """Logits were requested for an empty sequence, or more tokens than it has were to be removed."""
+    """Logits were requested for an empty sequence, or a rewind was longer than the tokens after the BOS ids."""
 
 
 class ModelNotFoundError(GuidewayError, LookupError, FileNotFoundError):
@@ -236,7 +236,7 @@ class UnsupportedTokenizerError(GuidewayError, NotImplementedError):
 
 
 class ChatTemplateError(GuidewayError, ValueError):
-    """The tokenizer has no chat template, or the template rejected the messages."""
+    """The tokenizer has no chat template, or the template rejected the messages or exceeded a limit."""
 
 
 class InvalidFileError(GuidewayError, ValueError):
@@ -258,11 +258,14 @@ class InvalidRequestError(GuidewayError, ValueError):
 
 
 class CacheError(GuidewayError, OSError):
-    """The compile cache cannot be read or written."""
+    """A command needs the compile cache on disk, and this cache is disabled."""
 
 
 class SnapshotError(GuidewayError, ValueError):
-    """A saved session cannot be restored: it is damaged, or of another model, tokenizer or format."""
+    """A saved session cannot be restored: it is damaged, or of another model, tokenizer, constraint or format.
+
+    Also raised if a session cannot be saved because its sampler has stages that are functions.
+    """
 
 
 class ProcessorError(GuidewayError, RuntimeError):
@@ -286,7 +289,7 @@ class EngineError(GuidewayError, RuntimeError):
 
 
 class ContextOverflowError(EngineError, ValueError):
-    """The sequence has more tokens than the model's context holds."""
+    """The model's context has no room for the tokens."""
 
 
 class KVCacheFullError(EngineError, MemoryError):

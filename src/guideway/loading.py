@@ -79,9 +79,10 @@ def load(
         ModelNotFoundError: There is no such name or file.
         MissingDependencyError: The engine's library is not installed.
         InvalidFileError: The tokenizer's file is damaged.
+        UnsupportedTokenizerError: The tokenizer is of an unsupported kind.
         EngineError: The model's files are damaged or unsuitable, or the device or type does not exist.
-        ValueError: `context_size` is larger than the context size of the model, or an option has no effect on a model
-            served by an API.
+        ValueError: `context_size` is larger than the context size of the model, or an option has no effect on this kind
+            of model.
         TypeError: `name` is neither a str nor a supported model object, or an option does not apply.
     """
     if not isinstance(name, str):

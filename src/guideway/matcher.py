@@ -104,7 +104,8 @@ def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[i
 def _encode_after(tokenizer: Tokenizer, before: tuple[list[int], bytes], text: bytes) -> list[int]:
     """Return the ids of the complete characters of a text after a context.
 
-    The list is empty if the tokenizer encodes the context differently when the text follows.
+    The list is empty if the tokenizer encodes the context differently when the text follows, or if the text has invalid
+    UTF-8.
     """
     ids, context = before
     try:

@@ -1,7 +1,7 @@
 """The constraints that users construct, and how they combine. Each is lowered to a `Grammar`.
 
 base.py           `Constraint`, literals, and the combinations that its operators and methods return
-known.py          equal constraints share one `__dict__`
+known.py          a cache of constraints by the arguments of their constructors
 programs.py       the programs of expensive constraints on disk
 structural.py     equality, hash and repr of nested constraints, without recursion
 coerce.py         `of`: converts schemas, patterns and types to constraints
@@ -13,7 +13,7 @@ choice.py         `Choice`
 substring.py      `Substring`
 verbatim.py       `Verbatim`, an annotation of strings that must occur in a source text
 special_token.py  `SpecialToken`, and marker texts that contain special tokens
-captures/         which text each named part matched
+captures/         the text that each named part of a constraint matched
 json_schema.py    `JsonSchema`
 python_types.py   `PythonType`
 rules.py          the base class of the grammar notations

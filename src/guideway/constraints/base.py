@@ -40,7 +40,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
     Two constraints of one class with equal content are equal. Constraints combine with operators. A str operand is a
     literal text:
 
-    - `a | b`: alternation. The value is that of the first operand that matches.
+    - `a | b`: alternation. The value is that of the first operand whose `parse` accepts the text.
     - `a + b`: concatenation. The value is the text.
     - `a & b`: intersection, for regular constraints only. The value is the text.
     - `~a`: complement, for regular constraints only. The value is the text.
@@ -56,11 +56,14 @@ class Constraint(Structured, ABC, Generic[T_co]):
 
     @classmethod
     def _named_arguments(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments of the constructor as its cache key uses them, with plain values where possible."""
+        """Return the arguments from which the key of a constructor call in `known.states` is computed.
+
+        Subclasses replace arguments that are not plain data, but can be described by plain data.
+        """
         return args, kwargs
 
     def _lowered_part(self) -> Constraint[Any]:
-        """Return the constraint that has the grammar of this one: itself, or an inner one with the same texts."""
+        """Return the constraint that provides the grammar of this one: itself, or an inner one with the same texts."""
         return self
 
     @abstractmethod
@@ -86,7 +89,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
         return self.parse(text)
 
     def conflict(self, place: str | None) -> str | None:
-        """Explain why no text matches. It is called only if the grammar derives no text.
+        """Explain why no text matches. Call it only if the grammar derives no text.
 
         Args:
             place: The location that the error names, such as a JSON Pointer; None: it names none.
@@ -97,7 +100,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
         return None
 
     def regular(self) -> Regular | None:
-        """Return the language as a regular expression. None if the grammar consists of more than one leaf."""
+        """Return the language as a regular expression. None if the root of the grammar is not a leaf."""
         grammar = self.grammar()
         root = grammar.nodes[grammar.root]
         return root.text if isinstance(root, Leaf) else None
@@ -113,6 +116,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
         Raises:
             InvalidConstraintError: `least` is negative or greater than `most`.
             LimitExceededError: A number is greater than 2**31 - 1.
+            TypeError: A number is not an int, or `separator` is not a str.
         """
         return Repeated(self, least, most, separator)
 
@@ -143,7 +147,7 @@ class Constraint(Structured, ABC, Generic[T_co]):
             name: Letters, digits, "_", "-" and ".", not beginning with a digit.
 
         Raises:
-            InvalidConstraintError: `name` has other characters.
+            InvalidConstraintError: `name` is not such a name.
         """
         return Captured(self, name)
 
@@ -159,7 +163,8 @@ class Constraint(Structured, ABC, Generic[T_co]):
 
         Raises:
             InvalidTextError: The text does not match.
-            LimitExceededError: The text has too many derivations.
+            LimitExceededError: The text has too many derivations, or the constraint is too large.
+            TypeError: `text` is not a str.
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be a str, got {type(text).__name__}")
@@ -170,8 +175,8 @@ class Constraint(Structured, ABC, Generic[T_co]):
     def to_gbnf(self, *, duplicate_keys: bool = False, single_characters: bool = False) -> str:
         """Return this constraint in GBNF, the notation of llama.cpp. The root is `root`.
 
-        The grammar derives exactly the texts of this constraint. So a server enforces it even if the server's converter
-        of schemas does not support it.
+        Without `duplicate_keys`, the grammar derives exactly the texts of this constraint. So a server enforces it even
+        if the server's converter of schemas does not support it.
 
         Args:
             duplicate_keys: Whether an object may have a key twice if it allows keys that the schema does not name. A
@@ -300,7 +305,7 @@ class Literal(Constraint[str]):
 
 
 class _Combined(Constraint[T_co]):
-    """Two or more constraints. Nested combinations of the same kind are flattened."""
+    """One or more constraints, combined by an operator. Nested combinations of the same kind are flattened."""
 
     _sign = ""
     _joins: type[Union | Concat] | None = None
@@ -311,9 +316,9 @@ class _Combined(Constraint[T_co]):
         self._language = self._whole([part.regular() for part in self._parts])
 
     def _whole(self, parts: list[Regular | None]) -> Regular | None:
-        """Return the language of the combination; None: an operand is not regular.
+        """Return the language of the combination from those of the operands. None: one is not regular.
 
-        The constructor computes it, so that nested combinations need no recursion.
+        The constructor calls this, so that nested combinations need no recursion. For `_All`, the result is not used.
         """
         known = tuple(part for part in parts if part is not None)
         return self._joins(known) if self._joins is not None and len(known) == len(parts) else None
@@ -348,7 +353,7 @@ class _Combined(Constraint[T_co]):
         return self._parts
 
     def conflict(self, place: str | None) -> str | None:
-        """Return the repr of the combination; None: the error already names a location."""
+        """Return the repr of the combination; None if the error names a location (`place`)."""
         return repr(self) if place is None else None
 
     def _shown(self) -> tuple[object, ...]:
@@ -364,7 +369,7 @@ class _Any(_Combined[T_co]):
     _joins = Union
 
     def shape(self) -> Rules:
-        """Return the alternatives, in order of priority."""
+        """Return one rule: the alternation of the operands, in order of priority."""
         return self._rules(terms.Alternation)
 
     def grammar(self) -> Grammar:
@@ -385,7 +390,7 @@ class _Joined(_Combined[str]):
     _joins = Concat
 
     def shape(self) -> Rules:
-        """Return the concatenation."""
+        """Return one rule: the concatenation of the operands."""
         return self._rules(terms.Concatenation)
 
     def grammar(self) -> Grammar:
@@ -410,7 +415,10 @@ class _All(_Combined[str]):
         return self._grammar
 
     def shape(self) -> Shape | None:
-        """Return a function that returns the captures of all operands, each of which matches the whole text."""
+        """Return a function that returns the captures of all operands, each of which matches the whole text.
+
+        None: no operand has named parts.
+        """
         parts = [part for part in self._parts if part.shape() is not None]
         return Reading(lambda text: [one for part in parts for one in part.captures(text).spans]) if parts else None
 
@@ -483,7 +491,7 @@ class Repeated(Constraint[str]):
         return self._grammar
 
     def shape(self) -> Rules:
-        """Return the repetition as a rule. It is greedy."""
+        """Return one rule: the greedy repetition."""
         return self._shape
 
     def parse(self, text: str) -> str:
@@ -526,7 +534,7 @@ class Captured(Constraint[T_co]):
         return self._plain.regular()
 
     def shape(self) -> Rules:
-        """Return one rule with the name."""
+        """Return one rule, whose text is captured under the name."""
         return Rules((Rule(self.name, term_of(self.part)),), self.name, {self.name: self.name})
 
     def parse(self, text: str) -> T_co:
@@ -550,5 +558,5 @@ def one_after_the_other(parts: tuple[Constraint[object], ...]) -> Constraint[str
 
 
 def either_of(options: tuple[Constraint[object], ...]) -> Constraint[object]:
-    """Return the alternation of one or more constraints."""
+    """Return the alternation of several constraints; of one constraint, this constraint itself."""
     return options[0] if len(options) == 1 else _Any(options)

@@ -42,6 +42,7 @@ def of(constraint: object) -> Constraint[Any]:
     Raises:
         InvalidConstraintError: The value is none of these, or the constraint has an error.
         UnsupportedError: The constraint cannot be enforced exactly.
+        LimitExceededError: The constraint is too large.
     """
     if isinstance(constraint, Constraint):
         return constraint

@@ -42,8 +42,9 @@ def gbnf_of(grammar: Grammar, duplicate_keys: bool, single_characters: bool = Fa
 def lark_of(grammar: Grammar, duplicate_keys: bool) -> str:
     """Return a grammar in the Lark notation of llguidance. The errors are those of `Constraint.to_lark`.
 
-    The lexer of llguidance takes the longest lexeme that fits. So a grammar that is not one regular expression is
-    written with lexemes of one character each, which all have the same length.
+    A grammar that is one regular expression is written as one, unless this is too long. Other grammars are written with
+    lexemes of one character each: the lexer of llguidance takes the longest lexeme that fits, so all must have the same
+    length.
     """
     rules = _checked(grammar, duplicate_keys)
     root = grammar.nodes[grammar.root]
@@ -67,7 +68,7 @@ def _checked(grammar: Grammar, duplicate_keys: bool) -> Rules:
 
 
 def _simplified(rules: Rules) -> Rules:
-    """Remove alternatives that derive no text."""
+    """Return the rules without alternatives that derive no text, and with nested concatenations flattened."""
     productive = [False] * len(rules)
     changed = True
     while changed:
@@ -288,7 +289,8 @@ def regex_of(grammar: Grammar, dialect: RegexDialect) -> str:
     """Return a grammar without recursion as a regular expression for whole texts, without anchors.
 
     Raises:
-        UnsupportedError: The grammar is recursive or not regular, or the dialect is unknown.
+        UnsupportedError: The grammar is recursive, its rules refer to each other too deeply, or it has nodes that are
+            not regular; or the dialect is unknown.
         LimitExceededError: The expression would be too long.
         UnsatisfiableError: No text fits.
     """
@@ -426,4 +428,4 @@ class _RegexWriter:
 
 
 class _RecursiveError(UnsupportedError):
-    """A rule refers to itself."""
+    """A rule refers to itself, or a chain of references is longer than `MAX_NESTING`."""

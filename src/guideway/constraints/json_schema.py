@@ -190,8 +190,7 @@ _INNER_MODULES = ("guideway", "functools")  # packages whose stack frames are sk
 class JsonSchema(DeferredLowering, Constraint[Any]):
     """The JSON texts that a JSON Schema allows. The value is the JSON value.
 
-    A keyword that cannot be enforced exactly is refused: `UnsupportedError` names the location of each such keyword. No
-    keyword is ignored silently.
+    A keyword that cannot be enforced exactly is refused: `UnsupportedError` names the location of each such keyword.
 
     The profile "generation" allows texts on one line, with keys in the order of the schema, canonical escapes and plain
     numbers. Objects with `properties` may have no other keys, unless the schema has `additionalProperties`. The profile
@@ -312,7 +311,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def is_verbatim(self) -> bool:
-        """Whether a string has the format "verbatim"."""
+        """Whether a schema in the document or in `resources` has the format "verbatim"."""
         return has_format([self._document, self._supplied])
 
     @property
@@ -386,7 +385,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def _expander(self) -> Expander:
-        """The expander after the general path has lowered the whole document, for reports."""
+        """The expander after the general path has lowered the document, for reports. At a limit, it stops early."""
         made = Expander(self._documents())
         with suppress(LimitExceededError):  # the general path takes more steps than the fast path
             Lowering(made, self._style).run()
@@ -472,7 +471,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             text: JSON text.
 
         Returns:
-            The value. A number that is too large for a float (1e999) is a `Decimal`.
+            The value. A number that is too large for a float (1e999), or too small (1e-999), is a `Decimal`.
 
         Raises:
             InvalidTextError: The text is not JSON, or the schema does not allow it. The error has line, column and
@@ -493,7 +492,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             return Validator(self._grammar, False)
 
     def _options(self) -> dict[str, Any]:
-        """Return the arguments of the constructor, besides the schema, as JSON values."""
+        """Return the arguments of the constructor, without the schema and `unknown_keywords`, as JSON values."""
         style = self._style
         limits = {"max_integer_digits": style.integer_digits, "max_fraction_digits": style.fraction_digits}
         return {

@@ -1,8 +1,8 @@
-"""Equal constraints share one `__dict__`, so that constructing a constraint again does not lower it again.
+"""A cache of constraints: constructing a constraint again does not lower it again while it is cached.
 
-This is possible because constraints are immutable. `shared` wraps the constructors of the constraints of this library.
-The key of a constructor call has the class and the arguments: plain values by content, types and nested constraints by
-identity.
+The new object gets the `__dict__` of the cached one. This is possible because constraints are immutable. `shared` wraps
+the constructors of the constraints of this library. The key of a constructor call has the class and the arguments:
+plain values by content, types and nested constraints by identity.
 
 `DeferredLowering` constraints are lowered at the end of the constructor, so that it reports errors. If the disk has the
 program of an equal constraint, the constraint is valid, and it is lowered only when its grammar is needed.
@@ -83,7 +83,8 @@ class States:
     def put(self, key: bytes, state: State, held: list[object]) -> None:
         """Cache the `__dict__` of a constraint, unless there is one for the key or it is too large.
 
-        `held` has the objects that the key identifies by their addresses. They are kept alive.
+        `held` has the objects that the key identifies by their addresses. They are stored, so that no other object can
+        get these addresses.
         """
         weight = _weight(state)
         with self._lock:
@@ -110,9 +111,10 @@ def in_library(kind: type) -> bool:
 
 
 def shared(init: Callable[..., None]) -> Callable[..., None]:
-    """Wrap a constructor: a new object uses the `__dict__` of an equal constraint in `states`, and `init` is not run.
+    """Wrap a constructor: a new object uses the `__dict__` that `states` has for its arguments, and `init` is not run.
 
-    If there is none, `init` is run, and the `__dict__` of the object is cached.
+    If there is none, `init` is run, and the `__dict__` of the object is cached. Only `init` is run if the arguments
+    have no key (see `_key`), for classes of other libraries, and if caches are disabled (`disk.is_enabled`).
     """
 
     @wraps(init)
@@ -162,6 +164,8 @@ class _Bounded(io.BytesIO):
 
 class _Arguments(pickle.Pickler):
     """Writes arguments: plain data by content, constraints and types by address. Raises `TypeError` for other values.
+
+    Objects of the modules in `_MODULES`, such as parametrized types and patterns, are written by content, too.
 
     A value that occurs several times is written each time, so equal arguments have equal keys. `held` has the objects
     that are identified by their addresses.
@@ -301,7 +305,7 @@ class DeferredLowering:
 
     Attributes:
         _stored: The program of an equal constraint from the disk; None: there is none, and the constraint was lowered.
-        _seconds: The processor time of the lowering, with that of the constraints inside it.
+        _seconds: The processor time of the lowering, with that of the constraints inside it; 0: it was not measured.
         _size: The size of the key of the constructor call, in bytes.
         _stable: A digest of the constructor call that is equal in every process; None: it has none.
     """

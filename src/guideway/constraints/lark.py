@@ -161,7 +161,10 @@ class Lark(RuleConstraint):
 
 
 class _Spaced:
-    """The source of a `Text` that is a terminal with the ignored text after it. Captures need the two separately."""
+    """The `source` of a `Text` that matches a terminal and the ignored text after it.
+
+    Its `shape` has the two as separate terms, because captures do not contain the ignored text.
+    """
 
     def __init__(self, both: Concatenation) -> None:
         self._shape = Rules((Rule("%spaced", both),), "%spaced")

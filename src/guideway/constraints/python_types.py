@@ -99,7 +99,7 @@ class PythonType(Constraint[T_co]):
         return made
 
     def verbatim(self, format: str) -> PythonType[T_co]:
-        """Return this constraint with a format in the schema of every string that has no enum, format or pattern.
+        """Return this constraint with a format in each string schema without `const`, `enum`, `format` and `pattern`.
 
         Args:
             format: The name of the format, such as "verbatim".
@@ -114,7 +114,7 @@ class PythonType(Constraint[T_co]):
 
         Args:
             values: Pairs of a JSON Pointer and a JSON value that is not allowed there.
-            record: A JSON value that has these locations. It shows which of them are in arrays.
+            record: A JSON value that fits this constraint and has these locations; see `JsonSchema.excluding`.
         """
         made = self._copied()
         made._json = self._json.excluding(values, record)
@@ -160,8 +160,8 @@ class PythonType(Constraint[T_co]):
             text: JSON text.
 
         Raises:
-            InvalidTextError: The text does not match, or a validator of the type rejects it. The error contains
-                Pydantic's message and the text.
+            InvalidTextError: Pydantic rejects the text for this type, a validator of the type rejects it, or a verbatim
+                string is not in the source text. The error of Pydantic contains its message and the text.
         """
         from pydantic import ValidationError
 

@@ -24,8 +24,8 @@ from guideway.grammar.work import BoundedWork
 if TYPE_CHECKING:
     from guideway._kernel import Automaton
 
-# The value of `Grammar.ahead`: about 20 ms. Parsing a large grammar takes about as long. Small grammars need a tenth of
-# it.
+# The value of `Grammar.ahead`: work of about 20 ms. Parsing a large grammar takes about as long. Small grammars need
+# about a tenth of this work.
 _AHEAD = 2_000_000
 
 __all__ = ["RuleConstraint"]
@@ -123,7 +123,8 @@ class RuleConstraint(DeferredLowering, Constraint[str]):
     def _completed(self, rules: list[Rule], reader: Reader, mentioned: Mapping[str, int]) -> set[str]:
         """Add the constraints of `parts` to the rules, and return the names of all rules.
 
-        Raises `InvalidConstraintError` if a name in `mentioned` is not defined. Its value there is its position.
+        `mentioned` maps the names that the text refers to, to their positions in the text. Raises
+        `InvalidConstraintError` if one of them is not defined.
         """
         names = {rule.name for rule in rules}
         rules += [Rule(name, term_of(part)) for name, part in self.parts.items() if name not in names]

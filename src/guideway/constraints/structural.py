@@ -59,7 +59,7 @@ def shown(source: Structured) -> str:
 
 
 def same(one: Structured, other: Structured) -> bool:
-    """Return whether two constraints have equal content."""
+    """Return whether two constraints are of one class and have equal content."""
     todo: list[tuple[Any, Any]] = [(one, other)]
     known: set[tuple[int, int]] = set()
     while todo:

@@ -26,8 +26,8 @@ class Substring(Constraint[str]):
         normalize_whitespace: Whether each run of white space of the text is written as one space.
 
     Raises:
-        InvalidConstraintError: The lengths are negative, in the wrong order, or greater than the text; or the text has
-            a lone surrogate.
+        InvalidConstraintError: `least` is negative, greater than `most` or greater than the length of the text; or the
+            text has a lone surrogate.
         LimitExceededError: The text has more than 8,000,000 characters.
     """
 

@@ -41,7 +41,7 @@ class Tag:
 
     Args:
         begin: The text before the content. It must not be empty.
-        content: A constraint, or a value that `guideway.of` accepts. A str is a literal text.
+        content: A constraint, or a value that `guideway.constraints.of` accepts. A str is a literal text.
         end: The text after the content.
 
     Raises:
@@ -91,7 +91,8 @@ class Tags(DeferredLowering, Constraint[list["str | Tagged"]]):
         special: Names in `begin`, `end` and `separator` that are special tokens, if the vocabulary has them.
 
     Raises:
-        InvalidConstraintError: A trigger contains another one or is not a prefix of a tag, or a tag has no trigger.
+        InvalidConstraintError: There are no tags, the counts are not valid, a trigger contains another one, is not a
+            prefix of a tag or ends inside the name of a special token, or a tag has no trigger.
     """
 
     def __init__(
@@ -214,7 +215,8 @@ class Reasoning(DeferredLowering, Constraint[tuple[str, T_co]], Generic[T_co]):
     The end marker and the answer may have up to two line breaks between them.
 
     Args:
-        answer: The constraint of the answer, or a value that `guideway.of` accepts. A str is a literal text.
+        answer: The constraint of the answer, or a value that `guideway.constraints.of` accepts. A str is a literal
+            text.
         begin: The marker before the reasoning.
         end: The marker after the reasoning. It must not be empty.
         optional: Whether the reasoning and its markers may be missing. The reasoning text is then "".

@@ -28,7 +28,8 @@ class Verbatim:
         ignore_case: Whether letters may be written in either case.
         normalize_whitespace: Whether each run of white space of the source, such as a line break, is written as one
             space.
-        allow_empty: Whether the string may be empty. If not, a source without a word has no such string.
+        allow_empty: Whether the string may be empty. If not, an empty source has no such string. With
+            `word_boundaries`, a source without a word has none, either.
     """
 
     word_boundaries: bool = True

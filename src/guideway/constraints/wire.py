@@ -44,7 +44,7 @@ VERSION = 1
 """The version of the documents that this library writes, and the only one that it reads."""
 
 MAX_BYTES = 64 * 1024 * 1024
-"""The maximum size of a document that is given as JSON text."""
+"""The maximum length of a document that is given as JSON text: bytes, or characters of a str."""
 
 MAX_PARTS = 100_000
 """The maximum number of nested constraints of a document. A constraint that is used twice counts twice."""
@@ -76,7 +76,7 @@ def to_wire(constraint: object) -> dict[str, Any]:
 
 
 def from_wire(document: Mapping[str, Any] | str | bytes, *, types: Consent = ()) -> Constraint[Any]:
-    """Return the constraint of a document that `to_wire` has returned.
+    """Return the constraint of a document that `to_wire` has returned. Its digest is checked, if it has one.
 
     Args:
         document: The document, as a mapping or as JSON text.

@@ -324,8 +324,8 @@ def stream(
     """Generate text with a model, and yield it in chunks. Joined, they are the text that `complete` returns.
 
     A chunk is never empty, never ends inside a character, and never contains what may become part of a stop string or
-    of a banned string. With `retries`, the chunks contain the first text, also if its value is rejected; the result
-    has the last text.
+    of a banned string. With `retries`, the chunks are those of the first attempt, even if its value is rejected;
+    `Stream.results` has the last attempt.
 
     Args:
         model: The model, from `guideway.load`.

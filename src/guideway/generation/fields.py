@@ -70,7 +70,7 @@ class Field:
 def scalars(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield the pointer, start and end of each scalar of a JSON text.
 
-    If the text is cut, an unfinished string or word at its end is left out. An unfinished number is not.
+    If the text is cut, an unfinished string or word at its end is left out. An unfinished number is yielded as it is.
     """
     try:
         for token, path in located(text):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["stride"]
 
 STRIDE_SECONDS = 0.05
-"""A multi-step call ends after the first pass that ends more than this number of seconds after the begin of the call.
+"""A multi-step call ends after the first pass that ends more than this number of seconds after the start of the call.
 
 Other threads that use the model wait for about this time, or for one pass. The fixed costs of a call are small compared
 to this time.
@@ -29,9 +29,9 @@ def stride(rows: Sequence[Row]) -> None:
     """Draw several tokens in each of these rows in one call of the engine.
 
     All rows have the same model, and `Row.strides` is True for each. The call ends when a row ends, is rewound, fails
-    or comes to a verbatim string that is chosen as a whole, when a pass other than the first fails, and at the time
-    limit. A pass that failed runs again as the first pass of the next call. Raises the errors of `feed_all` if the
-    first pass fails.
+    or is at a verbatim string that is chosen as a whole, when a pass other than the first fails, and at the time limit.
+    A pass that failed runs again as the first pass of the next call. Raises the errors of `feed_all` if the first pass
+    fails.
     """
     begun = perf_counter()
     sessions, takers = [row.session for row in rows], [row.taker() for row in rows]

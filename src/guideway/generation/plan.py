@@ -435,7 +435,10 @@ def _quotes(source: Constraint[Any]) -> bool:
 
 
 def _value(source: Constraint[Any], text: str) -> Any:
-    """Return the value of a text. Raises `InvalidTextError` for any exception of the type's validators."""
+    """Return the value of a text.
+
+    An exception of the type's validators becomes an `InvalidTextError`, unless it is a `GuidewayError`.
+    """
     try:
         return source.read(text)
     except GuidewayError:

@@ -329,7 +329,7 @@ class Quotations:
 
     @property
     def session(self) -> Session | None:
-        """The session of the search, which the model must run next. None: no search runs; it must run the row's session."""
+        """The session of the search, which the model must run next. None: no search runs; the row's must run."""
         return None if self._search is None else self._search.session
 
     def is_next(self, matcher: Matcher | None) -> bool:

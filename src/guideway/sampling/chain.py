@@ -1,7 +1,7 @@
 """One draw: applies the stages of a `Sampler` to the logits of the allowed tokens, and draws a token.
 
 `draw` uses the kernel if it supports the stages (`native.py`), and PyTorch if the logits are a tensor (`torch.py`).
-Kernel and PyTorch give the same tokens as the NumPy code in this module, which is the reference.
+The NumPy code in this module is the reference, with which tests compare the tokens of the kernel and of PyTorch.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def draw(
 
     Raises:
         InvalidLogitsError: A logit is NaN.
-        NoAllowedTokenError: No token is allowed.
+        NoAllowedTokenError: No token is allowed, or the stages removed all tokens.
     """
     return draw_at(sampler, logits, mask, tokens, (seed, row, position), attempt, memory)
 
@@ -164,7 +164,7 @@ def _name(stage: str | Stage) -> str:
 
 
 def _pick(left: Logits, number: float) -> int:
-    """Return the index at which the cumulative softmax, in order of ids, reaches `number` in [0, 1)."""
+    """Return the first index at which the cumulative softmax, in order of ids, exceeds `number` in [0, 1)."""
     reached = np.cumsum(np.exp(left - left.max()))
     drawn = int(np.searchsorted(reached, number * reached[-1], side="right"))
     if drawn == reached.size:  # a rounding error: take the last token with a non-zero probability

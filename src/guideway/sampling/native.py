@@ -61,7 +61,7 @@ def draw_with_gap(
 
 
 def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) -> int | None:
-    """Return the token of `draw_native` for a greedy sampler without penalties and biases; None for other samplers."""
+    """Return the token of `draw_native` for a sampler that is `bare`. None: another sampler, or as in `draw_native`."""
     quick = sampler.quick
     return (
         None if quick is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask) else quick(logits, mask)

@@ -18,7 +18,7 @@ Logits = NDArray[np.float64]
 Tokens = NDArray[np.int64]
 
 LONGEST = 64
-"""Repetitions are measured up to this length in tokens, which bounds the time. The penalty is extreme there already."""
+"""Repetitions are measured up to this length in tokens, which bounds the time."""
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _shares(logits: NDArray[Any], mask: NDArray[np.uint32] | None, token_id: int
 def _mass_outside(weights: NDArray[np.float64], allowed: NDArray[np.intp], total: float) -> float:
     """Return the probability outside the mask as a sum.
 
-    Computed as 1 minus a sum, a small one would be rounding noise.
+    The difference of 1 and the probability inside the mask would have a large relative error if the result is small.
     """
     outside = weights.copy()
     outside[allowed] = 0.0

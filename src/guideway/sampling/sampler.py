@@ -125,7 +125,7 @@ class Sampler:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """The kinds of these stages; "own" for a user-defined stage."""
+        """The kinds of `stages`; "own" for a user-defined stage."""
         return frozenset(KINDS[stage] if isinstance(stage, str) else "own" for stage in self.stages)
 
     @cached_property

@@ -57,7 +57,7 @@ def min_p(logits: Logits, share: float) -> Logits:
 
 
 def typical_p(logits: Logits, mass: float) -> Logits:
-    """Keep the tokens whose surprise is nearest to the entropy, until their total probability is `mass` in (0, 1).
+    """Keep the tokens whose surprise is nearest to the entropy, until their total probability reaches `mass` in (0, 1).
 
     Locally typical sampling (Meister et al. 2023). It can remove the most probable token.
     """

@@ -94,7 +94,7 @@ class Session:
     """One sequence of tokens with its KV cache, the state of its constraint, its sampler and its random numbers.
 
     `Model.session` returns one. It begins with the ids that the tokenizer puts before a text (`Model.bos_ids`), which
-    cannot be removed. A method that raises changes nothing. A session must not be used by several threads at
+    cannot be removed. A method that raises does not change the tokens. A session must not be used by several threads at
     once; `fork` is cheap. As a context manager, it releases its KV cache at the end of the block.
 
     Attributes:

@@ -52,7 +52,7 @@ def render_template(
         template: A Jinja template; None: the tokenizer has none, which is an error.
         messages: Messages with the keys "role" and "content". Keys with the value None are left out.
         special_tokens: Texts of special tokens by name, such as "bos_token".
-        tools: Tools as JSON values, `Tool` objects or Python functions.
+        tools: Tools as dicts that the OpenAI API accepts, `Tool` objects, or Python functions.
         documents: Documents as JSON values.
         add_generation_prompt: Add the text with which a reply of the model begins.
         continue_final_message: End with the text of the last message, so that the model continues it. A str is the key
@@ -60,9 +60,11 @@ def render_template(
         **variables: Other variables of the template, such as `enable_thinking`.
 
     Raises:
-        ChatTemplateError: There is no template, it raised an error, or it exceeds a limit.
+        ChatTemplateError: There is no template, it raised an error, or a limit is exceeded (the length or the work of
+            the template, the nesting of a value). With `continue_final_message`: the last message has no such text, or
+            the template does not write it.
         MissingDependencyError: jinja2 is not installed.
-        TypeError: A message is not a mapping, or a tool is none of the above.
+        TypeError: A message is not a mapping, or a tool is not a dict, a `Tool` or a function.
         ValueError: `continue_final_message` and `add_generation_prompt` are both true.
     """
     if template is None:
@@ -268,7 +270,7 @@ def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
     """Append `_TAG` to the text of the last message, in place, and return the text without the tag.
 
     Raises:
-        ChatTemplateError: There is no such text, or the template does not use its key.
+        ChatTemplateError: There is no message, the last one has no such text, or the template does not use its key.
     """
     if not chat:
         raise ChatTemplateError("continue_final_message needs a message")
@@ -293,7 +295,10 @@ def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
 
 
 def _cut(text: str, final: str) -> str:
-    """Return the rendered text up to `_TAG`, which marks the end of the text `final` of the last message."""
+    """Return the rendered text up to `_TAG`, which marks the end of the text `final` of the last message.
+
+    Raises `ChatTemplateError` if the rendered text contains no tag or not `final`.
+    """
     at = text.rfind(_TAG.strip())
     if at < 0 or final.strip() not in text:
         raise ChatTemplateError(

@@ -320,7 +320,8 @@ def of_file(file: Path) -> HuggingFace:
 def _beside(folder: Path, private: Private) -> SpecialTokens:
     """Return the special tokens that the other files in the folder define.
 
-    Others are guessed from the names of tokens.
+    If they define no EOS or padding token, it is guessed from the names of tokens. BOS is guessed only if there are no
+    files with the configuration of the tokenizer.
     """
     config = {**_read_object(folder / "special_tokens_map.json"), **_read_object(folder / "tokenizer_config.json")}
     model = {**_read_object(folder / "config.json"), **_read_object(folder / "generation_config.json")}

@@ -3,10 +3,11 @@
 Reading a vocabulary of 131,072 tokens takes up to a second, and many callers pass the same object again: a logits
 processor is made for each `generate` call. An object can change between two calls, so each adapter for mutable objects
 has a function `watch`. It returns a function (`Watch`) that computes the state of the object in microseconds: a value
-that differs from the earlier one after a change. `Same` in a state compares a component of the object by identity.
+that is compared with the earlier one to detect changes. The adapter describes which changes it detects. `Same` in a
+state compares a component of the object by identity.
 
 An entry holds no strong reference to its object. Files are identified by path, time and size; the entries of the
-`_MAX_FILES` files that were read last are stored.
+`_MAX_FILES` files and of the `_MAX_OBJECTS` objects that were read last are stored.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Same", "Watch", "find", "keep", "state_of_file"]
 
 Watch = Callable[[Any], object]
-"""A function that returns the state of an object: a value that differs from the earlier one after a change."""
+"""A function that returns the state of an object: a value that is compared with the earlier one to detect changes."""
 
 _MAX_OBJECTS = 64
 _MAX_FILES = 4
@@ -63,7 +64,7 @@ _counts = [0, 0]  # hits, misses
 
 
 def find(source: object) -> Tokenizer | None:
-    """Return the tokenizer that was read from an object; None if there is none or the object was changed since."""
+    """Return the tokenizer that was read from an object; None if there is none, or if the object has another state."""
     entry = _entries.get(_key(source))
     if entry is None or entry.reference() is not (None if isinstance(source, (str, Path)) else source):
         _counts[1] += 1
@@ -104,7 +105,7 @@ def keep(source: object, watch: Watch, state: object, tokenizer: Tokenizer) -> N
 
 
 def state_of_file(source: str | Path) -> object:
-    """Return the state of a file, or of the files directly in a folder: a value that differs after a change.
+    """Return the state of a file, or of the files directly in a folder: their numbers, sizes and times.
 
     The state of a tokenizer.json includes the files that are loaded together with it.
 

@@ -318,7 +318,7 @@ def _check_text_call(name: str, text: str, arguments: tuple[Any, ...], named: Ma
 
 
 def _wrapped_filter(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a filter that counts the work of its arguments and its result, and then calls `function`."""
+    """Return a filter that counts the work of its arguments, calls `function`, and counts the size of the result."""
     passed = getattr(function, "jinja_pass_arg", None)
 
     @pass_context
@@ -496,7 +496,7 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return value
 
     def hook_checked(self, value: Any) -> Any:
-        """Count the work of making a value by subscript or slice. Returns the value."""
+        """Count the size of a value that was made by a slice. Returns the value."""
         return _checked(value)
 
     def hook_nested(self, value: Any) -> Any:
@@ -531,7 +531,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return super().getitem(obj, argument)
 
     def call(__self, __context: Context, __function: Any, *arguments: Any, **named: Any) -> Any:
-        """Call a function or a method, and count its work. Methods that are not in the lists above are refused."""
+        """Call a function or a method, and count its work.
+
+        Methods of texts, bytes and numbers are refused, except those in `_TEXT_METHODS` and `_NUMBER_METHODS`, and
+        `bytes.decode`.
+        """
         _charge(1)
         owner = getattr(__function, "__self__", None)
         name = getattr(__function, "__name__", "")

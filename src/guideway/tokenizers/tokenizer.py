@@ -119,9 +119,9 @@ class Tokenizer:
     def of(cls, source: object, *, eos_ids: Iterable[int] | None = None) -> Tokenizer:
         """Return the tokenizer of an object. The object is copied, not modified.
 
-        The result is cached as long as the object exists. A second call takes microseconds and returns the same
-        `Tokenizer`, unless the object was changed: tokens were added, or its components or special tokens were
-        replaced.
+        The result is cached while the object exists, for the 64 objects and 4 paths that were read last. A second call
+        takes microseconds and returns the same `Tokenizer`, unless the object was changed: tokens were added, or its
+        components or special tokens were replaced.
 
         Args:
             source: A tokenizer of a supported library, a model object that has one, a path, or a list of token bytes.
@@ -264,6 +264,8 @@ class Tokenizer:
         Raises:
             UnsupportedTokenizerError: Padding is needed and there is no padding id.
             InvalidTokenError: `pad_id` is not in the vocabulary, or a text cannot be encoded.
+            TypeError: `texts` is a str.
+            ValueError: `side` has another value.
         """
         if side not in ("left", "right"):
             raise ValueError(f"side must be 'left' or 'right', got {side!r}")
@@ -304,9 +306,9 @@ class Tokenizer:
         continue_final_message: bool | str = False,
         **template_options: object,
     ) -> str:
-        """Return the text of a conversation, by the chat template. The text contains BOS: encode it without `special`.
+        """Return the text of a conversation, by the chat template. Encode it without `special`: templates write BOS.
 
-        The result equals that of `apply_chat_template(…, tokenize=False)` of transformers.
+        This corresponds to `apply_chat_template(…, tokenize=False)` of transformers.
 
         Args:
             messages: Messages with the keys "role" and "content".
@@ -321,10 +323,11 @@ class Tokenizer:
             **template_options: Other variables of the template, such as `enable_thinking` or `tool_choice`.
 
         Raises:
-            ChatTemplateError: There is no template, it raised an error, or it exceeds a limit of work or memory.
+            ChatTemplateError: There is no template, it raised an error, or it exceeds a limit of work or memory. With
+                `continue_final_message`: the last message has no such text, or the template does not write it.
             MissingDependencyError: jinja2 is not installed.
             TypeError: A message or a tool has a wrong type.
-            ValueError: `add_generation_prompt` and `continue_final_message` are both given.
+            ValueError: `add_generation_prompt` and `continue_final_message` are both true.
         """
         if isinstance(messages, (str, bytes, Mapping)) or not isinstance(messages, Sequence):
             raise TypeError(f"messages must be a list of dicts, got {type(messages).__name__}")

@@ -1,10 +1,10 @@
 """Computes the derivation of a text with the highest priority.
 
 1. A table maps (position, state, count) to the set of positions at which the rule of the state can end. Count is the
-   number of repetitions so far, in a `LoopState`. Sets are bit sets: bit n is the position plus n. In the outermost
-   rule, the only bit 0 means that the end of the text can be reached. The table is filled on demand to a fixpoint,
-   later positions first. The time is cubic in the length of the text in the worst case, and linear for deterministic
-   constraints.
+   number of repetitions so far, in a `LoopState`. A set is stored as the bits of an int: bit n is set if the position
+   plus n is in the set. For states of the outermost rule, only bit 0 is used: the end of the text can be reached. The
+   table is filled on demand to a fixpoint, later positions first. The time is cubic in the length of the text in the
+   worst case, and linear for deterministic constraints.
 2. A walk takes, at each state, the first option from which the rest of the text can still be derived. When it calls a
    rule, it passes the set of ends after which the caller can continue.
 
@@ -141,7 +141,10 @@ class _Table:
         return found
 
     def ends_within(self, at: int, entry: int) -> int:
-        """Return the ends, as bits, of a rule that is inside an assertion or an exception."""
+        """Return the ends, as bits, that a rule inside an assertion or an exception has at a position.
+
+        `entry`: the first state of the rule.
+        """
         return self.inner.settled(at, entry).ends
 
     @property
@@ -254,14 +257,18 @@ class _Table:
     def again(self, loop: LoopState, count: int) -> int | None:
         """Return the count after one more repetition; None: the maximum is reached.
 
-        If the text is too short to reach the maximum, all counts from `least` on are one.
+        If the text is too short to reach the maximum, all counts from `least` on are treated as `least`.
         """
         if loop.most is not None and loop.most - loop.least <= len(self.text):
             return count + 1 if count < loop.most else None
         return min(count + 1, loop.least)
 
     def possible(self, user: _TableEntry, ends: int) -> Iterator[int]:
-        """Return the positions, of the ends given as bits, at which the state of the caller allows its rule to end."""
+        """Yield the positions at which the called rule may end: those of `ends` that the state of the caller allows.
+
+        `user`: the entry of the caller. `ends`: bits, relative to the position of the caller. A `LoopState` may exclude
+        an empty repetition, and a `CallState` excludes the matches of its rule `without`.
+        """
         state = self.program.states[user.state]
         if isinstance(state, LoopState) and user.count >= state.least and not state.empty:
             ends &= ~1

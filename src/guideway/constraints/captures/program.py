@@ -194,7 +194,7 @@ class _Builder:
     def __init__(self) -> None:
         self._program = Program()
         self._waiting: list[tuple[int, _Part, int, dict[str, int], bool]] = []
-        # matchers by the identity of an expression or grammar, which the first item keeps alive
+        # by the identity of an expression or grammar: this object, so that its identity stays unique, and its matcher
         self._pieces: dict[int, tuple[object, Piece]] = {}
 
     def built(self, shape: Rules | Pattern) -> Program:

@@ -64,8 +64,8 @@ class ToolCall:
     def json_arguments(self) -> Any:
         """Return the arguments as JSON values.
 
-        If the call was parsed from a text, these are the values of the text. Otherwise Pydantic converts `arguments`,
-        with serialisation aliases.
+        If the call was parsed from a text, and `arguments` was not replaced, these are the values of the text.
+        Otherwise Pydantic converts `arguments`, with serialisation aliases.
 
         Raises:
             ValueError: A value has no JSON text, such as infinity or bytes that are not UTF-8.
@@ -136,8 +136,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
         tools: The tools, each a `Tool` or a value that `Tool.of` accepts.
         family: A name in `FAMILIES`, a `Family`, or a tokenizer or a model, whose chat template determines the family.
             None: the constraint has the family "hermes", and `generate` and similar functions replace it by the family
-                of
-            the model's chat template, if that is known.
+            of the model's chat template, if that is known.
         choice: "auto" (text, or text and calls), "required" (at least one call), "none" (text), or the one tool to
             call, by name or as the OpenAI API writes it.
         parallel: Whether a reply may have several calls, if the family supports that. None: True unless `choice` is a

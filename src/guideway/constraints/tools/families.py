@@ -38,7 +38,7 @@ class Family:
         pair: Three texts: before a key, between key and value, and after a value.
         several: Whether one reply may have more than one call.
         thoughts: The texts before and after reasoning, which may begin a reply; None: there is no reasoning.
-        answer: The text before the text of a reply, used by Harmony.
+        answer: The marker before the text of a reply, used by Harmony; "": there is none.
         special: Texts in the other attributes that are special tokens, if the vocabulary has them.
     """
 

@@ -78,7 +78,7 @@ class Tool:
                 them. These may be under the key "function".
 
         Raises:
-            InvalidConstraintError: The value is none of these.
+            InvalidConstraintError: The value is none of these, or an argument of `Tool` in it is not valid.
         """
         if isinstance(thing, Tool):
             return thing
@@ -105,7 +105,7 @@ class Tool:
     def to_openai(self) -> dict[str, Any]:
         """Return the tool as a dict in the format of the OpenAI API and of chat templates.
 
-        For a function, the parameters have the descriptions of the section "Args" of its docstring.
+        For a function, parameters without a description get that of the section "Args" of its docstring.
         """
         schema: Any = self.object_schema
         if schema is None:
