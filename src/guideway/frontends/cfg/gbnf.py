@@ -100,7 +100,7 @@ class GbnfReader(Reader):
                 before = self.at
                 self.match(_SPACE_AND_LINES)
                 if not groups.inside and self.at > before and self._head(self.at) is not None:
-                    break  # the next line defines a rule
+                    break  # a definition of a rule follows
             term = groups.done()
             if self.next and self._head(self.at) is None:
                 self.expected("'|', an element, or the next rule")

@@ -70,6 +70,7 @@ def test_the_lexer_is_part_of_what_a_source_is() -> None:
     [
         ("start: A B\nA: /[a-z]+/\nB: /[a-z]+/", gw.errors.UnsatisfiableError, "no rule can be completed"),
         ('start: a "x" | b "x"\na: "y"\nb: "y"', gw.errors.UnsupportedError, "reduce/reduce"),
+        ('start: a "x" | b "x" | "y" "x"\na: "y"\nb: "y"', gw.errors.UnsupportedError, "reduce/reduce"),  # also a shift
         ("start: /[ab]c/ | /a[cd]/", gw.errors.UnsupportedError, "names that Lark generates"),
         ("start: /a(?=a)a/ A\nA: /a+/", gw.errors.UnsupportedError, "has assertions"),
         ('start: "a" part', gw.errors.UnsupportedError, "not terminals of Lark"),

@@ -30,10 +30,13 @@ def split_by_context(
         terminals: Its terminals.
         start: The start symbol.
         parts: The constraints for names that the grammar does not define. The rules must not refer to them.
-        pieces: For each terminal, the source of its `Text` with the ignored text after it, for captures.
+        pieces: By the name of a terminal, the `source` of a `Text` that consists of the terminal and the ignored text
+            after it (see `contextual_rules`).
 
     Raises:
-        UnsupportedError: The grammar is not LALR(1), or exact rules are not supported.
+        UnsupportedError: The grammar has a reduce/reduce conflict, refers to a name of `parts`, or has a terminal or an
+            order of terminals that is not supported.
+        InvalidConstraintError: A terminal is invalid.
         UnsatisfiableError: No text is accepted.
         LimitExceededError: The grammar is too large.
     """
@@ -72,7 +75,10 @@ def _reached(reader: LarkReader, start: str) -> set[str]:
 
 
 class _TerminalNames:
-    """Gives literals and terminals with the same pattern one name, because Lark makes them one terminal."""
+    """Gives a literal the name of the terminal with the same pattern, because Lark makes them one terminal.
+
+    If there is no such terminal, it has the name of the first literal with the same pattern.
+    """
 
     def __init__(self, reader: LarkReader, terminals: Terminals) -> None:
         self._reader, self._terminals = reader, terminals
@@ -104,7 +110,7 @@ class _TerminalNames:
         return self._named.setdefault(self._key(name), name)
 
     def renamed(self, root: Term) -> Term:
-        """Return a term in which references to terminals with the same pattern have the same name."""
+        """Return a term in which all literals have the names that this class gives them."""
         made: dict[int, Term] = {}
         for term in parts_first(root):
             match term:
@@ -119,7 +125,8 @@ class _TerminalNames:
     def terminal(self, name: str) -> Terminal:
         """Return a terminal with the properties by which Lark orders terminals.
 
-        Raises `UnsupportedError` if the length of its match is not known, because its pattern has assertions.
+        Raises `UnsupportedError` if the length of its match is not known, because its pattern has assertions. Raises
+        `LimitExceededError` if its automaton is too large.
         """
         reader, terminals = self._reader, self._terminals
         written, language = terminals.written(name), terminals.language(name)

@@ -60,11 +60,11 @@ class Terminals:
         return self._reader.place(self._defined[name].at) if name in self._defined else None
 
     def at(self, name: str) -> int:
-        """Return the index of a definition in the grammar text. For a literal: where it first occurs."""
+        """Return the index of a definition in the grammar text. For other names: where the name first occurs, or 0."""
         return self._defined[name].at if name in self._defined else max(self._reader.text.find(name), 0)
 
     def language(self, name: str) -> Regular:
-        """Return the language of the texts that the pattern of a terminal matches completely.
+        """Return the language of a terminal, as `language_of` returns it for the pattern.
 
         Raises an error with the position of the terminal if it is not supported or not valid.
         """

@@ -130,7 +130,7 @@ class IgnoredText:
         return terminal is None and self._ignored[number].accepting[state]
 
     def _read(self, place: _Place, letter: int, terminal: Machine | None) -> list[_Place]:
-        """Return the states after a character of the class `letter`. An empty list: the character is not allowed."""
+        """Return the places after a character of the class `letter`. An empty list: the character is not allowed."""
         (number, state), pending = place
         machine = terminal if number == _TERMINAL else self._ignored[number]
         after = DEAD if machine is None else machine.steps[state][letter]

@@ -71,7 +71,7 @@ class Definition:
     Attributes:
         term: The right side.
         at: The position of the name in the grammar text.
-        priority: The priority of a terminal; 0 if none is given.
+        priority: The priority; 0 if none is given. That of a rule is not used.
     """
 
     term: Term
@@ -85,7 +85,7 @@ class LarkReader:
 
     Attributes:
         text: The grammar text.
-        rules: The rules, with one rule for each use of a template with other arguments.
+        rules: The rules, with one rule for each template and list of arguments with which it is used.
         terminals: The terminals that the grammar defines.
         patterns: Literals, ranges and imported terminals.
         common: The names of the imported terminals.

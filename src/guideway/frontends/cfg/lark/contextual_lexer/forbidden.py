@@ -50,5 +50,5 @@ class ForbiddenContinuations:
         ]
 
     def of(self, name: str, state: int) -> int:
-        """Return the number of the texts by which a terminal would match from a state of its automaton."""
+        """Return the number of the forbidden continuation of a terminal that was read up to a state."""
         return self._block[self._first[name] + state]

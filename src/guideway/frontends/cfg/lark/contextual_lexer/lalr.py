@@ -25,7 +25,7 @@ Production = tuple[Symbol, ...]
 
 
 class Conflict(Exception):
-    """The grammar is not LALR(1).
+    """The grammar has a reduce/reduce conflict.
 
     `rule`: the name of a rule that the conflict concerns; None: it concerns no named rule.
     """
@@ -135,10 +135,11 @@ class Tables:
         goto: For each state, its transitions by symbol.
         accepted: For each state, the terminals for which the parser has an action.
         lost: For each (state, production), the lookahead terminals for which the parser shifts, although it could also
-            reduce the production.
+            reduce the production. Without an entry, there are none.
 
     Raises:
-        Conflict: There is a reduce/reduce conflict.
+        Conflict: There is a reduce/reduce conflict. As in Lark, it is an error also if the parser would shift the
+            terminal. Lark's priorities of rules, which can resolve it, are not supported.
         LimitExceededError: There are too many states.
     """
 
@@ -235,7 +236,7 @@ class Tables:
         taken: dict[str, int] = {}
         for production, terminals in ends:
             for one in terminals:
-                if one in taken and one not in self.goto[state]:
+                if one in taken:
                     self._conflict(taken[one], production, one)
                 taken[one] = production
             lost = frozenset(one for one in terminals if one in self.goto[state])

@@ -147,7 +147,8 @@ def preferred(root: Part, language: Regular) -> Regular | None:
         language: The texts that the pattern matches completely.
 
     Returns:
-        `language` or a subset of it. None if the pattern has assertions: the order of its matches is then not known.
+        `language` or a subset of it. None if the order of the matches is not known, because the pattern has assertions
+        or merged parts.
 
     Raises:
         LimitExceededError: The automaton is too large.

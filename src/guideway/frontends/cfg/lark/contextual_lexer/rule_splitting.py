@@ -84,13 +84,15 @@ def contextual_rules(
     Args:
         rules: The rules of the grammar.
         start: Its start symbol.
-        terminals: The terminals.
+        terminals: The terminals that are not special tokens.
         ignored: Names of ignored terminals.
         special: Terminals that are special tokens, with their languages. The lexer does not inspect special tokens.
-        pieces: For each terminal, the source of its `Text` with the ignored text after it, for captures.
+        pieces: By the name of a terminal, the `source` of a `Text` that consists of the terminal and the ignored text
+            after it. The returned rules have such a `Text` for each terminal, so that captures can separate the two.
+            The `source` of a terminal without an entry is None.
 
     Raises:
-        Conflict: The grammar is not LALR(1).
+        Conflict: There is a reduce/reduce conflict (see `Tables`).
         UnsupportedError: The order of terminals depends on names that Lark generates.
         UnsatisfiableError: No text is accepted.
         LimitExceededError: The grammar is too large.

@@ -135,7 +135,10 @@ class Steps:
         return self._text(name, self._ways(name, context) or (), accepted, contexts)
 
     def key(self, name: str, context: int, accepted: Accepted) -> int:
-        """Return a number that is equal for steps with equal texts and results. The arguments are as for `step`."""
+        """Return a number for a step: steps with equal numbers have equal texts and results.
+
+        The arguments are as for `step`.
+        """
         return self._step_key(name, self._ways(name, context), accepted)
 
     def _step_key(self, name: str | None, ways: _Ways | None, accepted: Accepted) -> int:
@@ -154,7 +157,7 @@ class Steps:
         return name, ways, frozenset((end, self._gap_key(accepted, end)) for end in ends)
 
     def _gap_key(self, accepted: Accepted, pending: Pending) -> object:
-        """Return a key that is equal if the same ignored text is allowed and leads to the same lexer contexts."""
+        """Return a key: if two are equal, the same ignored text is allowed and leads to the same lexer contexts."""
         return frozenset(
             (
                 at,
