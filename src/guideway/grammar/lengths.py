@@ -1,7 +1,7 @@
 """Bounds the length of the texts of a regular language, by changed repetition counts if possible.
 
-Otherwise the bound is an intersection. Its automaton has the product of two state sets, and its masks take several
-times as long.
+Otherwise the bound is an intersection. Its automaton can have as many states as the product of two state sets, so masks
+take longer.
 """
 
 from __future__ import annotations

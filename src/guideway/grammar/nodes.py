@@ -97,11 +97,11 @@ Value = int | tuple[Marked, ...]
 
 @value
 class Property:
-    """An entry of an object, or a class of entries.
+    """An entry of an object (`Object.properties`), or a class of entries (`Object.open`).
 
     Attributes:
-        key: The language of the key, with its quotes.
-        value: The value.
+        key: The language of the key, or of the keys of the class, with the quotes.
+        value: The node of the value, or alternatives.
         required: Whether the entry must occur.
         missing: Bits of `Object.demands` that are marked if the entry does not occur.
     """

@@ -1,4 +1,4 @@
-"""Tests whether a text belongs to a grammar, in linear time: the kernel reads it byte by byte."""
+"""Tests whether a text belongs to a grammar: the kernel reads it byte by byte."""
 
 from __future__ import annotations
 

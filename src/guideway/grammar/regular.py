@@ -153,7 +153,7 @@ class Substrings:
 
 @value
 class JsonEscaped:
-    """The texts of the part, as written between the quotes of a JSON string. The part must not contain `JsonEscaped`.
+    """The texts of `part`, as written between the quotes of a JSON string. `part` must not contain `JsonEscaped`.
 
     Attributes:
         part: The decoded texts.

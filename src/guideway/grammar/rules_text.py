@@ -88,7 +88,10 @@ Term = FixedText | Class | Join | TermChoice | Times | RuleRef
 Rules = list[Term]
 
 _SHORT = 8
-"""A term of at most this many terms is repeated where it occurs; a larger one becomes a rule."""
+"""A term that occurs several times is written at each place if it consists of at most this many terms.
+
+A larger one becomes a rule.
+"""
 
 _TERM_STEPS = 20
 """The steps that are counted for a term, which takes about 10 microseconds from the expression to its text."""
@@ -116,7 +119,14 @@ def rules_of(grammar: Grammar, *, duplicate_keys: bool = False, limit: int = MAX
 
 
 class _Written(NamedTuple):
-    """The term of an expression, the number of terms in it, and their nesting depth. The expression is kept alive."""
+    """The term of an expression.
+
+    Attributes:
+        expression: The expression. It is stored so that its identity, the key of `_Maker._terms`, stays valid.
+        term: The term.
+        size: The number of terms that the term consists of, including itself. A reference counts as one.
+        depth: The nesting depth of the term.
+    """
 
     expression: Regular
     term: Term
@@ -324,7 +334,7 @@ class _Maker:
     # -- regular parts
 
     def _named(self, language: Regular) -> Term:
-        """Return a short term for a language: a fixed text, a character class, or a reference to a rule of its term."""
+        """Return a term for a language that occurs in many rules: a fixed text, a character class, or a reference."""
         term = self._language(language)
         if isinstance(term, (FixedText, Class, RuleRef)):
             return term
@@ -333,7 +343,10 @@ class _Maker:
         return RuleRef(rule)
 
     def _language(self, language: Regular) -> Term:
-        """Return the term of a language. A part that occurs several times becomes a rule, unless it is short."""
+        """Return the term of a language. A part that occurs in it several times becomes a rule, unless it is short.
+
+        So does a part whose term has the nesting depth `_MAX_DEPTH`.
+        """
         root = self._speller.run(language)
         known = self._terms
         order = list(distinct(root, _written_parts, known))
@@ -344,6 +357,8 @@ class _Maker:
             spend(_TERM_STEPS + 2 * len(parts))
             term = self._regular(one, tuple(part.term for part in parts))
             size = 1 + sum(part.size for part in parts)
+            if isinstance(term, TermChoice) and isinstance(one, Literals):
+                size += len(term.parts)
             depth = 1 + max((part.depth for part in parts), default=0)
             if (size > _SHORT and uses[id(one)] > 1) or depth == _MAX_DEPTH:
                 rule = self._reserve()

@@ -74,7 +74,7 @@ class Source:
     places: tuple[int, ...] | None
 
     def spans(self, value: str, limit: int) -> list[tuple[int, int]]:
-        """Return the first ranges of characters (start, end) at which a value occurs in `text`.
+        """Return the first ranges of characters (start, end) of `text` at which a value occurs as a text of `language`.
 
         Args:
             value: The value.

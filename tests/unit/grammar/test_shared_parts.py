@@ -68,6 +68,13 @@ def test_exported_rules_share_parts(text: Regular) -> None:
     assert len(rules_of(grammar_of(JsonEscaped(text, "json")))) <= DOUBLINGS + 5
 
 
+def test_long_lists_that_occur_twice_become_rules() -> None:
+    words = Literals(tuple(f"word {number}" for number in range(100)))
+    space, pair = Literals((" ",)), Literals(("a", "b"))
+    assert len(rules_of(grammar_of(Concat((words, space, words))))) == 2
+    assert len(rules_of(grammar_of(Concat((words, space, pair, pair))))) == 1
+
+
 def test_nested_terms_become_rules() -> None:
     text: Regular = Chars(((0x61, 0x7A),))
     for _ in range(2_000):

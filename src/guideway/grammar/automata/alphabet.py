@@ -60,7 +60,7 @@ class Alphabet:
         return self._classes[ranges]
 
     def graph(self, steps: list[list[int]], accepting: list[bool]) -> Regular:
-        """Return the minimal automaton of a DFA as an expression. Equal languages give equal results.
+        """Return the minimal automaton of a DFA as an expression. The results for equal languages are equal.
 
         Args:
             steps: For each state, the next state by letter, or `DEAD`. State 0 is initial.

@@ -15,7 +15,7 @@ MAX_WORK = 2_000_000
 """The maximum number of transitions and NFA states that one construction visits. These take about a second."""
 
 DEAD = -1
-"""In place of a state: no accepting state is reachable."""
+"""Instead of the number of a next state: there is none, so no text can continue."""
 
 State = TypeVar("State", bound=Hashable)
 

@@ -113,7 +113,10 @@ def _combined(one: Intersection | Complement, alphabet: Alphabet, within: int) -
 
 
 def _alive(steps: list[list[int]], accepting: list[bool]) -> Machine:
-    """Remove dead states, except the initial state."""
+    """Return a DFA without its dead states: transitions to them become `DEAD`, the other states are renumbered.
+
+    The initial state remains even if it is dead.
+    """
     known = alive([set(row) - {DEAD} for row in steps], accepting)
     kept = [state for state in range(len(steps)) if state in known or state == 0]
     numbers = {state: number if state in known else DEAD for number, state in enumerate(kept)}

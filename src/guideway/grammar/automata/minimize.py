@@ -34,6 +34,8 @@ def alive(after: Sequence[Iterable[int]], accepting: Sequence[bool]) -> set[int]
 def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]) -> Regular:
     """Return the minimal automaton of a DFA: without dead states, and with equivalent states merged.
 
+    It is `NEVER` if no text is accepted.
+
     Args:
         rows: For each state, its next states, each with the character sets of the transitions. State 0 is initial. The
             character sets must be equal or disjoint.
@@ -62,7 +64,7 @@ def minimal_automaton(rows: list[dict[int, list[Ranges]]], accepting: list[bool]
 
 
 def _equivalent(steps: dict[int, list[tuple[tuple[Ranges, ...], int]]], accepting: list[bool]) -> dict[int, int]:
-    """Return the block of each state in the coarsest partition into equivalent states, in O(n log n) splits.
+    """Return the block of each state in the coarsest partition into equivalent states.
 
     This is Hopcroft's partition refinement (1971) for automata with missing transitions (Valmari and Lehtinen 2008).
     Each initial block is a splitter; if a block is split, its smaller half is a new splitter. Equal character sets are

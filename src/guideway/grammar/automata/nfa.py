@@ -58,7 +58,7 @@ class NfaBuilder(Generic[Part]):
     def add(self, part: Part, start: int, end: int) -> None:
         """Translate a part between two states.
 
-        The caller adds no other transition that ends at `start` or begins at `end`.
+        The caller must add no other transition that ends at `start` or begins at `end`.
         """
         tasks: list[Task[Part]] = [(part, start, end)]
         while tasks:

@@ -85,7 +85,7 @@ def lower(rules: list[Rule], start: str) -> Lowered:
 
 
 class _Lowering:
-    """Lowers the strongly connected components. After it, a variable has an expression, or productions.
+    """Lowers the strongly connected components. After `run`, a reachable variable has an expression, or productions.
 
     The expression includes the empty text if the variable derives it. The productions do not.
     """

@@ -106,7 +106,10 @@ class Productions:
             raise LimitExceededError(f"left recursion involves too many pairs of rules (limit {MAX_WORK:,})")
 
     def productions(self, variable: int) -> list[Production]:
-        """Return the productions of a variable. A repetition is unrolled, with new variables."""
+        """Return the productions of a variable. A repetition is unrolled, with new variables.
+
+        A difference gets the productions of its left operand: the caller must exclude the other texts.
+        """
         made = self.of[variable]
         if isinstance(made, list):
             return made

@@ -38,7 +38,10 @@ def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Gr
 
 
 def joined(productions: list[Production], known: dict[int, Regular], expressions: Expressions) -> list[Production]:
-    """Return productions with variables of `known` replaced by their expressions, and adjacent expressions joined."""
+    """Return productions with variables of `known` replaced by their expressions, and adjacent expressions joined.
+
+    Productions that are then equal are returned once.
+    """
     made: dict[Hashable, Production] = {}
     for production in productions:
         symbols = [known.get(symbol, symbol) if isinstance(symbol, int) else symbol for symbol in production]

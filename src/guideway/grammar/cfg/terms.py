@@ -28,7 +28,7 @@ __all__ = [
 class Text:
     """The texts of a regular language.
 
-    `source`: the constraint that it was made from, for captures; None: there is none.
+    `source`: where the text comes from, for captures, such as the constraint that it was made from; None: not known.
     """
 
     language: Regular
