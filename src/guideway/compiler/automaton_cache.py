@@ -26,8 +26,9 @@ class AutomatonCache:
     """Caches automata by (program digest, vocabulary fingerprint). Thread-safe.
 
     Attributes:
-        budget_bytes: The maximum size of all automata, in bytes. The least recently used are dropped first.
-        used_bytes: The estimated size of the cached automata, in bytes.
+        budget_bytes: The maximum of `used_bytes`. The least recently used automata are dropped first. The newest one is
+            kept even if it alone exceeds the budget.
+        used_bytes: The estimated size of all cached automata together, in bytes.
         hits: The number of lookups that found an automaton.
         misses: The number of lookups that found none.
         programs: The digests of programs by constraint.
@@ -53,7 +54,7 @@ class AutomatonCache:
         return disk.disabled()
 
     def clear(self, *, disk_too: bool = False, functions: bool = True) -> None:
-        """Drop all automata and reset the counters.
+        """Drop all automata and all digests of programs, and reset the counters.
 
         Args:
             disk_too: Whether to delete the files on disk, too.

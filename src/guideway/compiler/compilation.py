@@ -45,7 +45,7 @@ def compile(
 ) -> Automaton:
     """Compile a constraint for a vocabulary.
 
-    Equal constraints over equal vocabularies return the cached automaton.
+    For constraints with equal programs and equal vocabularies, the cached automaton is returned.
 
     Args:
         constraint: A constraint (`JsonSchema`, `Regex`, …), or a value that `guideway.of` accepts: a JSON Schema as a
@@ -99,7 +99,7 @@ def compile(
 def store_program(constraint: Constraint[Any]) -> None:
     """Lower a constraint and store its program on disk, so that another process can load it.
 
-    Programs that take little time to create are not stored.
+    Programs that take little time to create are not stored, nor are those of constraints without a content key.
 
     Raises:
         ConstraintError: The errors of `compile` that do not depend on the vocabulary.

@@ -22,12 +22,13 @@ _CONSTANTS = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
 def loads(text: str, **hooks: Any) -> Any:
-    """Return `json.loads(text, **hooks)`. Texts deeper than `MAX_C_DEPTH` are decoded without recursion, without hooks.
+    """Return `json.loads(text, **hooks)`.
+
+    A text that is nested deeper than `MAX_C_DEPTH` is decoded without recursion. The hooks are then ignored.
 
     Raises:
-        ValueError: The text is not JSON.
-        InvalidConstraintError: A deep text is not JSON.
-        LimitExceededError: A deep text is too large.
+        ValueError: The text is not JSON. For a deep text, this is an `InvalidConstraintError`.
+        LimitExceededError: A deep text has too many values, or a number with too many digits.
     """
     if not is_deeper(text, MAX_C_DEPTH):
         return json.loads(text, **hooks)
@@ -37,7 +38,11 @@ def loads(text: str, **hooks: Any) -> Any:
 def decode_prefix(text: str, start: int, **hooks: Any) -> tuple[Any, int]:
     """Return the JSON value that begins at the index `start`, and the index after it. The time is linear in the value.
 
-    `hooks` are the arguments of `json.JSONDecoder`. Raises the errors of `loads` if no JSON value begins there.
+    `hooks` are the arguments of `json.JSONDecoder`. They are ignored for a value deeper than `MAX_C_DEPTH`.
+
+    Raises:
+        ValueError: No JSON value begins there. For a deep value, this may be an `InvalidConstraintError`.
+        LimitExceededError: A deep value has too many values, or a number with too many digits.
     """
     depth, end = nesting(text, start) if text.startswith(("{", "["), start) else (0, None)
     if depth <= MAX_C_DEPTH:

@@ -74,7 +74,10 @@ class _Raw:
 
 
 def identity(value: object) -> str:
-    """Return a text that is the same for values that are equal in JSON Schema: 1 equals 1.0, in any key order."""
+    """Return a text that is the same for values that are equal in JSON Schema: 1 equals 1.0, in any key order.
+
+    Numbers must be int or `Decimal`.
+    """
     return _plainly_written(value, ",", ":", same=True) or "".join(_written(value, ",", ":", same=True))
 
 

@@ -11,6 +11,7 @@ MAX_DIGITS = 1000
 
 TOO_MANY_DIGITS = f"numbers may have at most {MAX_DIGITS} digits before and after the point"
 _INFINITE = float("inf")
+_TOO_LARGE = 10**MAX_DIGITS
 
 
 def bounded(number: int | Decimal) -> int | Decimal | None:
@@ -18,16 +19,16 @@ def bounded(number: int | Decimal) -> int | Decimal | None:
     if not number:
         return 0  # 0e-999999999 would be written with all its zeros
     if isinstance(number, int):
-        return number if number.bit_length() <= MAX_DIGITS * 3 else None
+        return number if -_TOO_LARGE < number < _TOO_LARGE else None
     fits = number.adjusted() < MAX_DIGITS and int(number.as_tuple().exponent) >= -MAX_DIGITS
     return number if fits else None
 
 
 def read_float(text: str) -> float | Decimal:
-    """Return the float nearest to a number of JSON text.
+    """Return a number of JSON text as the nearest float, or as an exact `Decimal` if the float is not useful.
 
-    A number whose nearest float is infinite, or is zero although the number is not, becomes a `Decimal`. If its
-    exponent is too large for `Decimal`, too, the float is returned, as by `json.loads`.
+    This is so if the float is infinite, or is zero although the number is not. If the exponent is beyond the limits of
+    `Decimal`, the float is returned, as by `json.loads`.
     """
     value = float(text)
     if value and abs(value) != _INFINITE:

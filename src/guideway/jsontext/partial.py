@@ -28,7 +28,7 @@ class PartialReader:
 
     Attributes:
         root: The value so far, with arrays, objects and strings that are still open. None before any value.
-        changes: A count that increases whenever `root` changes.
+        changes: A count that increases whenever `root` changes, or an array or object in it ends.
         is_closed: Whether an outermost array or object has ended.
     """
 

@@ -106,9 +106,9 @@ def nesting(text: str, start: int = 0, stop: int | None = None) -> tuple[int, in
         stop: The search ends if the depth is more than this. None: it does not.
 
     Returns:
-        The maximum nesting depth (1: no array or object is inside), and the index after the array or object. If the
-        search ended because of `stop`, the depth is `stop` + 1 and the index is None. The index is also None if the
-        array or object has no end.
+        The maximum nesting depth (0: there is no array or object; 1: none is inside it), and the index after the array
+        or object. If the search ended because of `stop`, the depth is `stop` + 1 and the index is None. The index is
+        also None if the array or object has no end.
     """
     level = deepest = 0
     for found in _BRACKET.finditer(text, start):

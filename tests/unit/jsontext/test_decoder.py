@@ -69,6 +69,16 @@ def test_invalid_json_is_reported_with_its_place(text: str, kind: type[GuidewayE
     assert told in str(raised.value)
 
 
+def test_numbers_may_have_a_thousand_digits() -> None:
+    largest = 10**1000 - 1
+    for number in (largest, -largest):
+        assert gw.JsonSchema({"const": number}).grammar().nodes
+        assert copy_value([number]) == [number]
+        with pytest.raises(LimitExceededError, match="at most 1000 digits"):
+            copy_value([number * 10])
+    assert read_json(str(largest)) == largest
+
+
 def test_depth_is_bounded() -> None:
     with pytest.raises(LimitExceededError, match="line 1, column 32002: the JSON text is nested deeper than 4000"):
         gw.JsonSchema('{"not": ' * 4001 + "{}" + "}" * 4001)
