@@ -5,10 +5,10 @@ network.py              hosts, addresses, mailboxes
 identifiers.py          URIs and IRIs, UUIDs, pointers, versions, phone numbers, colours
 regular_expressions.py  regular expressions
 idna.py                 internationalised host names
-rules.py                helpers that write grammars of specifications as patterns
+rules.py                the language of a pattern, a limit on the length of texts
 
-A language is built on first use and cached. The docstring of a function says which valid texts its language omits. No
-language contains an invalid text, with one exception: `idn_hostname` only approximates the length limit of a label.
+A language is built on first use and cached. The docstring of a function says which valid texts its language omits, and
+which rules of the specification it does not check.
 """
 
 from __future__ import annotations

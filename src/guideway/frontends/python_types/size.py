@@ -1,4 +1,4 @@
-"""The size of a type: the number of types in it, if each occurrence of a type is counted."""
+"""The size of a type: the number of types in it, if each occurrence of a type is counted. A class counts as one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Pydantic reads each occurrence of a type. So repeated assignments of `t = tuple[
 
 
 def check_size(annotation: Any) -> None:
-    """Check the number of types in a type, where each occurrence counts.
+    """Check the number of types in a type, where each occurrence counts. A class counts as one.
+
+    The types of the fields of a dataclass or `TypedDict` are checked separately.
 
     Raises:
         LimitExceededError: There are more than `MAX_TYPES`.
@@ -63,6 +65,6 @@ def _parts(annotation: Any) -> list[Any]:
     if isinstance(annotation, type) and (dataclasses.is_dataclass(annotation) or typing.is_typeddict(annotation)):
         try:
             return list(inspect.get_annotations(annotation, eval_str=True).values())
-        except Exception:  # Pydantic reports what is wrong
+        except Exception:  # an error in an annotation: Pydantic reports it later
             return []
     return []

@@ -203,8 +203,9 @@ _LEFT_OUT = {"D": r"\P{Nd}", "S": r"\P{White_Space}", "d": r"\p{Nd}", "s": r"\p{
 def ecma_pattern(pattern: str) -> str:
     """Translate a pattern of Rust's regex crate, which Pydantic uses, to ECMA-262. It has the same matches, or fewer.
 
-    Rust's `\\d`, `\\w` and `\\s` contain Unicode characters. Their complements are written with Unicode properties.
-    `\\d` and `\\w` are not translated: they match only ASCII characters, which is a subset.
+    Rust's `\\d`, `\\w` and `\\s` contain Unicode characters. Their complements are written with Unicode properties, and
+    so are these classes inside a negated class. Elsewhere, `\\d` and `\\w` are not translated: they match only ASCII
+    characters, which is a subset.
 
     Raises:
         UnsupportedError: A class has set operations, begins with a bracket, or contains `\\W`.
@@ -233,9 +234,10 @@ def ecma_pattern(pattern: str) -> str:
 
 
 def past_or_future(op: str | None) -> tuple[date | None, date | None]:
-    """Return the first and the last day that is past or future in every time zone, today and in the next two days.
+    """Return the first and the last of the days that are past or future in every time zone.
 
-    `op` is "past", "future" or None (no bounds). None in the result: there is no such bound.
+    They are so today and in the next two days, because a schema is used after it was made. `op` is "past", "future" or
+    None (no bounds). None in the result: there is no such bound.
     """
     today = date.today()
     return (today + timedelta(4) if op == "future" else None, today - timedelta(2) if op == "past" else None)

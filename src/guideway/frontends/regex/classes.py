@@ -173,7 +173,10 @@ def _property(scanner: Scanner, char: str, start: int) -> Item:
 
 
 def parse_class(scanner: Scanner, ascii_only: bool, ignore_case: bool) -> Ranges:
-    """Parse a class whose `[` was read, and return the characters that it matches."""
+    """Parse the rest of a character class after its `[`, and return the characters that it matches.
+
+    `ascii_only` and `ignore_case` are the flags a and i.
+    """
     if scanner.dialect == "ecma" and ignore_case:
         negated = scanner.next == "^"
         plain = parse_class(scanner, ascii_only, False)

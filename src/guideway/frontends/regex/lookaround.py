@@ -187,7 +187,10 @@ class _Determinizer:
         return made
 
     def _claim(self, place: int, here: _Here) -> Formula:
-        """Return the formula that the rest of the text must meet to be accepted from the NFA state `place`."""
+        """Return the condition under which the rest of the text is accepted from the NFA state `place`.
+
+        It is a formula over the end of the text and the claims of states that read a character. It is stored in `here`.
+        """
         known = here.claims.get(place)
         if known is not None:
             return known
@@ -248,7 +251,7 @@ class _Determinizer:
         return made
 
     def _least(self, clauses: set[frozenset[int]]) -> Formula:
-        """Remove contradictory clauses, and clauses that another clause implies."""
+        """Return the disjunction of clauses, without contradictory ones and without those that imply another one."""
         kept: list[frozenset[int]] = []
         for clause in sorted(clauses, key=len):
             if any(claim ^ 1 in clause for claim in clause) or any(one <= clause for one in kept):

@@ -3,8 +3,9 @@
 The tree is processed from its end. For each part, the language of the rest of the text from this part on is computed
 from the language of the rest after it. A lookahead `(?=x)` is then an intersection, and `(?!x)` an intersection with a
 complement. Because of `^`, each language is computed twice: for the start of the text, and for later positions. A
-lookbehind is supported if only parts without assertions and other lookbehinds precede it. If it is in another position,
-or an assertion is repeated, the pattern is translated to a DFA (`lookaround.py`).
+lookbehind is supported if only parts without assertions, `^` and other lookbehinds precede it, or lookaheads at the
+start of the pattern. If it is in another position, or if an assertion is repeated or inside a lookbehind, the pattern
+is translated to a DFA (`lookaround.py`).
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ class _Languages:
     def in_order(self, parts: list[Part]) -> Plain:
         """Return the language that a sequence of parts matches completely, without a DFA.
 
-        Raises `_NotInOrder` if a lookbehind follows another kind of assertion, or if an assertion is repeated.
+        Raises `_NotInOrder` if a lookbehind follows a lookahead or `$`, or if an assertion is repeated or inside a
+        lookbehind.
         """
         before = _END
         for at, one in enumerate([*parts, None]):

@@ -69,7 +69,8 @@ def parse_pattern(pattern: str, dialect: Dialect, *, search: bool = False, flags
 def parse_tree(pattern: str, dialect: Dialect, flags: str = "") -> tuple[Part, frozenset[str], bool]:
     """Return the syntax tree of a pattern, the names of its groups, and whether it has assertions.
 
-    The tree has the named groups and all alternatives and repetitions as written. Raises the errors of `parse_pattern`.
+    The names are those of named groups. The tree has the named groups, and the alternatives and repetitions in the
+    order in which they are written. Only `{0}` and `{1}` are simplified. Raises the errors of `parse_pattern`.
     """
     parser = _Parser(pattern, dialect, flags, keep=True)
     return parser.tree(), frozenset(parser.names), parser.asserts
@@ -99,7 +100,7 @@ class _OpenGroup:
     look: tuple[bool, bool] | None = None  # for a lookaround: whether it is a lookahead, and whether it is negative
     done: list[Part] = field(default_factory=list)  # the complete alternatives
     items: list[Part] = field(default_factory=list)  # the parts of the current alternative
-    repeatable: bool = False  # whether a quantifier may follow
+    repeatable: bool = False  # whether a quantifier may follow the last item
     repeated: bool = False  # whether the last item has a quantifier
     deep: int = 0  # the nesting depth of groups with assertions inside this group
     name: str | None = None
@@ -256,7 +257,7 @@ class _Parser:
             )
         if scanner.next == "+" and scanner.dialect == "python":
             scanner.unsupported("a possessive quantifier")
-        lazy = scanner.skip("?")  # it has no effect on the language, only on captures
+        lazy = scanner.skip("?")  # it changes only which match is found, not the language
         if self._keep and (minimum, maximum) != (1, 1) and maximum != 0:
             group.items[-1] = RepeatPart(group.items[-1], minimum, maximum, at, lazy, scanner.dialect == "python")
         else:

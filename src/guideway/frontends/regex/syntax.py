@@ -79,7 +79,8 @@ class RepeatPart:
         least: The minimum number of repetitions.
         most: The maximum number of repetitions; None: unbounded.
         at: The position in the pattern.
-        lazy: Whether the repetition prefers fewer repetitions. It decides only which captures are found.
+        lazy: Whether the repetition prefers fewer repetitions. It decides which match and which captures are found, but
+            does not change the language.
         empty: Whether one repetition after the first `least` may match the empty text. It is then the last one.
     """
 
@@ -243,7 +244,7 @@ def times(part: Part, least: int, most: int | None, at: int) -> Part:
 
 def width(part: Part) -> tuple[int, int | None]:
     """Return the minimum and maximum (None: unbounded) length of the texts that a part matches, in characters."""
-    # The recursion depth is bounded: the parser limits the nesting of groups with assertions.
+    # The recursion depth is bounded: the parser limits the nesting of groups.
     match part:
         case Plain(_, least, most):
             return least, most
