@@ -1,10 +1,10 @@
 """Caches the digest of the program of a constraint, so that a known constraint is not lowered again.
 
-Constraints are immutable, and types are assumed to be. So they are cached by identity, with weak references. Equal
-constraints share their `__dict__` (`constraints/known.py`), which stores the digest as well. A schema given as a dict
-can be modified, so it is cached by its content. There are two keys of content. `quick_key` digests a pickle, which
-takes some microseconds. But the pickles of equal values can differ, so this key is used only within the process.
-`content_key` depends only on the content, and is part of the names of files on disk.
+Constraints are immutable, and types are assumed to be. So they are cached by identity, with weak references. If
+`constraints/known.py` finds that constraints are equal, they share their `__dict__`, which stores the digest as well. A
+schema given as a dict can be modified, so it is cached by its content. There are two keys of content. `quick_key`
+digests a pickle, which takes some microseconds. But the pickles of equal values can differ, so this key is used only
+within the process. `content_key` depends only on the content, and is part of the names of files on disk.
 """
 
 from __future__ import annotations

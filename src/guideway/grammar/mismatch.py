@@ -26,8 +26,8 @@ class Mismatch(NamedTuple):
     """Where a text stops fitting.
 
     Attributes:
-        position: The number of characters that fit: they are the beginning of a text of the grammar, or 0 if it has no
-            text.
+        position: The number of characters at the start of the text that are the beginning of a text of the grammar. 0
+            if the grammar derives no text.
         expected: What could follow after these characters, in words.
     """
 

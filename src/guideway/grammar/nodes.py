@@ -254,7 +254,7 @@ them.
 
 
 def pointer_of(place: Origin) -> str | None:
-    """Return the JSON Pointer of an origin; None: it is None."""
+    """Return the JSON Pointer of an origin. None for the origin None."""
     inside: list[tuple[Any, ...]] = []
     while isinstance(place, tuple):
         inside.append(place)

@@ -24,8 +24,8 @@ def single_bytes(max_states: int | None = None) -> KernelVocabulary:
 
     Args:
         max_states: The maximum number of automaton states of all grammars that are compiled for this vocabulary,
-            together. Beyond it, operations on these raise `LimitExceededError`, on all machines alike. None: no such
-            limit.
+            together. If more are needed, operations on these automata raise `LimitExceededError`, on all machines
+            alike. None: no such limit.
     """
     from guideway._kernel import KernelVocabulary
 

@@ -14,7 +14,7 @@ LOWERING_WORK = 300_000_000
 """The maximum work while one constraint is lowered, in the units of `CompileLimits.max_work`."""
 
 
-_STEP_UNITS = 75  # of a step in Python, which takes about half a microsecond
+_STEP_UNITS = 75  # units of the kernel for one step in Python, which takes about half a microsecond
 
 
 def spend(steps: int) -> None:

@@ -38,8 +38,8 @@ class TorchMasks:
     """Applies masks to the logits of one generation loop.
 
     float32 logits on the CPU are masked by the kernel. The result is written to a buffer that is reused once no tensor
-    refers to it: allocating a large batch costs several times as much as masking, in page faults. On CUDA a Triton
-    kernel reads the packed bits, if Triton is installed. All other cases use PyTorch operations.
+    refers to it, because allocating memory for a large batch takes several times as long as masking (page faults). On
+    CUDA a Triton kernel reads the packed bits, if Triton is installed. All other cases use PyTorch operations.
 
     Attributes:
         in_place: Whether float32 logits on the CPU are overwritten. Set it only if the loop does not use them

@@ -538,7 +538,7 @@ def _can_merge_objects(left: ObjectAssertions, right: ObjectAssertions) -> bool:
 
 
 def constant_key(value: object) -> str:
-    """Return a string that identifies a JSON value: two values have the same one only if they are equal."""
+    """Return a string for a JSON value. Two values have the same string if and only if they are equal."""
     return identity(value)
 
 

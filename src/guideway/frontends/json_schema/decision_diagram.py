@@ -102,8 +102,8 @@ _CANDIDATES = 6
 _OTHERS = (NULL, TRUE, FALSE, NUMBER, STRING, ARRAY)
 
 
-# Known splits of a conjunction: its formulas; for each variable by which it may be split, the class sets that occur in
-# it; and, by variable and its allowed classes, the class sets that leave different formulas, each with these formulas.
+# Known splits of a conjunction: its formulas; for each variable by which they may be split, the class sets of the
+# variable that occur in them; and, by variable and its allowed classes, the result of `_by_cells`.
 _Prepared = tuple[
     tuple[Formula, ...], dict[int, set[int]], dict[tuple[int, int], list[tuple[int, tuple[Formula, ...]]]]
 ]

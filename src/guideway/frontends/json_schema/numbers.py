@@ -173,10 +173,11 @@ def _shifted(value: int, digits: int) -> Decimal:
 
 @cached(64)
 def _divisible(divisor: int, part_digits: int) -> Regular:
-    """Return the decimal texts, with at most `part_digits` digits after the point, of the multiples of a number.
+    """Return an automaton that accepts a decimal text if its value is a multiple of `divisor` / 10 ** `part_digits`.
 
-    The number is `divisor` / 10 ** `part_digits`. A state of the automaton is a pair: the remainder of the digits so
-    far modulo `divisor`, and the number of digits after the point so far.
+    Texts with more than `part_digits` digits after the point are not accepted. The automaton also accepts texts that
+    are not numbers, such as `--1`: the caller intersects it with the numbers. A state of the automaton is a pair: the
+    remainder of the digits so far modulo `divisor`, and the number of digits after the point so far.
     """
     numbers_: dict[tuple[int, int], int] = {}
     rows: list[dict[int, list[Ranges]]] = []
@@ -378,7 +379,7 @@ def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
     """Return the numbers that assertions allow (None: all numbers).
 
     They are a regular language where one is built. They are a `Number` node for excluded numbers and large divisors. If
-    the style allows every spelling, they are a `Number` node for all assertions except `digits_only`.
+    the style allows every spelling, they are a `Number` node unless `digits_only` is the only assertion or there is none.
     """
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.enum is None:

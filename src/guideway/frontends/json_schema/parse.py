@@ -671,7 +671,10 @@ class SchemaGraph:
         return found
 
     def is_own(self, place: SchemaNode) -> bool:
-        """Return whether a schema is in the main document, and has the literal of this place wherever it occurs there."""
+        """Return whether a place has the resource of the main document, and an empty dynamic scope.
+
+        False for places that `any_of` and `all_of` have added.
+        """
         return self._literals.get((id(place.schema), ())) == place.literal and place.resource is self.documents.main
 
     def _only_ref(self, schema: dict[str, Any], resource: Resource) -> bool:

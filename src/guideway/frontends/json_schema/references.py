@@ -66,7 +66,7 @@ class Documents:
 
     Attributes:
         resources: The resources by URI, as far as their documents were read.
-        owners: The resources by the identity of their root schemas, which they keep alive.
+        owners: The resources by the identity of their root schemas. The resources keep these schemas alive.
         unusual: The schemas that keyword_warnings.py checks.
         dynamic: Whether a document has `$dynamicAnchor`, or `$recursiveAnchor` with the value true.
         main: The resource of the main document.

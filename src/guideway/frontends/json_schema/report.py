@@ -133,6 +133,8 @@ _Removable = tuple[dict[str, Any], str, list[str], bool]
 def conflict(document: Any, place: str, is_empty: Callable[[], bool]) -> list[str]:
     """Return the JSON Pointers of a minimal set of conflicting keywords, or an empty list if none was found.
 
+    A keyword is left out if a keyword inside its value is in the set. For the schema `false`, `place` is returned.
+
     Args:
         document: The document as dicts and lists. The search removes keywords from it.
         place: The JSON Pointer of the unsatisfiable schema.

@@ -124,7 +124,7 @@ def passing(test: Test, texts: Iterable[str], holds: bool) -> dict[str, None]:
     listed = finite_texts(test[1])
     if listed is None:
         return {text: None for text in texts if matches(test, text) is holds}
-    passed = {text for text in listed if text.isascii() or matches(test, text)}  # lone surrogates match no test
+    passed = {text for text in listed if text.isascii() or matches(test, text)}  # a test matches no lone surrogate
     return {text: None for text in texts if (text in passed) is holds}
 
 

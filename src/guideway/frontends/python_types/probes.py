@@ -1,6 +1,6 @@
-"""What a core schema of Pydantic means if that depends on its validator.
+"""Finds the meaning of core schemas of Pydantic that depends on validators.
 
-This concerns literals, defaults, and types that Pydantic defines by functions.
+These are the core schemas of literals, defaults, and types that Pydantic defines by functions.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A part is a node of the tree. An assertion (`^`, `$`, `\\b`, lookaround) is a part that matches no character, but
 depends on the surrounding text. A part without assertions is a `Plain`: its language is already known. Adjacent parts
-without assertions are merged while parsing, so trees are small.
+without assertions are merged while parsing, so trees are small. The trees of `parse_tree` are not merged.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _reached(reader: LarkReader, start: str) -> set[str]:
 class _TerminalNames:
     """Gives a literal the name of the terminal with the same pattern, because Lark makes them one terminal.
 
-    If there is no such terminal, it has the name of the first literal with the same pattern.
+    If there is no such terminal, all literals with the same pattern have the name of the first of them.
     """
 
     def __init__(self, reader: LarkReader, terminals: Terminals) -> None:

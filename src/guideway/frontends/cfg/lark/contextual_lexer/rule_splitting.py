@@ -23,7 +23,7 @@ from guideway.grammar.regular import Regular
 __all__ = ["Split", "contextual_rules"]
 
 _MAX_ITEMS = 1_000_000
-_ENDS = -1_000_000_000  # the numbers of complete productions in prepared items are below it, those of terminals above
+_ENDS = -1_000_000_000  # prepared items: complete productions have numbers up to this one, terminals greater ones
 _ROOT = "%start"
 
 _Contexts = frozenset[int]
