@@ -239,8 +239,7 @@ class FastPath:
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
         """Return the number of the node of a schema that is not in `numbers`, and that is not only a reference.
 
-        All schemas that assert nothing, or only the same type, share a node. A node that is not complete yet is added
-        to the worklist.
+        Schemas with the same plain analysis share a node. A node that is not complete yet is added to the worklist.
         """
         names, grammar = _keywords_of(schema), self.grammar
         if not self._plain_names.issuperset(schema):

@@ -1,7 +1,8 @@
 """Lowers assertions about numbers to regular languages and number nodes.
 
 The language of the plain numbers within bounds is built from the decimal digits of the bounds. It is exact, except that
-the number of digits is limited. Plain numbers have no leading zeros, no exponent, and are not written `-0`.
+the number of digits is limited. Its texts have no leading zeros and no exponent, and `-0` is not one of them. A
+`Number` node, which is used where no language is built, allows `-0` as well.
 """
 
 from __future__ import annotations
@@ -378,8 +379,9 @@ def any_number(style: Style) -> Regular:
 def number(part: NumberAssertions | None, style: Style) -> Regular | Number:
     """Return the numbers that assertions allow (None: all numbers).
 
-    They are a regular language where one is built. They are a `Number` node for excluded numbers and large divisors. If
-    the style allows every spelling, they are a `Number` node unless `digits_only` is the only assertion or there is none.
+    They are a regular language where one is built. They are a `Number` node if there are `excluded` or `not_multiple`
+    numbers or large divisors. If the style allows every spelling, they are a `Number` node unless `digits_only` is the
+    only assertion or there is none.
     """
     part = part or _FREE_NUMBER
     if style.plain_numbers and part.digits_only is False and part.enum is None:
