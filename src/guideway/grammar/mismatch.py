@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Mismatch", "legal", "mismatch"]
 
 MAX_TEXT = 60
-"""The maximum length of a text without an alternative in a message. Longer texts are cut."""
+"""The maximum length of a forced text in a message. Longer texts are cut."""
 
 MAX_CHARACTERS = 8
 """The maximum number of characters, or ranges of characters, that a message lists."""

@@ -61,8 +61,9 @@ def read_json(text: str, *, deepest: int = MAX_DEPTH) -> object:
         deepest: The maximum nesting depth.
 
     Raises:
-        InvalidConstraintError: The text is not JSON. The message has line and column.
-        LimitExceededError: It is nested too deep, or a number has too many digits.
+        InvalidConstraintError: The text is not JSON, a string has a lone surrogate, or the text of a number has more
+            than `MAX_DIGITS` characters. The message has line and column.
+        LimitExceededError: It is nested too deep, or a number has too many digits before or after the point.
     """
     return _Decoder(text, deepest).read()
 

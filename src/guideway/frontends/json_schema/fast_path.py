@@ -75,7 +75,7 @@ _ALL_KINDS = list(TYPE_BITS)
 _TYPE_NAMES = frozenset(TYPE_BITS)
 _NO_ESCAPES = re.compile(r"[^%~]*").fullmatch
 _keywords_of = KEYWORD_NAMES.intersection
-_NEVER = -1  # instead of a node number: the schema is `false`, or refers to `false`
+_NEVER = -1  # instead of a node number: the schema is `false`, or refers to `false` or to an unknown target
 
 MOST_TYPES = 7
 """The number of types that assertions distinguish: null, true, false, number, string, array and object."""

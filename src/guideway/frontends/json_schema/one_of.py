@@ -149,7 +149,7 @@ def _tags_differ(expansions: list[list[TypeAssertions]], analysis_of: AnalysisOf
 
 
 def _tag_values(part: ObjectAssertions, name: str, analysis_of: AnalysisOf) -> set[str] | None:
-    """Return the strings of a list to which the value of a key must belong. None if there is no such list."""
+    """Return a set of strings that contains all allowed values of a key. None if no schema lists its values."""
     for rules in part.rule_sets:
         for literal in rules.names.get(name, ()):
             if literal > 1 and not literal & 1:

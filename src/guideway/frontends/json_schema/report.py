@@ -58,7 +58,7 @@ MAX_TRIAL_UNITS = 50_000_000
 """The maximum work of the kernel for all trial deletions together."""
 
 MAX_PLACES = 500
-"""The maximum number of schemas of a document in which conflicting keywords are searched."""
+"""The maximum number of schemas that a document may have if conflicting keywords are to be searched in it."""
 
 MAX_BYTES = 160
 """The maximum number of bytes of a random example, unless the length of the shortest text plus 40 is greater."""

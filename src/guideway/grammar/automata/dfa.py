@@ -15,7 +15,7 @@ from guideway.grammar.work import spend
 
 __all__ = ["Machine", "machine_of"]
 
-_MAX_STATES = 20_000  # maximum number of NFA and DFA states
+_MAX_STATES = 20_000  # maximum number of states of an NFA, and of a DFA
 _TOO_MANY = f"the automaton of a terminal needs more than {_MAX_STATES:,} states"
 _MAX_WITHIN = 20  # maximum nesting depth of intersections and complements
 

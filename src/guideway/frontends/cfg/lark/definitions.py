@@ -28,6 +28,8 @@ class Terminals:
     Raises:
         InvalidConstraintError: A terminal is recursive, or refers to a name that is not a terminal.
         LimitExceededError: A resolved pattern is too long.
+
+    With `ordered`, also raises the errors of `parse_tree` for the alternatives of a terminal.
     """
 
     def __init__(self, reader: LarkReader, ordered: bool) -> None:
