@@ -1,4 +1,4 @@
-"""JSON text: one tokenizer, decoding and encoding without recursion and with exact numbers, JSON Pointers.
+"""JSON text: a tokenizer, decoding and encoding without recursion and with exact numbers, JSON Pointers.
 
 tokens.py   the tokenizer; tokens with depth and path; nesting depth
 decoder.py  JSON text -> values

@@ -1,4 +1,4 @@
-"""The JSON tokenizer. All other modules that read JSON text use it."""
+"""The JSON tokenizer. Code that reads incomplete texts does not use it (partial.py, `pointer_at` in pointer.py)."""
 
 from __future__ import annotations
 

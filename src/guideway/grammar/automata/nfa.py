@@ -103,7 +103,7 @@ class NfaBuilder(Generic[Part]):
             tasks.append((part, low, between))
             low = between
         if most is None:
-            loop = self.place()  # a new state, which has no other transitions
+            loop = self.place()  # a new state, so that no other transition of `low` is part of the loop
             self.link(low, loop)
             tasks.append((part, loop, loop))
             low = loop
