@@ -643,6 +643,9 @@ def _common_beginning(tokens: list[int], ids: list[int], piece: Callable[[int], 
 def _add_user(state: _ChatState, text: Content) -> None:
     if not isinstance(text, (str, list)):
         raise TypeError(f"text must be a str or a list of parts, got {type(text).__name__}")
+    for number, part in enumerate(text, 1) if isinstance(text, list) else ():
+        if not isinstance(part, (str, Mapping)):
+            raise TypeError(f"part {number} of the text must be a dict or a str, got {part!r:.200}")
     state.messages.append({"role": "user", "content": text})
 
 

@@ -132,8 +132,14 @@ class Extraction:
         return self.source
 
     def request(self, text: str, *, chat: bool) -> GenerationRequest:
-        """Return the request for a text. `chat`: as in `prompt`."""
-        return GenerationRequest(self.prompt(text, chat=chat), self.bound(text), source_text=text)
+        """Return the request for a text. `chat`: as in `prompt`.
+
+        An error of the text, or of the function `prompt`, is raised when the request runs.
+        """
+        try:
+            return GenerationRequest(self.prompt(text, chat=chat), self.bound(text), source_text=text)
+        except Exception as error:
+            return GenerationRequest.failed(error)
 
     def prompt(self, text: str, *, chat: bool) -> str | Messages:
         """Return the prompt of a text: messages if `chat`, else a str.

@@ -173,6 +173,8 @@ def test_an_error_leaves_the_chat_unchanged(tiny: gw.Model) -> None:
         chat.ask("x", max_token=3)
     with pytest.raises(TypeError, match="text must be a str"):
         chat.ask(3)  # type: ignore[call-overload]  # the wrong type is tested
+    with pytest.raises(TypeError, match="part 2 of the text must be a dict or a str, got 5"):
+        chat.ask([{"type": "text", "text": "a"}, 5])  # type: ignore[list-item]  # wrong on purpose
     assert (chat.messages, chat.counts) == before
     assert chat.ask("Still there?", gw.Regex("[a-z]{3}"))
 

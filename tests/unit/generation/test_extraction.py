@@ -177,6 +177,24 @@ def test_a_text_without_words_fails_alone() -> None:
     assert [isinstance(one, Marked) for one in found] == [True, False, True]
 
 
+def test_a_text_without_a_request_fails_alone() -> None:
+    """The constraint of a text with a lone surrogate cannot be made, and the prompt function rejects a text."""
+
+    def prompt(text: str, schema: object) -> str:
+        return {"Ada": "a", "Zoë": "z", "\ud800": "s"}[text]
+
+    model, texts = ConstantModel(BYTES), ["Ada", "\ud800", "Zoë", "Bob"]
+    found = gw.extract(model, texts, Marked, prompt=prompt, max_tokens=300, return_exceptions=True)
+    assert isinstance(found[1], gw.errors.InvalidConstraintError)
+    assert "prompt 2 of 4: the source contains a lone surrogate" in str(found[1])
+    assert isinstance(found[3], KeyError)
+    assert [isinstance(one, Marked) for one in found] == [True, False, True, False]
+    with pytest.raises(gw.errors.InvalidConstraintError, match="prompt 2 of 4: the source"):
+        gw.extract(model, texts, Marked, max_tokens=300)
+    with pytest.raises(gw.errors.InvalidConstraintError, match=r"^the source contains a lone surrogate"):
+        gw.extract(model, "\ud800", Marked)
+
+
 def test_records_of_examples_quote_their_own_text(plain: gw.Model) -> None:
     shown = [("Zoë, 5", {"name": "Zoë", "note": None})]
     assert "Zoë, 5" in extraction(plain, "Ada", Marked, examples=shown).prompt

@@ -16,7 +16,7 @@ from guideway.constraints.special_token import marker, up_to_marker
 from guideway.constraints.tags import without
 from guideway.constraints.tools.arguments import is_text, pairs, properties, python
 from guideway.constraints.tools.families import FAMILIES, Family, family_of
-from guideway.constraints.tools.reply_parser import read
+from guideway.constraints.tools.reply_parser import no_constant, read
 from guideway.constraints.tools.tool import Tool, named
 from guideway.errors import (
     ConstraintError,
@@ -30,6 +30,7 @@ from guideway.grammar.cfg import Alternation, Concatenation, Repetition, Rule, T
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton
 from guideway.grammar.regular import ANY_TEXT, Complement, Concat, Repeat, chars
+from guideway.jsontext.decoder import loads
 from guideway.tokenizers.tokenizer import Tokenizer
 
 __all__ = ["Reply", "ToolCall", "ToolCalls"]
@@ -309,7 +310,7 @@ class ToolCalls(DeferredLowering, Constraint[Reply]):
             raise InvalidTextError(
                 f"tool {name!r} may not be called; callable tools: {', '.join(self._called) or 'none'}"
             )
-        value = self._called[name].read(arguments)
+        arguments, value = _read_arguments(self._called[name], arguments)
         return ToolCall(name, value, call_id, (value, arguments))
 
     def _is_text(self, name: str, key: str) -> bool:
@@ -332,6 +333,35 @@ def _chosen(choice: object, names: list[str]) -> str:
     if not isinstance(choice, str) or choice not in ("auto", "required", "none", *names):
         raise InvalidConstraintError(f"choice must be 'auto', 'required', 'none' or one of {names}, got {choice!r}")
     return choice
+
+
+def _read_arguments(tool: Tool, given: Any) -> tuple[Any, Any]:
+    """Return the arguments of a call as JSON data, and their value.
+
+    A str is the JSON text of the arguments, as in the OpenAI API, or the arguments themselves if the tool allows a str.
+
+    Raises:
+        InvalidTextError: The tool does not allow the arguments.
+    """
+    ways = [given]
+    if isinstance(given, str):
+        decoded = _decoded(given)
+        ways = [decoded, given] if isinstance(decoded, dict) else [given, decoded]
+    problem: InvalidTextError | None = None
+    for arguments in ways:
+        try:
+            return arguments, tool.read(arguments)
+        except InvalidTextError as error:
+            problem = problem or error
+    raise problem or InvalidTextError("no arguments")
+
+
+def _decoded(text: str) -> Any:
+    """Return the value of a JSON text; the text itself if it is not JSON."""
+    try:
+        return loads(text, parse_constant=no_constant)
+    except (ValueError, ConstraintError):
+        return text
 
 
 def _has_arguments(tool: Tool) -> bool:

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 from guideway.constraints.tools.families import NAME_KEY, Family
 from guideway.constraints.tools.python_calls import read_calls
 from guideway.errors import ConstraintError, InvalidTextError
-from guideway.jsontext.decoder import decode_prefix, loads
+from guideway.jsontext.decoder import decode_prefix
 
-__all__ = ["Found", "read"]
+__all__ = ["Found", "no_constant", "read"]
 
 _SPACE = re.compile(r"\s*")
 _ARGUMENTS = ("arguments", "parameters")
@@ -182,15 +182,13 @@ class _Calls:
         if not isinstance(name, str):
             raise InvalidTextError(f"expected a tool name in the call, found {value!r}")
         arguments = inner[key] if key is not None else {}
-        if isinstance(arguments, str):
-            arguments = _loads(arguments)
         call_id = value.get("id", "")
         self._call(name, arguments, call_id if isinstance(call_id, str) else "")
 
     def _json(self) -> Any:
         at = _space(self.text, self.at)
         try:
-            value, self.at = decode_prefix(self.text, at, parse_constant=_no_number)
+            value, self.at = decode_prefix(self.text, at, parse_constant=no_constant)
         except (ValueError, ConstraintError):
             _fail(self.text, at, "JSON")
         return value
@@ -253,15 +251,9 @@ class _Calls:
         self.at = len(self.text)
 
 
-def _no_number(text: str) -> NoReturn:
+def no_constant(text: str) -> NoReturn:
+    """Refuse NaN and the infinities, which are not JSON."""
     raise ValueError(f"{text} is not JSON")
-
-
-def _loads(text: str) -> Any:
-    try:
-        return loads(text, parse_constant=_no_number)
-    except (ValueError, ConstraintError):
-        raise InvalidTextError(f"expected JSON arguments, found {text[:60]!r}") from None
 
 
 # Harmony: messages in channels.
@@ -286,7 +278,7 @@ def _channels(text: str) -> Found:
         receiver, channel, at = header
         if receiver:
             try:
-                arguments, at = decode_prefix(text, _space(text, at), parse_constant=_no_number)
+                arguments, at = decode_prefix(text, _space(text, at), parse_constant=no_constant)
             except (ValueError, ConstraintError):
                 _fail(text, at, "JSON")
             found.calls.append((receiver.removeprefix("functions."), arguments, ""))

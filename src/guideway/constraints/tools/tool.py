@@ -57,7 +57,7 @@ class Tool:
                 )
         if not NAME.fullmatch(name):
             raise InvalidConstraintError(
-                f"a tool name must have letters, digits, '_', '.' and '-' only and begin with a letter, got {name!r}"
+                f"a tool name must have letters, digits, '_', '.' and '-' only and begin with a letter, got {name!r:.200}"
             )
         if function is not None and not callable(function):
             raise InvalidConstraintError(f"the function of the tool {name!r} must be callable, got {function!r}")

@@ -238,3 +238,30 @@ def test_pythonic_calls_emit_no_warnings() -> None:
 def test_what_is_wrong_with_arguments_is_said(arguments: Any, words: str) -> None:
     with pytest.raises(gw.errors.InvalidTextError, match=words):
         gw.ToolCalls(TOOLS, family="hermes").parse(WRITERS["hermes"]("", [("weather", arguments)]))
+
+
+@pytest.mark.parametrize(
+    ("schema", "written", "arguments"),
+    [
+        ({"type": "object"}, {"a": 1}, {"a": 1}),
+        ({"type": "object"}, '{"a": 1}', {"a": 1}),
+        ({"type": "array"}, "[1]", [1]),
+        ({"type": "string"}, "now", "now"),
+        ({"type": "string"}, '{"a": 1}', '{"a": 1}'),
+        ({"type": "string"}, "5", "5"),
+        ({}, '{"a": 1}', {"a": 1}),
+        ({}, "now", "now"),
+        ({}, "5", "5"),
+    ],
+)
+def test_a_string_is_the_text_of_the_arguments_or_the_arguments(schema: Any, written: Any, arguments: Any) -> None:
+    source = gw.ToolCalls([gw.Tool("f", schema)], family="hermes")
+    [call] = source.parse(WRITERS["hermes"]("", [("f", written)])).calls
+    assert call.arguments == arguments
+
+
+@pytest.mark.parametrize("written", ["now", "[1", '{"a": NaN}', '"x"'])
+def test_a_string_that_is_no_text_of_an_object(written: str) -> None:
+    source = gw.ToolCalls([gw.Tool("f", {"type": "object"})], family="hermes")
+    with pytest.raises(gw.errors.InvalidTextError, match="expected a JSON object"):
+        source.parse(WRITERS["hermes"]("", [("f", written)]))
