@@ -45,6 +45,6 @@ void bind_loop(nb::module_& m);
 void bind_sample(nb::module_& m);
 void bind_program(nb::module_& m);
 void bind_plain(nb::module_& m);
-void bind_entries(nb::module_& m);
+void bind_schema_nodes(nb::module_& m);
 
 }  // namespace guideway

@@ -15,5 +15,5 @@ NB_MODULE(_kernel, m) {
     guideway::bind_sample(m);
     guideway::bind_program(m);
     guideway::bind_plain(m);
-    guideway::bind_entries(m);
+    guideway::bind_schema_nodes(m);
 }

@@ -374,26 +374,35 @@ def copy_plain(value: object, other: Callable[[object], object | None], names: f
     Copy plain data: dicts with ASCII strings as keys, lists, strings, integers, True, False and None, of exactly these types. Returns the copy, and whether a nested dict has one of `names`, or the outermost dict one of `early`, with a string or a bool as value. `other` converts other values and returns None for those that it cannot convert. Returns None if the data are not plain, have too many values, or are too deep.
     """
 
-class EntryMaker:
+class NodeMaker:
     """
-    Makes the entries of objects; see `guideway.frontends.json_schema.fast_path`.
+    Makes the nodes of objects in one style; see `guideway.frontends.json_schema.fast_path`.
     """
 
-    def __init__(self, classes: tuple[type, type, type, type], quote: object, spelling: str, new_key: Callable[[str], object] | None, keywords: frozenset[str]) -> None:
+    def __init__(self, classes: tuple[type, ...], keywords: frozenset[str], quote: object, spelling: str, new_key: Callable[[str], object] | None, braces: object, any_key: object, ordered: bool, closed: bool, max_nodes: int, max_count: int) -> None:
         """
-        classes: Property, Concat, JsonEscaped and Literals. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. keywords: the names of the keywords that have an effect.
+        classes: Object, Property, Concat, JsonEscaped, Complement and Literals. keywords: the names of the keywords that have an effect. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. braces: the punctuation of objects. any_key: the expression of all keys. ordered: whether entries have the order of the schema. closed: whether objects with `properties`, but without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of the bounds of objects.
         """
 
-    def entries(self, properties: dict[str, object], required: set[str], types: dict[str | None, int], keys: dict[str, Any], plain: frozenset[str], number: Callable[[object, tuple[object, str, str]], int | None], place: object) -> list[Any] | None:
-        """
-        Make the entries of the properties that have a value. Returns None if a required property has no value, or if `number` returned None.
+class DocumentNodes:
+    """Numbers the schemas of one document, and makes the nodes of objects."""
 
-        Args:
-            properties: Schemas by key.
-            required: The required keys.
-            types: By type, the node number of a schema whose only keyword is `type`. By None, that of a schema without keywords.
-            keys: The expressions of keys. New ones are added.
-            plain: Names that need no check for misspelt keywords.
-            number: Called with another schema and its place. Returns its node number, -1 if it has no value, or None to give up.
-            place: The place of the object.
+    def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, nodes: list[Any], places: list[Any], numbers: dict[int, int], types: dict[str | None, int], todo: list[Any], unusual: list[Any]) -> None:
+        """
+        All arguments but `maker` are of a `FastPath`; the lists and dicts are changed. plain: names that need no check for misspelt keywords. types: by type, the node number of a schema whose only keyword is `type`; by None, that of a schema without keywords.
+        """
+
+    def number_of(self, fast_path: Any, schema: dict[str, Any], place: Any) -> int:
+        """
+        Return the number of the node of a schema, or -1 if the schema allows no value.
+        """
+
+    def own_number(self, fast_path: Any, schema: dict[str, Any], place: Any) -> int:
+        """
+        Return the number of a new node for a schema that has other keywords than `$ref`, and no node yet. Schemas that assert only one type share a node. Other nodes are added to the worklist.
+        """
+
+    def object(self, fast_path: Any, schema: dict[str, Any], place: Any, patterns: object) -> Any:
+        """
+        Make the node of the objects that a schema allows. Returns None if the schema needs the general path. patterns: the result of `FastPath.patterns`; None without `patternProperties`.
         """

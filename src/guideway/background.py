@@ -321,7 +321,7 @@ def _check_caller() -> None:
         raise Cancelled
 
 
-def call(function: Callable[[], T]) -> T:
+def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return the result of a function that works in the kernel, without the GIL.
 
     In a block of `turn`, other threads run Python code meanwhile, and the work is limited to that of the job's level. If
@@ -330,7 +330,7 @@ def call(function: Callable[[], T]) -> T:
     """
     job = _THREAD.job
     if job is None or _THREAD.until is None:
-        return function()
+        return function(*args, **kwargs)
     while True:
         outer, units = bound_work(None), job.units
         by_level = units is not None and (outer is None or units < outer)
@@ -339,7 +339,7 @@ def call(function: Callable[[], T]) -> T:
         _end_turn()
         job.is_in_kernel, is_repeated = True, False
         try:
-            return function()
+            return function(*args, **kwargs)
         except WorkDeferred:
             if not by_level:
                 raise

@@ -121,7 +121,7 @@ def shared(init: Callable[..., None]) -> Callable[..., None]:
     def construct(self: Any, *args: Any, **kwargs: Any) -> None:
         kind = type(self)
         # `__dict__` is not empty if the constructor of a subclass calls this one
-        if self.__dict__ or not in_library(kind) or not disk.is_enabled():
+        if self.__dict__ or not disk.is_enabled() or not in_library(kind):
             init(self, *args, **kwargs)
             return
         named = kind._named_arguments(args, kwargs)

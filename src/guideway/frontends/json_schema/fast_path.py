@@ -13,13 +13,14 @@ from collections.abc import Callable, Collection, Iterable
 from decimal import Decimal
 from typing import Any, NoReturn, Protocol
 
+from guideway._kernel import DocumentNodes
 from guideway.background import checkpoint
 from guideway.errors import ConstraintError, LimitExceededError
 from guideway.frontends.json_schema.assertions import UNCONSTRAINED, NumberAssertions
 from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_MAPS, Dialect
 from guideway.frontends.json_schema.numbers import number
 from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, SchemaAnalysis, plain_analysis
-from guideway.frontends.json_schema.shared_nodes import DIGITS, SPACE_LEAF, VALUES, joined, shared_nodes_of
+from guideway.frontends.json_schema.shared_nodes import DIGITS, MAX_NODES, SPACE_LEAF, VALUES, joined, shared_nodes_of
 from guideway.frontends.json_schema.strings import classes, finite_texts, matches, pattern_language
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import (
@@ -40,9 +41,6 @@ from guideway.grammar.regular import ANY_TEXT, NEVER, Complement, Literals, Regu
 from guideway.jsontext.pointer import shown
 
 __all__ = ["MAX_NODES", "MOST_TYPES", "FastPath", "GeneralPath", "open_entries", "reserve"]
-
-MAX_NODES = 200_000
-"""The largest node number that `reserve` returns. It limits the size of the grammar of a schema."""
 
 _OBJECT = frozenset(
     {
@@ -109,11 +107,12 @@ def reserve(grammar: Grammar, place: Origin) -> int:
     """Reserve a node number. Raises `LimitExceededError` if it is greater than `MAX_NODES`."""
     found = grammar.reserve(place)
     if found > MAX_NODES:
-        _refuse_nodes(place)
+        refuse_nodes(place)
     return found
 
 
-def _refuse_nodes(place: Origin) -> NoReturn:
+def refuse_nodes(place: Origin) -> NoReturn:
+    """Raise `LimitExceededError`: there are too many nodes at a place."""
     where = pointer_of(place)
     raise LimitExceededError(
         f"at {shown(where or '')}: the schema has more than {MAX_NODES:,} grammar nodes; use a smaller schema", where
@@ -169,7 +168,6 @@ class FastPath:
         self.plain: dict[SchemaAnalysis, int] = {}
         self._of_types: dict[str | None, int] = {}
         self.todo: list[tuple[int, Any, Any]] = []
-        self._keys: dict[str, Regular] = {}  # the expression of each key, which all its properties share
         self._any = _NEVER
         self._dialect = dialect
         self._plain_names = dialect.plain
@@ -177,6 +175,18 @@ class FastPath:
         self._make_general_path = general_path
         self._general_path: GeneralPath | None = None
         self._common = shared_nodes_of(style)
+        grammar = self.grammar
+        self._nodes = DocumentNodes(
+            self._common.maker,
+            dialect.plain,
+            dialect,
+            grammar.nodes,
+            grammar.places,
+            self.numbers,
+            self._of_types,
+            self.todo,
+            self.unusual,
+        )
 
     def run(self) -> Grammar:
         """Build the grammar of the document. Raises the errors of `Lowering.run`."""
@@ -211,6 +221,8 @@ class FastPath:
             self._general_path = self._make_general_path(self)
         return self._general_path
 
+    refuse_nodes = staticmethod(refuse_nodes)
+
     def any_number(self) -> int:
         """Return the number of the node of any JSON value."""
         if self._any == _NEVER:
@@ -227,33 +239,27 @@ class FastPath:
 
     def number_of(self, schema: dict[str, Any], place: Origin) -> int:
         """Return the number of the node of a schema. -1 if its `$ref` leads to `false`, or cannot be resolved."""
-        found = self.numbers.get(id(schema))
-        if found is not None:
-            return found
-        if not schema:
-            return self.any_number()
-        if "$ref" in schema and (found := self._reference(schema, place)) is not None:
-            return found
-        return self.own_number(schema, place)
+        return self._nodes.number_of(self, schema, place)
 
     def own_number(self, schema: dict[str, Any], place: Origin) -> int:
         """Return the number of the node of a schema that is not in `numbers`, and that is not only a reference.
 
         Schemas with the same plain analysis share a node. A node that is not complete yet is added to the worklist.
         """
-        names, grammar = _keywords_of(schema), self.grammar
-        if not self._plain_names.issuperset(schema):
-            self.unusual.append((schema, place, self._dialect))
-        analysis = plain_analysis(schema, names, self._dialect) if len(names) < 2 else None
+        return self._nodes.own_number(self, schema, place)
+
+    def plain_number(self, schema: dict[str, Any], names: frozenset[str], place: Origin) -> int | None:
+        """Return the number of the node of a schema that asserts only one type, or nothing. None for other schemas.
+
+        Args:
+            schema: The schema.
+            names: Its keywords.
+            place: Its origin.
+        """
+        analysis = plain_analysis(schema, names, self._dialect)
         if analysis is None:
-            found = self.numbers[id(schema)] = len(grammar.nodes)
-            grammar.nodes.append(None)
-            grammar.places.append(place)
-            self.todo.append((found, schema, names))
-            if found > MAX_NODES:
-                _refuse_nodes(place)
-            return found
-        known = self.plain.get(analysis)
+            return None
+        grammar, known = self.grammar, self.plain.get(analysis)
         if known is None:
             scalar = self._common.scalars[analysis]
             if analysis.own is UNCONSTRAINED:
@@ -268,7 +274,7 @@ class FastPath:
         self.numbers[id(schema)] = known
         return known
 
-    def _reference(self, schema: dict[str, Any], place: Origin) -> int | None:
+    def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
         """Return what `GeneralPath.reference` returns. Simple references do not need the general path."""
         found = self._target(schema)
         if len(schema) > 1:
@@ -394,77 +400,40 @@ class FastPath:
         return self._node(place, schema, names)
 
     def _object(self, place: Origin, schema: dict[str, Any]) -> Object | None:
-        properties, required = schema.get("properties", _NO_PROPERTIES), schema.get("required", _NO_NAMES)
-        additional = schema.get("additionalProperties", True)
-        if type(properties) is not dict or type(required) is not list or type(additional) not in _SCHEMA_TYPES:
-            return None
-        common, missing = self._common, []
-        for name in required:
-            if type(name) is not str:
-                return None
-            if name not in properties:
-                missing.append(name)
-        needed = set(required)
-        least, most = 0, None
-        if "minProperties" in schema or "maxProperties" in schema:
-            least, most = schema.get("minProperties", 0), schema.get("maxProperties", MAX_COUNT)
-            if not _are_bounds(least, most) or most < len(needed):
-                return None
-            most = most if "maxProperties" in schema else None
         patterns = None
         if "patternProperties" in schema:
-            patterns = self._patterns(place, schema, (*properties, *missing))
+            patterns = self._patterns(place, schema)
             if patterns is None:
                 return None
-        entries = common.entry_maker.entries(
-            properties, needed, self._of_types, self._keys, self._plain_names, self._value_of, place
-        )
-        if entries is None:
-            return None
-        closed = common.style.closed and "properties" in schema and "additionalProperties" not in schema
-        if closed and not missing:
-            additional = False
-        others = additional
-        if type(additional) is dict:
-            others = self.number_of(additional, (place, "additionalProperties"))
-        elif additional:
-            others = self.any_number()
-        else:
-            others = _NEVER
-        if missing:
-            if others == _NEVER:
-                return None
-            missing = list(dict.fromkeys(missing))
-            entries += [Property(self._key(name), others, True) for name in missing]
-        rest: tuple[Property, ...] = ()
-        names = (*properties, *missing) if missing else tuple(properties)
-        if patterns is not None:
-            values = {True: patterns[0], False: _NEVER if closed else others}
-            rest = open_entries([(values[held], keys) for held, keys in patterns[1]], names, common.quoted)
-        elif others != _NEVER and not closed:
-            rest = (Property(common.quoted(Complement(Literals(names))) if names else common.key, others, False),)
-        return Object(common.braces, tuple(entries), rest, common.ordered, least, most)
+        made: Object | None = self._nodes.object(self, schema, place, patterns)
+        return made
 
-    def _value_of(self, schema: object, place: Origin) -> int | None:
-        """Return the number of the node of a subschema. -1 for `false`, or as in `number_of`. None: not a schema."""
-        if type(schema) is dict:
-            return self.number_of(schema, place)
-        if schema is True:
-            return self.any_number()
-        return _NEVER if schema is False else None
+    def open_entries(
+        self, patterns: tuple[int, list[tuple[bool, Regular]]], names: tuple[str, ...], others: int
+    ) -> tuple[Property, ...]:
+        """Return the open properties of an object with `patternProperties`.
 
-    def _patterns(
-        self, place: Origin, schema: dict[str, Any], names: tuple[str, ...]
-    ) -> tuple[int, list[tuple[bool, Regular]]] | None:
-        """Lower a `patternProperties` with one pattern that matches none of the keys `names`.
+        Args:
+            patterns: The result of `_patterns`.
+            names: The keys that have a property each.
+            others: The number of the node of the values of all other keys; -1: there are none.
+        """
+        values = {True: patterns[0], False: others}
+        return open_entries([(values[held], keys) for held, keys in patterns[1]], names, self._common.quoted)
+
+    def _patterns(self, place: Origin, schema: dict[str, Any]) -> tuple[int, list[tuple[bool, Regular]]] | None:
+        """Lower a `patternProperties` with one pattern that matches none of the keys that the schema names.
 
         Returns:
-            The number of the node of the pattern's value (-1: as in `_value_of`), and the key classes. Each class is
+            The number of the node of the pattern's value (-1: there is none, see `number_of`), and the key classes. Each class is
             given by whether its keys match the pattern, and by its language. None if there is not exactly one pattern,
-            if it is invalid or too large, matches a key of `names`, or matches only the keys of a short list.
+            if it is invalid or too large, matches a key that the schema names, or matches only the keys of a short list.
         """
-        patterns = schema["patternProperties"]
+        patterns, named = schema["patternProperties"], schema.get("properties", _NO_PROPERTIES)
+        required = schema.get("required", _NO_NAMES)
         if type(patterns) is not dict or len(patterns) != 1:
+            return None
+        if type(named) is not dict or type(required) is not list or not _STR.issuperset(map(type, required)):
             return None
         ((pattern, inner),) = patterns.items()
         if type(inner) not in _SCHEMA_TYPES:
@@ -472,7 +441,7 @@ class FastPath:
         at: Origin = (place, "patternProperties", pattern)
         try:
             test = pattern, pattern_language(pattern, "")
-            if finite_texts(test[1]) is not None or any(matches(test, name) for name in names):
+            if finite_texts(test[1]) is not None or any(matches(test, name) for name in (*named, *required)):
                 return None
             found = classes([test], "")
         except ConstraintError:  # the general path raises it again, with the place
@@ -481,12 +450,6 @@ class FastPath:
         if inner is not False:
             value = self.any_number() if inner is True else self.number_of(inner, at)
         return value, [(passed[0], keys) for passed, keys in found]
-
-    def _key(self, name: str) -> Regular:
-        key = self._keys.get(name)
-        if key is None:
-            key = self._keys[name] = self._common.new_key(name)
-        return key
 
     def _array(self, place: Origin, schema: dict[str, Any]) -> Array | None:
         items, least, maximum = schema.get("items", True), schema.get("minItems", 0), schema.get("maxItems", MAX_COUNT)

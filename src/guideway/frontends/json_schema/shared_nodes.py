@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from guideway._kernel import EntryMaker
+from guideway._kernel import NodeMaker
 from guideway.caching import CacheInfo, cached, local_cache, register
 from guideway.frontends.json_schema.assertions import (
     FALSE,
@@ -17,16 +17,17 @@ from guideway.frontends.json_schema.assertions import (
     StringAssertions,
 )
 from guideway.frontends.json_schema.numbers import any_number, number
-from guideway.frontends.json_schema.parse import KEYWORD_NAMES, PLAIN_ANALYSES, listed_texts
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, PLAIN_ANALYSES, listed_texts
 from guideway.frontends.json_schema.strings import string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.frontends.json_schema.verbatim import is_verbatim
 from guideway.grammar.nodes import Alternative, Array, Grammar, Leaf, Node, Number, Object, Property, Punctuation
 from guideway.grammar.program import constant, recently_shared, shared
-from guideway.grammar.regular import ANY_TEXT, Concat, JsonEscaped, Literals, Regular, chars, either, repeat
+from guideway.grammar.regular import ANY_TEXT, Complement, Concat, JsonEscaped, Literals, Regular, chars, either, repeat
 
 __all__ = [
     "DIGITS",
+    "MAX_NODES",
     "SPACE",
     "SPACE_LEAF",
     "VALUES",
@@ -45,6 +46,8 @@ SPACE_LEAF = Leaf(SPACE)
 DIGITS = "digits"  # a kind of value, like the names of types: the integers of draft 4
 VALUES = (("null", None, "null"), ("boolean", True, "true"), ("boolean", False, "false"))
 _MAX_STYLES = 64
+MAX_NODES = 200_000
+"""The largest node number that `reserve` returns. It limits the size of the grammar of a schema."""
 
 
 @cached(64)
@@ -97,6 +100,7 @@ class SharedNodes:
         brackets: The punctuation of arrays.
         braces: The punctuation of objects.
         key: The language of all object keys.
+        maker: Makes the nodes of objects.
         spelling: How characters are written in strings.
         new_key: Returns the language of one key.
         entry_maker: Makes the properties of an object for the fast path.
@@ -114,14 +118,20 @@ class SharedNodes:
         self.brackets, self.braces = punctuation(style)[0]
         self.key, self.spelling = any_key(style), style.spelling
         self.new_key = style.new_key if self.spelling == "json" else self._new_key
-        self.entry_maker = EntryMaker(
-            (Property, Concat, JsonEscaped, Literals),
+        self.ordered = style.key_order == "schema"
+        self.maker = NodeMaker(
+            (Object, Property, Concat, JsonEscaped, Complement, Literals),
+            KEYWORD_NAMES,
             QUOTE,
             self.spelling,
             style.new_key if self.spelling == "json" else None,
-            KEYWORD_NAMES,
+            self.braces,
+            self.key,
+            self.ordered,
+            style.closed,
+            MAX_NODES,
+            MAX_COUNT,
         )
-        self.ordered = style.key_order == "schema"
         self.spaced = style.whitespace == "any"
         self.first: tuple[Regular, ...] = (any_scalar(style).text, self.key, *((SPACE,) if self.spaced else ()))
         self.string = local_cache(1024, self._string)

@@ -1,0 +1,335 @@
+// The part of the fast path of JSON Schema (fast_path.py) that most schemas use: it numbers schemas, and makes the nodes of
+// objects. It is in C++ because each function of Python takes microseconds if its code is not in the processor's caches.
+#include <utility>
+
+#include "bindings.h"
+#include "encode/writing.h"
+
+namespace guideway {
+
+namespace {
+
+PyObject* checked(PyObject* made) {
+    if (!made) throw nb::python_error();
+    return made;
+}
+
+bool contains(nb::handle set, PyObject* item) {
+    const int found = PySet_Contains(set.ptr(), item);
+    if (found < 0) throw nb::python_error();
+    return found == 1;
+}
+
+// Returns an invalid object if the key is missing.
+nb::object item_of(nb::handle dict, PyObject* key) {
+    PyObject* const known = PyDict_GetItemWithError(dict.ptr(), key);
+    if (!known && PyErr_Occurred()) throw nb::python_error();
+    return nb::borrow(known);
+}
+
+nb::object item_of(nb::handle dict, const nb::str& key) { return item_of(dict, key.ptr()); }
+
+void set_item(const nb::dict& dict, nb::handle key, nb::handle value) {
+    if (PyDict_SetItem(dict.ptr(), key.ptr(), value.ptr()) < 0) throw nb::python_error();
+}
+
+long as_number(nb::handle value) {
+    const long made = PyLong_AsLong(value.ptr());
+    if (made == -1 && PyErr_Occurred()) throw nb::python_error();
+    return made;
+}
+
+// Returns the integer, or -1 if the value is no integer from 0 to `most`.
+long as_bound(nb::handle value, long most) {
+    int beyond = 0;
+    if (!PyLong_CheckExact(value.ptr())) return -1;
+    const long made = PyLong_AsLongAndOverflow(value.ptr(), &beyond);
+    return beyond || made < 0 || made > most ? -1 : made;
+}
+
+nb::tuple as_tuple(nb::handle values) { return nb::steal<nb::tuple>(checked(PySequence_Tuple(values.ptr()))); }
+
+constexpr long kNever = -1;  // in place of a node number: the schema allows no value
+
+// Of keywords, and of the attributes of a `FastPath`.
+struct Names {
+    nb::str ref{"$ref"}, properties{"properties"}, required{"required"}, additional{"additionalProperties"},
+        min_properties{"minProperties"}, max_properties{"maxProperties"};
+    nb::str any_number{"any_number"}, reference{"reference"}, plain_number{"plain_number"}, open_entries{"open_entries"},
+        refuse_nodes{"refuse_nodes"};
+};
+
+// Makes the nodes of one style.
+class NodeMaker {
+public:
+    NodeMaker(const nb::tuple& classes, nb::frozenset words, nb::object quote, nb::object spelling, nb::object new_key, nb::object braces,
+              nb::object any_key, bool ordered, bool closed, std::size_t most_nodes, long most_entries)
+        : keywords(std::move(words)), is_closed(closed), max_nodes(most_nodes), max_count(most_entries), kinds_(classes, literals + 1),
+          quote_(std::move(quote)), spelling_(std::move(spelling)), new_key_(std::move(new_key)), braces_(std::move(braces)),
+          any_key_(std::move(any_key)), is_ordered_(ordered) {}
+
+    const Names names;
+    const nb::frozenset keywords;  // that have an effect
+    const bool is_closed;          // objects with `properties`, but without `additionalProperties`, have no other keys
+    const std::size_t max_nodes;
+    const long max_count;  // of the bounds of objects
+
+    nb::object key(nb::handle name, const nb::dict& keys) const {
+        nb::object known = item_of(keys, name.ptr());
+        if (known.is_valid()) return known;
+        known = new_key_.is_none() ? quoted(texts(nb::make_tuple(name))) : new_key_(name);
+        set_item(keys, name, known);
+        return known;
+    }
+
+    // The entry of all keys that are not listed.
+    nb::object open_entry(const nb::tuple& listed, nb::object value) const {
+        if (!listed.size()) return entry(any_key_, std::move(value), false);
+        const nb::object others = instance(complement);
+        complement_.set(others, texts(listed));
+        return entry(quoted(others), std::move(value), false);
+    }
+
+    nb::object entry(nb::object key, nb::object value, bool is_required) const {
+        nb::object made = instance(property);
+        key_.set(made, std::move(key));
+        value_.set(made, std::move(value));
+        required_.set(made, nb::bool_(is_required));
+        missing_.set(made, zero_);
+        return made;
+    }
+
+    nb::object node(nb::object entries, nb::object open, nb::object minimum, nb::object maximum) const {
+        nb::object made = instance(object);
+        punctuation_.set(made, braces_);
+        properties_.set(made, std::move(entries));
+        open_.set(made, std::move(open));
+        ordered_.set(made, nb::bool_(is_ordered_));
+        minimum_.set(made, std::move(minimum));
+        maximum_.set(made, std::move(maximum));
+        demands_.set(made, zero_);
+        least_.set(made, nb::none());
+        most_.set(made, nb::none());
+        return made;
+    }
+
+    const nb::int_& zero() const { return zero_; }
+
+private:
+    enum Kind : std::size_t { object, property, concat, escaped, complement, literals };
+
+    nb::object instance(Kind kind) const {
+        auto* const type = reinterpret_cast<PyTypeObject*>(kinds_[kind].ptr());
+        return nb::steal(checked(type->tp_alloc(type, 0)));
+    }
+    nb::object texts(const nb::tuple& strings) const {
+        nb::object made = instance(literals);
+        texts_.set(made, strings);
+        return made;
+    }
+    // Makes the same expression as `SharedNodes.quoted`.
+    nb::object quoted(const nb::object& language) const {
+        const nb::object inside = instance(escaped);
+        part_.set(inside, language);
+        spelled_.set(inside, spelling_);
+        nb::object made = instance(concat);
+        parts_.set(made, nb::make_tuple(quote_, inside, quote_));
+        return made;
+    }
+
+    Kinds kinds_;
+    nb::object quote_, spelling_, new_key_, braces_, any_key_;
+    bool is_ordered_;
+    nb::int_ zero_{0};
+    Field punctuation_{kinds_[object], "punctuation"}, properties_{kinds_[object], "properties"}, open_{kinds_[object], "open"},
+        ordered_{kinds_[object], "ordered"}, minimum_{kinds_[object], "minimum"}, maximum_{kinds_[object], "maximum"},
+        demands_{kinds_[object], "demands"}, least_{kinds_[object], "least"}, most_{kinds_[object], "most"};
+    Field key_{kinds_[property], "key"}, value_{kinds_[property], "value"}, required_{kinds_[property], "required"},
+        missing_{kinds_[property], "missing"};
+    Field parts_{kinds_[concat], "parts"}, part_{kinds_[escaped], "part"}, spelled_{kinds_[escaped], "spelling"},
+        complement_{kinds_[complement], "part"}, texts_{kinds_[literals], "texts"};
+};
+
+// The nodes of the schemas of one document. It holds no reference to the `FastPath`, which owns it and is passed to each call.
+class DocumentNodes {
+public:
+    DocumentNodes(nb::object maker, nb::frozenset plain, nb::object dialect, nb::list nodes, nb::list places, nb::dict numbers,
+                  nb::dict types, nb::list todo, nb::list unusual)
+        : held_(std::move(maker)), maker_(nb::cast<const NodeMaker&>(held_)), plain_(std::move(plain)), dialect_(std::move(dialect)),
+          nodes_(std::move(nodes)), places_(std::move(places)), numbers_(std::move(numbers)), types_(std::move(types)),
+          todo_(std::move(todo)), unusual_(std::move(unusual)) {}
+
+    nb::object number_of(nb::handle owner, const nb::dict& schema, nb::object place) {
+        const nb::object id = nb::steal(checked(PyLong_FromVoidPtr(schema.ptr())));
+        if (nb::object known = item_of(numbers_, id.ptr()); known.is_valid()) return known;
+        if (!schema.size()) return owner.attr(names_.any_number)();
+        if (PyDict_Contains(schema.ptr(), names_.ref.ptr()) == 1)
+            if (nb::object target = owner.attr(names_.reference)(schema, place); !target.is_none()) return target;
+        return own_number(owner, schema, std::move(place));
+    }
+
+    nb::object own_number(nb::handle owner, const nb::dict& schema, nb::object place) {
+        PyObject *name = nullptr, *value = nullptr;
+        bool is_unusual = false;
+        nb::object found = nb::steal(checked(PyFrozenSet_New(nullptr)));
+        for (Py_ssize_t at = 0; PyDict_Next(schema.ptr(), &at, &name, &value);) {
+            is_unusual |= !contains(plain_, name);
+            if (contains(maker_.keywords, name) && PySet_Add(found.ptr(), name) < 0) throw nb::python_error();
+        }
+        if (is_unusual) unusual_.append(nb::make_tuple(schema, place, dialect_));
+        if (PySet_GET_SIZE(found.ptr()) < 2)
+            if (nb::object plain = owner.attr(names_.plain_number)(schema, found, place); !plain.is_none()) return plain;
+        nb::object made = nb::int_(nodes_.size());
+        if (nodes_.size() > maker_.max_nodes) owner.attr(names_.refuse_nodes)(place);
+        set_item(numbers_, nb::steal(checked(PyLong_FromVoidPtr(schema.ptr()))), made);
+        nodes_.append(nb::none());
+        places_.append(std::move(place));
+        todo_.append(nb::make_tuple(made, schema, found));
+        return made;
+    }
+
+    // None: the schema needs the general path.
+    nb::object object(nb::handle owner, const nb::dict& schema, const nb::object& place, const nb::object& patterns) {
+        nb::object properties = item_of(schema, names_.properties), required = item_of(schema, names_.required);
+        const nb::object additional = item_of(schema, names_.additional);
+        const bool lists_properties = properties.is_valid();
+        if (!lists_properties) properties = nb::dict();
+        if (!required.is_valid()) required = nb::list();
+        if (!PyDict_CheckExact(properties.ptr()) || !PyList_CheckExact(required.ptr())) return nb::none();
+        if (additional.is_valid() && !PyDict_CheckExact(additional.ptr()) && !PyBool_Check(additional.ptr())) return nb::none();
+        nb::dict missing;  // its keys
+        for (const nb::handle name : nb::borrow<nb::list>(required)) {
+            if (!PyUnicode_CheckExact(name.ptr())) return nb::none();
+            if (!item_of(properties, name.ptr()).is_valid()) set_item(missing, name, nb::none());
+        }
+        const nb::set needed = nb::steal<nb::set>(checked(PySet_New(required.ptr())));
+        nb::object minimum = maker_.zero(), maximum = nb::none();
+        if (!read_bounds(schema, needed.size(), minimum, maximum)) return nb::none();
+
+        nb::object entries = entries_of(owner, nb::borrow<nb::dict>(properties), needed, place);
+        if (entries.is_none()) return entries;
+        const bool is_closed = maker_.is_closed && lists_properties && !additional.is_valid();
+        nb::object others = nb::int_(kNever);
+        if (additional.is_valid() && PyDict_CheckExact(additional.ptr()))
+            others = number_of(owner, nb::borrow<nb::dict>(additional), nb::make_tuple(place, names_.additional));
+        else if (additional.is_valid() ? additional.is(Py_True) : !is_closed || missing.size()) others = owner.attr(names_.any_number)();
+        const bool has_others = as_number(others) != kNever;
+        if (missing.size() && !has_others) return nb::none();
+        for (const auto [name, _] : missing) nb::borrow<nb::list>(entries).append(maker_.entry(maker_.key(name, keys_), others, true));
+
+        nb::object open = nb::tuple();
+        nb::tuple names = as_tuple(properties);
+        if (missing.size()) names = nb::borrow<nb::tuple>(names + as_tuple(missing));
+        if (!patterns.is_none()) open = owner.attr(names_.open_entries)(patterns, names, is_closed ? nb::object(nb::int_(kNever)) : others);
+        else if (has_others && !is_closed) open = nb::make_tuple(maker_.open_entry(names, others));
+        return maker_.node(as_tuple(entries), std::move(open), std::move(minimum), std::move(maximum));
+    }
+
+private:
+    // False: the bounds are invalid, or `needed` keys are too many.
+    bool read_bounds(const nb::dict& schema, std::size_t needed, nb::object& minimum, nb::object& maximum) const {
+        const nb::object least = item_of(schema, names_.min_properties), most = item_of(schema, names_.max_properties);
+        if (!least.is_valid() && !most.is_valid()) return true;
+        const long high = most.is_valid() ? as_bound(most, maker_.max_count) : maker_.max_count;
+        const long low = least.is_valid() ? as_bound(least, high) : 0;
+        if (high < 0 || low < 0 || static_cast<std::size_t>(high) < needed) return false;
+        if (least.is_valid()) minimum = least;
+        if (most.is_valid()) maximum = most;
+        return true;
+    }
+
+    // Returns None if a required property has no value, or if a value is no schema.
+    nb::object entries_of(nb::handle owner, const nb::dict& properties, const nb::set& required, const nb::object& place) {
+        nb::list made;
+        PyObject *name = nullptr, *schema = nullptr;
+        for (Py_ssize_t at = 0; PyDict_Next(properties.ptr(), &at, &name, &schema);) {
+            const nb::object held = nb::borrow(name);
+            nb::object value = number_of_type(schema);
+            if (!value.is_valid()) value = number_of_value(owner, schema, place, held);
+            if (value.is_none()) return value;
+            const bool is_required = contains(required, name);
+            if (as_number(value) == kNever) {
+                if (is_required) return nb::none();
+                continue;
+            }
+            made.append(maker_.entry(maker_.key(held, keys_), std::move(value), is_required));
+        }
+        return made;
+    }
+
+    // None: it is no schema.
+    nb::object number_of_value(nb::handle owner, PyObject* schema, const nb::object& place, const nb::object& name) {
+        if (PyDict_CheckExact(schema))
+            return number_of(owner, nb::borrow<nb::dict>(schema), nb::make_tuple(place, names_.properties, name));
+        if (schema == Py_True) return owner.attr(names_.any_number)();
+        return schema == Py_False ? nb::object(nb::int_(kNever)) : nb::none();
+    }
+
+    // Returns the node of a schema without keywords, or with `type` as its only keyword. Returns an invalid object for other
+    // schemas, for an empty dict, and if `types_` has no such node.
+    nb::object number_of_type(PyObject* schema) const {
+        PyObject *name = nullptr, *value = nullptr, *type = Py_None;
+        if (!PyDict_CheckExact(schema) || PyDict_GET_SIZE(schema) == 0) return {};
+        for (Py_ssize_t at = 0; PyDict_Next(schema, &at, &name, &value);) {
+            if (!contains(plain_, name)) return {};
+            if (!contains(maker_.keywords, name)) continue;
+            if (type != Py_None || !PyUnicode_CheckExact(value) || !is_text(name, "type")) return {};
+            type = value;
+        }
+        return item_of(types_, type);
+    }
+
+    nb::object held_;
+    const NodeMaker& maker_;
+    const Names& names_ = maker_.names;
+    nb::frozenset plain_;
+    nb::object dialect_;
+    nb::list nodes_, places_;
+    nb::dict numbers_, types_, keys_;
+    nb::list todo_, unusual_;
+};
+
+}  // namespace
+
+void bind_schema_nodes(nb::module_& m) {
+    nb::class_<NodeMaker>(m, "NodeMaker", "Makes the nodes of objects in one style; see `guideway.frontends.json_schema.fast_path`.")
+        .def(
+            nb::init<nb::tuple, nb::frozenset, nb::object, nb::object, nb::object, nb::object, nb::object, bool, bool, std::size_t, long>(),
+            nb::arg("classes"), nb::arg("keywords"), nb::arg("quote"), nb::arg("spelling"), nb::arg("new_key").none(), nb::arg("braces"),
+            nb::arg("any_key"), nb::arg("ordered"), nb::arg("closed"), nb::arg("max_nodes"), nb::arg("max_count"),
+            nb::sig("def __init__(self, classes: tuple[type, ...], keywords: frozenset[str], quote: object, spelling: str, "
+                    "new_key: collections.abc.Callable[[str], object] | None, braces: object, any_key: object, ordered: bool, "
+                    "closed: bool, max_nodes: int, max_count: int) -> None"),
+            "classes: Object, Property, Concat, JsonEscaped, Complement and Literals. keywords: the names of the keywords that have an "
+            "effect. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. "
+            "If it is None, keys are escaped and quoted with `spelling` and `quote`. braces: the punctuation of objects. any_key: the "
+            "expression of all keys. ordered: whether entries have the order of the schema. closed: whether objects with `properties`, but "
+            "without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of the "
+            "bounds of objects.");
+    nb::class_<DocumentNodes>(m, "DocumentNodes", "Numbers the schemas of one document, and makes the nodes of objects.")
+        .def(
+            nb::init<nb::object, nb::frozenset, nb::object, nb::list, nb::list, nb::dict, nb::dict, nb::list, nb::list>(), nb::arg("maker"),
+            nb::arg("plain"), nb::arg("dialect"), nb::arg("nodes"), nb::arg("places"), nb::arg("numbers"), nb::arg("types"),
+            nb::arg("todo"), nb::arg("unusual"),
+            nb::sig("def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, nodes: list[typing.Any], "
+                    "places: list[typing.Any], numbers: dict[int, int], types: dict[str | None, int], todo: list[typing.Any], "
+                    "unusual: list[typing.Any]) -> None"),
+            "All arguments but `maker` are of a `FastPath`; the lists and dicts are changed. plain: names that need no check for misspelt "
+            "keywords. types: by type, the node number of a schema whose only keyword is `type`; by None, that of a schema without keywords.")
+        .def("number_of", &DocumentNodes::number_of, nb::arg("fast_path"), nb::arg("schema"), nb::arg("place").none(),
+             nb::sig("def number_of(self, fast_path: typing.Any, schema: dict[str, typing.Any], place: typing.Any) -> int"),
+             "Return the number of the node of a schema, or -1 if the schema allows no value.")
+        .def(
+            "own_number", &DocumentNodes::own_number, nb::arg("fast_path"), nb::arg("schema"), nb::arg("place").none(),
+            nb::sig("def own_number(self, fast_path: typing.Any, schema: dict[str, typing.Any], place: typing.Any) -> int"),
+            "Return the number of a new node for a schema that has other keywords than `$ref`, and no node yet. Schemas that assert only one "
+            "type share a node. Other nodes are added to the worklist.")
+        .def(
+            "object", &DocumentNodes::object, nb::arg("fast_path"), nb::arg("schema"), nb::arg("place").none(), nb::arg("patterns").none(),
+            nb::sig(
+                "def object(self, fast_path: typing.Any, schema: dict[str, typing.Any], place: typing.Any, patterns: object) -> typing.Any"),
+            "Make the node of the objects that a schema allows. Returns None if the schema needs the general path. patterns: the result of "
+            "`FastPath.patterns`; None without `patternProperties`.");
+}
+
+}  // namespace guideway

@@ -1,0 +1,174 @@
+"""`DocumentNodes`: numbers of schemas and nodes of objects, made in C++ for the fast path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from guideway._kernel import DocumentNodes
+from guideway.frontends.json_schema.shared_nodes import MAX_NODES, SharedNodes
+from guideway.frontends.json_schema.style import Profile, make_style
+from guideway.grammar.nodes import Object, Property
+from guideway.grammar.regular import Complement, Literals
+
+PLAIN = frozenset({"type", "title", "description", "minLength", "maxLength"})
+ANY = 100
+
+
+class Path:
+    """A fast path that records calls. `plain`: the result of `plain_number`; `target`: that of `reference`."""
+
+    def __init__(self, profile: Profile = "exact", plain: Any = None, target: int | None = None) -> None:
+        self.common = SharedNodes(make_style(profile, None, None, None, None, "known"))
+        self.calls: list[Any] = []
+        self.plain, self.target = plain, target
+        self.nodes: list[Any] = []
+        self.places: list[Any] = []
+        self.todo: list[Any] = []
+        self.unusual: list[Any] = []
+        self.numbers: dict[int, int] = {}
+        self.made = DocumentNodes(
+            self.common.maker,
+            PLAIN,
+            "dialect",
+            self.nodes,
+            self.places,
+            self.numbers,
+            {"string": 3, None: 5},
+            self.todo,
+            self.unusual,
+        )
+
+    def any_number(self) -> int:
+        return ANY
+
+    def plain_number(self, schema: Any, names: Any, place: Any) -> Any:
+        self.calls.append((schema, names, place))
+        return self.plain
+
+    def reference(self, schema: Any, place: Any) -> int | None:
+        self.calls.append((schema, place))
+        return self.target
+
+    def refuse_nodes(self, place: Any) -> None:
+        raise OverflowError(place)
+
+    def open_entries(self, patterns: Any, names: Any, others: int) -> Any:
+        return patterns, names, others
+
+    def object(self, schema: dict[Any, Any], patterns: object = None) -> Any:
+        return self.made.object(self, schema, "/a", patterns)
+
+    def entry(self, name: str, value: int, required: bool = False) -> Property:
+        return Property(self.common.new_key(name), value, required)
+
+    def others(self, *names: str, value: int = ANY) -> Property:
+        return Property(self.common.quoted(Complement(Literals(names))) if names else self.common.key, value, False)
+
+
+@pytest.mark.parametrize("profile", ["exact", "generation"])
+def test_known_types_need_no_call(profile: Profile) -> None:
+    path = Path(profile)
+    properties = {"a": {"type": "string"}, "b": {"title": "x"}, 'ü"\n': {"description": "d", "type": "string"}}
+    made = path.object({"properties": properties, "required": ["b"], "additionalProperties": False})
+    assert path.calls == path.todo == path.unusual == []
+    entries = tuple(path.entry(name, 5 if name == "b" else 3, name == "b") for name in properties)
+    assert made == Object(path.common.braces, entries, (), path.common.ordered)
+    again = path.object({"properties": {"a": {"type": "string"}}})
+    assert again.properties[0].key is made.properties[0].key
+
+
+def test_schemas_with_keywords_are_reserved() -> None:
+    path = Path()
+    schema = {"type": "string", "minLength": 2, "title": "x"}
+    assert path.made.number_of(path, schema, "/s") == 0
+    assert path.made.number_of(path, schema, "/t") == 0
+    assert (path.nodes, path.places) == ([None], ["/s"])
+    assert path.todo == [(0, schema, frozenset({"type", "minLength"}))]
+    assert path.numbers == {id(schema): 0}
+    assert path.unusual == path.calls == []
+    other = {"minLength": 2, "maxLength": 3, "titel": "x"}
+    assert path.object({"properties": {"b": other}}).properties == (path.entry("b", 1),)
+    assert path.unusual == [(other, ("/a", "properties", "b"), "dialect")]
+
+
+@pytest.mark.parametrize("schema", [{"type": "object"}, {"type": ["string"]}, {"minLength": 2}, {"titel": "x"}])
+def test_schemas_with_one_keyword(schema: dict[str, Any]) -> None:
+    path = Path(plain=9)
+    assert path.made.number_of(path, schema, None) == 9
+    assert path.calls == [(schema, frozenset(schema) - {"titel"}, None)]
+    path = Path()
+    assert path.made.number_of(path, schema, None) == 0
+    assert len(path.todo) == 1
+
+
+def test_references_and_empty_schemas() -> None:
+    path = Path(target=7)
+    schema = {"$ref": "#/a", "minLength": 3}
+    assert path.made.number_of(path, schema, "/r") == 7
+    assert path.calls == [(schema, "/r")]
+    assert Path().made.number_of(Path(), {}, "/r") == ANY
+    path = Path(target=None)
+    assert path.made.number_of(path, schema, "/r") == 0  # the reference is not all of it
+    assert path.todo[0][2] == {"$ref", "minLength"}
+
+
+def test_additional_and_missing_properties() -> None:
+    path = Path()
+    assert path.object({}) == Object(path.common.braces, (), (path.others(),), False)
+    made = path.object({"properties": {"a": True, "b": False}, "required": ["c", "a", "c"]})
+    assert made.properties == (path.entry("a", ANY, True), path.entry("c", ANY, True))
+    assert made.open == (path.others("a", "b", "c"),)
+    assert path.object({"required": ["c"], "additionalProperties": False}) is None
+    inner = {"minLength": 1, "maxLength": 2}
+    made = path.object({"properties": {"a": True}, "additionalProperties": inner})
+    assert made.open == (path.others("a", value=0),)
+    assert path.places == [("/a", "additionalProperties")]
+    closed = Path("generation")
+    assert closed.object({"properties": {"a": True}}).open == ()
+    assert closed.object({"properties": {"a": True}, "required": ["b"]}).properties[1] == closed.entry("b", ANY, True)
+    assert closed.object({}).open == (closed.others(),)
+
+
+def test_patterns_and_bounds() -> None:
+    path = Path()
+    assert path.object({"properties": {"a": True}}, "given").open == ("given", ("a",), ANY)
+    assert Path("generation").object({"properties": {"a": True}}, "given").open == ("given", ("a",), -1)
+    made = path.object({"minProperties": 1, "maxProperties": 3})
+    assert (made.minimum, made.maximum) == (1, 3)
+    made = path.object({"minProperties": 1})
+    assert (made.minimum, made.maximum) == (1, None)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": []},
+        {"properties": {"a": 3}},
+        {"properties": {"a": False}, "required": ["a"]},
+        {"required": {}},
+        {"required": [1]},
+        {"additionalProperties": None},
+        {"minProperties": -1},
+        {"minProperties": True},
+        {"maxProperties": 2**80},
+        {"maxProperties": 2**31},
+        {"minProperties": 2, "maxProperties": 1},
+        {"maxProperties": 1, "required": ["a", "b"]},
+    ],
+)
+def test_the_general_path_lowers_other_objects(schema: dict[str, Any]) -> None:
+    assert Path().object(schema) is None
+
+
+def test_errors_are_raised() -> None:
+    path = Path(plain="x")
+    with pytest.raises(TypeError):  # a result that is no number
+        path.object({"properties": {"a": {"type": "object"}}})
+    path = Path()
+    path.nodes += [None] * (MAX_NODES + 1)
+    with pytest.raises(OverflowError):
+        path.made.own_number(path, {"minLength": 1, "maxLength": 2}, "/a")
+    with pytest.raises(AttributeError):
+        path.made.number_of(object(), {}, "/a")
