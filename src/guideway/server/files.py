@@ -74,7 +74,7 @@ class FileStore:
         self._files: dict[str, StoredFile] = {}
 
     def new_path(self) -> Path:
-        """Return a path at which a new file can be written. No file is created."""
+        """Return a new path in the directory of the store. No file is created there."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="guideway-files-"))
         return self._folder / uuid.uuid4().hex
@@ -98,7 +98,7 @@ class FileStore:
     def get(self, key: str, name: object, param: str = "file_id") -> StoredFile:
         """Return a file by its id.
 
-        Raises `HttpError` (404) if the key `key` has no such file. `param`: the request field.
+        Raises `HttpError` (404) if the key `key` has no such file. `param`: the request field that contains the id.
         """
         found = self._files.get(name) if isinstance(name, str) else None
         if found is None or found.key != key:
@@ -126,7 +126,7 @@ async def create(state: ServerState, store: FileStore, request: Request, key: st
     """`POST /v1/files`: a form with `file` and `purpose`."""
     length = request.headers.get("content-length", "")
     most = state.settings.max_file_bytes
-    if not (length.isascii() and length.isdigit()) or int(length) > most + 65536:
+    if not (length.isascii() and length.isdigit() and len(length) < 20) or int(length) > most + 65536:
         raise HttpError(413, f"a file may have {most} bytes; send the header 'Content-Length'", code="body_too_large")
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise HttpError(415, "the content type must be multipart/form-data", code="unsupported_media_type")
@@ -174,17 +174,21 @@ async def delete(state: ServerState, store: FileStore, request: Request, key: st
 def page(query: Mapping[str, str], items: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a page of a list as an object of OpenAI's API.
 
-    The query parameter `limit` is the maximum number of items; `after` is the id of the item before the page.
+    Args:
+        query: The query parameters. `limit` is the maximum number of items, 20 by default. The page begins after the
+            item with the id `after`; without `after`, or if no item has this id, it begins at the first item.
+        items: All items, each with an "id".
 
     Raises:
-        InvalidRequestError: `limit` is not a number from 1 to 10000.
+        InvalidRequestError: `limit` is not a number from 1 to 10000 in ASCII digits.
     """
     given = query.get("limit", "20")
-    if not (given.isascii() and given.isdigit() and 1 <= int(given[:6]) <= 10_000):
+    digits = given.lstrip("0")
+    if not (given.isascii() and given.isdigit() and 1 <= len(digits) <= 5 and int(digits) <= 10_000):
         raise InvalidRequestError(f"'limit' must be a number from 1 to 10000, got {given!r:.40}", "limit")
     after = query.get("after")
     start = next((number + 1 for number, one in enumerate(items) if one["id"] == after), 0) if after else 0
-    shown = items[start : start + int(given)]
+    shown = items[start : start + int(digits)]
     return {
         "object": "list",
         "data": shown,

@@ -1,11 +1,20 @@
 """Files and batches with OpenAI's client."""
 
+import asyncio
 import json
 import time
 from typing import Any
 
 import openai
 import pytest
+from starlette.requests import Request
+
+from guideway.errors import InvalidRequestError
+from guideway.server import ServerSettings
+from guideway.server.errors import HttpError
+from guideway.server.files import FileStore, create, page
+from guideway.server.models import FixedModels
+from guideway.server.state import ServerState
 
 CHAT = "/v1/chat/completions"
 
@@ -61,6 +70,28 @@ def test_files(client: openai.OpenAI) -> None:
     assert client.files.delete(given.id).deleted
     with pytest.raises(openai.NotFoundError):
         client.files.retrieve(given.id)
+
+
+@pytest.mark.parametrize(("limit", "count"), [("1", 1), ("0000001", 1), ("00000120", 30), ("10000", 30)])
+def test_limit_of_a_list(limit: str, count: int) -> None:
+    found = page({"limit": limit}, [{"id": str(number)} for number in range(30)])
+    assert (len(found["data"]), found["has_more"]) == (count, count < 30)
+
+
+@pytest.mark.parametrize("limit", ["", "0", "0000", "10001", "00000120000", "9" * 5000, "-1", "1.5", "²", "x"])
+def test_refused_limit_of_a_list(limit: str) -> None:
+    with pytest.raises(InvalidRequestError) as found:
+        page({"limit": limit}, [{"id": "a"}])
+    assert found.value.param == "limit"
+
+
+@pytest.mark.parametrize("length", ["", "-1", "9" * 5000])
+def test_refused_length_of_a_file(length: str) -> None:
+    request = Request({"type": "http", "headers": [(b"content-length", length.encode())]})
+    state = ServerState(FixedModels({"tiny": lambda: pytest.fail("not loaded")}), ServerSettings())
+    with pytest.raises(HttpError) as found:
+        asyncio.run(create(state, FileStore(1), request, ""))
+    assert found.value.status == 413
 
 
 @pytest.mark.parametrize(
