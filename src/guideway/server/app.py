@@ -32,7 +32,7 @@ from guideway.server.stepping import TokenEvents, alternatives, prepare_tokens
 
 __all__ = ["create_app"]
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1", "testserver")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1", "testserver")  # "testserver": the host of Starlette's test client
 
 
 def create_app(models: ServedModels, settings: ServerSettings | None = None) -> Starlette:
@@ -254,9 +254,9 @@ async def _http_exception(request: Request, error: HTTPException) -> Response:
 class _LoopbackOnly:
     """Middleware of a server without API keys: refuses requests from foreign web pages with status 403.
 
-    A request is refused if its Host header is no name of this machine (a page can bind its own name to this address:
-    DNS rebinding), or if its Origin header is neither this machine nor in `origins` (a page can send a form to this
-    server).
+    A request is refused if its Host header is not in `_LOOPBACK`: the owner of a page can let a foreign name resolve to
+    the loopback address (DNS rebinding). It is also refused if it has an Origin header whose host is not in `_LOOPBACK`
+    and which is not in `origins`: any page can send a form to this server.
 
     Args:
         app: The application.

@@ -41,14 +41,30 @@ MAX_BATCHES = 1000
 """The maximum number of batches that a server stores. Of more, the oldest ones that have ended are removed."""
 
 MAX_RUNNING, MAX_RUNNING_OF_KEY = 8, 4
-"""The maximum number of batches that run at one time: in total, and for one API key."""
+"""The maximum number of batches that run at one time: in total, and for one API key. Without keys, only the first."""
 
 _FIELDS = ("input_file_id", "endpoint", "completion_window", "metadata")
 
 
 @dataclass
 class RunningBatch:
-    """A batch, running or ended. `task` is None after the end. `times` has the time of each change of the status."""
+    """A batch, running or ended.
+
+    Attributes:
+        id: The identifier.
+        key: The name of the API key that it belongs to.
+        endpoint: The path of the endpoint of all requests.
+        source: The input file.
+        metadata: The field of the request, which is returned unchanged.
+        status: The status, as in OpenAI's API.
+        times: By status, the time at which it was set, in seconds since 1970; also "created_at".
+        total: The number of lines of the input file that are not empty; 0 before they are counted.
+        completed: The number of requests that succeeded.
+        failed: The number of requests that failed.
+        output: The file of the results; None: not written yet, or there are no results.
+        errors: The file of the errors; None: not written yet, or there are no errors.
+        task: The task that runs the batch; None after its end.
+    """
 
     id: str
     key: str
@@ -161,7 +177,10 @@ async def list_batches(state: ServerState, store: BatchStore, request: Request, 
 
 
 async def cancel(state: ServerState, store: BatchStore, request: Request, key: str) -> Response:
-    """`POST /v1/batches/{id}/cancel`: end a batch. Its output files contain the results so far."""
+    """`POST /v1/batches/{id}/cancel`: end a batch. Its output files contain the results so far.
+
+    A batch that has ended is not changed.
+    """
     batch = store.get(key, request.path_params["name"])
     if batch.task is not None and batch.status in ("validating", "in_progress"):
         batch.enter("cancelling")
@@ -170,7 +189,10 @@ async def cancel(state: ServerState, store: BatchStore, request: Request, key: s
 
 
 async def _run(state: ServerState, store: BatchStore, batch: RunningBatch) -> None:
-    """Run a batch and store its output files. An exception is logged and sets the status "failed"."""
+    """Run a batch and store its output files. An exception is logged and sets the status "failed".
+
+    An output file that is empty, or that `FileStore` does not take, is left out.
+    """
     good, bad = store.files.new_path(), store.files.new_path()
     last = "completed"
     try:
@@ -228,7 +250,7 @@ def _next(items: Iterator[BatchItem], lock: Any) -> BatchItem | None:
 async def _answer(state: ServerState, batch: RunningBatch, item: BatchItem, seen: IdSet) -> tuple[dict[str, Any], bool]:
     """Run the request of an input line. Returns the line for the output file, and whether it reports an error.
 
-    `seen` has the `custom_id`s of earlier lines.
+    `seen` has the `custom_id`s of the lines that were read before; that of this line is added.
     """
     custom_id: str | None = None
     try:

@@ -1,4 +1,4 @@
-"""Reads the bodies of requests and limits their size and nesting."""
+"""Reads the bodies of requests. Limits their size and, for JSON, the nesting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from guideway.server.sse import ClientLeft
 
 __all__ = ["read_bytes", "read_json"]
 
-_LONG = 1 << 16  # longer bodies are decoded in another thread
+_LONG = 1 << 16  # bytes; longer bodies are decoded in another thread
 
 
 async def read_bytes(scope: Scope, receive: Receive, most: int) -> bytes:

@@ -30,7 +30,8 @@ def event(value: object) -> bytes:
 class _Chunks:
     """The base class of the chunks of chat completions and of completions.
 
-    A stream consists of `events`, any number of times, and then one of `closing`, `cancelled` and `failed`.
+    A stream consists of the results of any number of calls of `events`, and then of one call of `closing`, `cancelled`
+    or `failed`.
     """
 
     prefix = ""
@@ -165,9 +166,9 @@ class ReplyTexts:
         self._open: dict[tuple[int, int], list[str]] = {}  # pieces of arguments of custom tools, by choice and call
 
     def push(self, part: Part) -> list[ReplyPart]:
-        """Add a part of a text. Returns the reply parts that are complete now.
+        """Add a part of a text. Returns the reply parts that are now known.
 
-        The input of a custom tool is returned as a whole at its end, because it is a string inside of JSON.
+        The input of a custom tool is a string inside the JSON of the arguments. It is returned as one part at its end.
         """
         if self._family is None:
             return [ReplyPart("text", part.text)] if part.text else []
@@ -192,18 +193,15 @@ class ReplyTexts:
         return made
 
     def is_custom(self, choice: int, part: ReplyPart) -> bool:
-        """Return whether a part belongs to a call of a custom tool."""
+        """Return whether a part of the kind "name" or "arguments" belongs to a call of a custom tool."""
         return (choice, part.call) in self._open
 
     def holds_calls(self, choice: int) -> bool:
-        """Return whether the tool calls of a reply are not streamed, because their notation cannot be read in parts.
-
-        They are only in its result.
-        """
+        """Return whether a text has tool calls that are only in its result; see `ReplyStream.holds_calls`."""
         return choice in self._streams and self._streams[choice].holds_calls
 
     def holds_text(self, choice: int) -> bool:
-        """Return whether the text of a reply is not streamed. It is only in its result."""
+        """Return whether the text of replies is not streamed, but only in the result (notations with channels)."""
         return self._family is not None and bool(self._family.answer)
 
 

@@ -47,7 +47,7 @@ def _answer(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(source: BinaryIO, target: BinaryIO) -> None:
-    """Read requests from `source` and write the answers to `target`, until `source` ends."""
+    """Read messages of `ConstraintWorkers` from `source` and write the answers to `target`, until `source` ends."""
     while len(head := source.read(LENGTH.size)) == LENGTH.size:
         answer = json.dumps(_answer(json.loads(source.read(LENGTH.unpack(head)[0])))).encode()
         target.write(LENGTH.pack(len(answer)) + answer)

@@ -27,21 +27,28 @@ from guideway.server.errors import HttpError
 __all__ = ["LENGTH", "ConstraintWorkers"]
 
 LENGTH = struct.Struct("<I")
-"""The head of each message between server and worker: the number of bytes of the message, which is JSON in UTF-8."""
+"""The head of each message between server and worker: the number of bytes of the message, which is JSON."""
 
 LEAST_BYTES = 4096
-"""The minimum size of the message with a constraint that a worker translates. Smaller ones take a few milliseconds."""
+"""A worker translates only constraints whose message has at least this number of bytes.
+
+The server translates smaller ones, which takes a few milliseconds.
+"""
 
 PATIENT_SECONDS = 10.0
-"""The time after which a translation begins again in a process with a higher priority, if the first has no answer."""
+"""If the first process has not answered after this time, a process with a higher priority begins the work again."""
 
 MOST_SECONDS = 300.0
-"""The time after which a worker counts as broken and is ended. Counted limits end the work on a constraint earlier."""
+"""The time after which a process with a higher priority is ended if it has not answered.
+
+The limits on counted work normally end the translation of a constraint earlier.
+"""
 
 MOST_JOBS = 1000
-"""After this number of constraints a worker process is ended and replaced, so that its memory stays small."""
+"""After this number of constraints a worker process is ended, so that its memory stays small."""
 
 _KNOWN = 4096
+"""The maximum number of messages whose digests are stored, so that they are not sent again."""
 _FIELDS = (
     "response_format",
     "text",
@@ -70,10 +77,11 @@ class ConstraintWorkers:
         self._count = count
         self._free: list[_Worker] = []
         self._gate = asyncio.Semaphore(max(count, 1))
-        self._known: OrderedDict[bytes, None] = OrderedDict()  # digests of messages that were translated
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+        """The digests of the messages that a worker has answered, except with an error of the client (status < 500)."""
 
     async def start(self) -> None:
-        """Start a process, so that the first request does not wait for it."""
+        """Start a process, so that the first request does not wait for it. An error is logged."""
         async with self._gate:
             if self._count and not self._free and disk.cache() is not None:
                 try:
@@ -82,10 +90,10 @@ class ConstraintWorkers:
                     logging.getLogger("guideway.server").exception("a process that translates constraints cannot start")
 
     async def translate(self, url: str, body: Mapping[str, Any], family: Family | None = None) -> None:
-        """Let a process translate the constraint of a body, if it is large and was not translated before.
+        """Let a process translate the constraint of a body, if it is large and not known to be translated.
 
-        The server reads the translated constraint from the disk cache. Nothing is done if there is no process (`count`
-        0) or no disk cache.
+        The server reads the translated constraint from the disk cache. Nothing is done if `count` is 0, or without a
+        disk cache.
 
         Args:
             url: The endpoint.
@@ -93,7 +101,8 @@ class ConstraintWorkers:
             family: The notation of the model's replies; None: not known yet.
 
         Raises:
-            HttpError: The constraint has an error, takes too long (503), or the process ended (500).
+            HttpError: The constraint has an error (status below 500), takes too long (503), or the process ended or
+                cannot be started (500).
         """
         if not self._count or disk.cache() is None or not any(body.get(name) for name in _FIELDS):
             return
@@ -127,13 +136,14 @@ class ConstraintWorkers:
             self._known.popitem(last=False)
 
     async def _answer(self, text: bytes) -> dict[str, Any]:
-        """Return the answer of a patient process to a message. If it takes too long, ask one with a higher priority.
+        """Send a message to a patient process, and return the answer.
 
         A patient process runs only while a processor has nothing else to do. If other programs use all processors, it
-        may wait for a long time.
+        may wait for a long time. If it has not answered after `PATIENT_SECONDS`, it is ended, and the message is sent
+        to a new process with a higher priority.
 
         Raises:
-            asyncio.TimeoutError: The second process has no answer within `MOST_SECONDS`.
+            asyncio.TimeoutError: The second process has not answered after `MOST_SECONDS`.
             EOFError, OSError: A process ended or cannot be started.
         """
         worker = self._free.pop() if self._free else await _Worker.start()
@@ -169,7 +179,7 @@ def _message(url: str, body: Mapping[str, Any], family: Family | None) -> tuple[
 class _Worker:
     """The server's side of a process that runs the program `constraint_worker`.
 
-    `jobs`: number of messages sent to it.
+    `jobs`: the number of messages that were sent to the process.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -178,9 +188,9 @@ class _Worker:
 
     @classmethod
     async def start(cls, *, is_patient: bool = True) -> _Worker:
-        """Start a process and return its worker. Raises `OSError` if it cannot be started.
+        """Start a process and return its worker. Raises `OSError` if the process cannot be started.
 
-        `is_patient`: whether it runs only while a processor has nothing else to do.
+        `is_patient`: as for `constraint_worker.set_priority`.
         """
         pipe = asyncio.subprocess.PIPE
         command = [sys.executable, "-m", "guideway.server.constraint_worker", *(["--patient"] if is_patient else [])]

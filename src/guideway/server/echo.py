@@ -34,9 +34,9 @@ class PromptEcho:
         return self.texts[number], [] if self.steps is None else self.steps[number]
 
     def logprobs(self, model: Model, request: BatchRequest, choice: int) -> dict[str, Any] | None:
-        """Return the `logprobs` object for the prompt of a choice; None if not requested.
+        """Return the `logprobs` object for the prompt of a choice; None if log-probabilities were not requested.
 
-        That of the first token is null.
+        The log-probability and the alternatives of the first token are null, because no token precedes it.
         """
         if self.steps is None:
             return None
@@ -48,7 +48,7 @@ class PromptEcho:
     def add_to(self, model: Model, request: BatchRequest, answer: dict[str, Any]) -> None:
         """Add the prompts to the choices of an answer, in place.
 
-        With `max_tokens` 0, the choices have only the prompts.
+        With `max_tokens` 0, the choices have only the prompts; the token that was generated is not counted in `usage`.
         """
         only = request.options.get("max_tokens") == 0
         for choice in answer["choices"]:
@@ -68,7 +68,7 @@ class PromptEcho:
 
 
 def echo_of(model: Model, job: Job, count: int | None) -> PromptEcho:
-    """Return the prompts of a job.
+    """Return the prompts of a job, without the BOS tokens.
 
     Args:
         model: The model.

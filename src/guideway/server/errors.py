@@ -59,7 +59,8 @@ def status_and_object(error: BaseException, request: BatchRequest | None = None)
 
     Args:
         error: The error.
-        request: The request, from which "param" (the wrong field) is found for an error of its job; None: not read yet.
+        request: The request, from which the "param" of an error with status 400 is found if the error does not contain
+            it; None: the request has not been read.
     """
     if isinstance(error, HttpError):
         return error.status, {"message": str(error), "type": error.kind, "param": error.param, "code": error.code}
@@ -76,7 +77,7 @@ def status_and_object(error: BaseException, request: BatchRequest | None = None)
 
 
 def _param(error: Exception, message: str, request: BatchRequest) -> str:
-    """Return the path of the request field that caused an error of the job; "" if it is not known."""
+    """Return the path of the request field that probably caused an error; "" if the error does not show it."""
     details = request.details
     if isinstance(error, ConstraintError):
         path = str(details.get("constraint_param", "tools" if "tools" in details else "response_format"))
@@ -104,5 +105,5 @@ def error_response(error: BaseException, request: BatchRequest | None = None) ->
 
 
 def _encodable(text: str) -> str:
-    """Return a text without lone surrogates, which UTF-8 cannot encode."""
+    """Return a text with an escape such as "\\ud800" in place of each lone surrogate, which UTF-8 cannot encode."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

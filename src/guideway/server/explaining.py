@@ -77,7 +77,9 @@ def _explained(body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
 def _refused(error: Exception, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     """Return the HTTP status and the answer for an invalid constraint.
 
-    The error object has the place in the constraint and the status of the keywords of its schema in addition.
+    The error object has three more members: "place" (a JSON Pointer into the schema, or into the list of tools),
+    "offset" (of the error in the text of a constraint, see `_offset`) and "explanation" (see `_partial`). "place" and
+    "offset" are None if they are not known.
     """
     status, found = status_and_object(error)
     cause = error.__cause__ if isinstance(error.__cause__, ConstraintError) else error
@@ -99,9 +101,9 @@ def _refused(error: Exception, body: Mapping[str, Any]) -> tuple[int, dict[str, 
 
 
 def _partial(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the status of the keywords of a schema that is well formed, but refused or not satisfiable.
+    """Return the status of the keywords of the schema in `response_format`.
 
-    {} if the body has no such schema.
+    {} if there is no schema, or if `explain_schema` raises an error for it.
     """
     schema = _schema_of(body)
     if not isinstance(schema, (Mapping, bool)):
@@ -134,9 +136,9 @@ def _offset(text: str, line: int | None, column: int | None, position: int | Non
 
 
 def _place_in_tools(tools: list[Any], place: str) -> str | None:
-    """Return the JSON Pointer, in the list of tools, of an error at `place` in the first invalid tool's parameters.
+    """Return the JSON Pointer, in the list of tools, of `place` in the parameters of the first invalid tool.
 
-    None if all tools are valid.
+    None if the parameters of all tools are valid.
     """
     for number, tool in enumerate(tools):
         parameters = _parameters_of(tool)

@@ -123,8 +123,8 @@ class UpstreamRequest:
         self.job = job
         self.begun = time.perf_counter()
         self.first: float | None = None
-        # Text that was sent to the client cannot be replaced. A formatter may replace it, so with one each text is one
-        # part.
+        # Text that was sent to the client cannot be replaced, but a formatter may replace text. So with a formatter
+        # each text is sent as one part, at its end.
         self._shows = streams and (job.output is None or not job.model.has_formatter)
         self._streams = streams
         self._parts: asyncio.Queue[Part | BaseException | None] = asyncio.Queue()
@@ -202,7 +202,10 @@ class UpstreamRequest:
 
 
 def _for_client(error: Exception) -> Exception:
-    """Return the error that the client of this server gets for an error of the other endpoint."""
+    """Return the error that the client of this server gets for an error of the other endpoint.
+
+    An error of a class that is not named here is returned unchanged.
+    """
     if isinstance(error, AuthenticationError):
         message = "the endpoint refused the key of this server, or its rights"
         return HttpError(502, message, kind="server_error", code="upstream_authentication")
@@ -221,12 +224,12 @@ def _for_client(error: Exception) -> Exception:
 
 
 class UpstreamModels:
-    """The models of another endpoint, as `ServedModels`.
+    """The models of another endpoint. The class implements `ServedModels`.
 
     Args:
         client: A client of an SDK. `stop` closes it.
         names: The names of the models; None: those that an endpoint with OpenAI's API lists when the server starts.
-        shown: The source in the cards of the models, such as a URL.
+        shown: `ModelCard.source` of the models, such as a URL.
         options: Options of `guideway.remote`, such as `dialect` and `formatter`.
     """
 
@@ -323,7 +326,7 @@ def _without_secrets(url: str) -> str:
 
 
 class JoinedModels:
-    """The models of several `ServedModels` objects.
+    """The models of several `ServedModels` objects. The class implements `ServedModels`, too.
 
     Args:
         *parts: The objects. A request is served by the first one that has a model with the requested name.

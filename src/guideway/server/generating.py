@@ -1,4 +1,4 @@
-"""The endpoints that generate: chat completions and completions."""
+"""`GenerationEndpoint`: the application of chat completions and completions, and the base of other such endpoints."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def _unchanged(request: BatchRequest) -> BatchRequest:
 
 @dataclass
 class Prepared:
-    """The state of a request while it is answered. `prepare` sets its attributes, also those known before it fails.
+    """The state of a request while it is answered. `prepare` sets `request` and `family` as soon as they are known.
 
     Attributes:
         request: The request; None: its body has not been read.
-        family: The notation of the model's replies; None: plain text.
-        echo: The prompts, if each text begins with its prompt; otherwise None.
+        family: The notation of the model's replies; None: it is not known, or the replies are plain text.
+        echo: The prompts, if each text begins with its prompt (field `echo` of the request); otherwise None.
         complete: Returns a request with data of the server added, such as the messages of a stored response.
     """
 
@@ -71,7 +71,7 @@ def prepare(
     """Read a body and make its job: compile the constraint, encode the prompt. Call it in a background thread.
 
     Args:
-        found: Its `request` and `family` are set.
+        found: Its `request` is set and, for a local model, its `family`. Its `complete` is called.
         model: The model.
         name: The name of the model for clients.
         url: The endpoint.
@@ -101,7 +101,7 @@ def prepare(
 
 
 def tokens_of(job: Job | UpstreamJob) -> int:
-    """Return the maximum number of tokens of a job, prompts included; 0 for a job at another endpoint."""
+    """Return the maximum number of tokens of a job; 0 for a job at another endpoint. Each prompt is counted once."""
     if isinstance(job, UpstreamJob):
         return 0
     samples = job.n or 1
@@ -116,9 +116,11 @@ class Outcome(NamedTuple):
     """How the generation for a request ended.
 
     Attributes:
-        answer: The body of the answer; None: there is none, or it was sent in chunks.
-        one: The first generation; None if it is not complete.
-        error: The exception with which it failed, or None.
+        answer: The body of the answer, or for a stream of the Responses API the last response object. None: there is
+            no answer, or it was a stream of another endpoint.
+        one: The first text that was generated; None if it is not complete.
+        error: The exception that ended the request, also `ClientLeft` and `asyncio.CancelledError`; None: there is
+            none, or it was sent as an event of a stream.
     """
 
     answer: dict[str, Any] | None
@@ -131,9 +133,9 @@ class GenerationEndpoint:
 
     Args:
         state: The state of the server.
-        url: The endpoint, a key of `guideway.batch.bodies.ENDPOINTS`.
+        url: The path of the endpoint. `prepare` needs a key of `guideway.batch.bodies.ENDPOINTS`.
         preparing: A function like `prepare`, which reads a body and makes its job.
-        chunks: The class that makes the events of streams; None: that of the endpoint `url`.
+        chunks: The class that makes the events of streams; None: the class for `url` in `_CHUNKS`.
     """
 
     def __init__(
@@ -148,14 +150,17 @@ class GenerationEndpoint:
         self._prepare, self._chunks = preparing, chunks or _CHUNKS[url]
 
     def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:
-        """Return a request with data of the server added; here unchanged. `key`: the name of its API key."""
+        """Return a request with data of the server added. `key`: the name of its API key.
+
+        Subclasses override it. This method returns the request unchanged.
+        """
         return request
 
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
-        """Do something when generation for a request begins; here nothing."""
+        """Called when generation for a request begins. Subclasses override it; this method does nothing."""
 
     def ended(self, request: BatchRequest, key: str, outcome: Outcome) -> None:
-        """Do something when generation for a request has ended or failed; here nothing. Called once after `begun`.
+        """Called once after `begun`, when generation has ended or failed. Subclasses override it.
 
         Args:
             request: The request.
@@ -164,13 +169,16 @@ class GenerationEndpoint:
         """
 
     def accepted(self, request: BatchRequest) -> dict[str, Any] | None:
-        """Return the body that is sent now if the request runs in the background; here None: it does not."""
+        """Return the body that is sent at once if the request runs in the background; None: it does not.
+
+        Subclasses override it. This method returns None.
+        """
         return None
 
     def answer(
         self, model: Model | RemoteModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]
     ) -> dict[str, Any]:
-        """Return the body of an answer that is not a stream."""
+        """Return the body of an answer that is not a stream. `found`: the results of each prompt."""
         return answer_body(model, request, found)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -351,7 +359,7 @@ class GenerationEndpoint:
 
 
 def _is_incomplete(job: Job | UpstreamJob) -> bool:
-    """Return whether a job ended before all of its texts were complete."""
+    """Return whether a text of a job that has ended is not complete, because the request was cancelled."""
     return any(one is None for group in job.results for one in group)
 
 
@@ -364,7 +372,7 @@ async def _first(events: AsyncGenerator[bytes, None]) -> bytes:
 
 
 def model_name(body: Mapping[str, Any]) -> str | None:
-    """Return the field "model" of a body; None if the body has no such field.
+    """Return the field "model" of a body; None if the field is missing or null.
 
     Raises:
         InvalidRequestError: The field is not a string.

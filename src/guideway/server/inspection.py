@@ -28,7 +28,7 @@ def constraint_of(body: Mapping[str, Any], *others: str) -> Constraint[Any] | No
 
     Args:
         body: The body.
-        *others: The names of other fields that the body may have.
+        *others: The names of further fields that the body may have, besides `CONSTRAINTS` and "model".
 
     Raises:
         InvalidRequestError: The constraint is invalid, there are several, or the body has an unknown field.
@@ -81,7 +81,7 @@ def local_model(model: object) -> Model:
 
 
 async def check(state: ServerState, request: Request, key: str) -> Response:
-    """`POST /guideway/check`: whether a text fits a constraint, and the position of the first error."""
+    """`POST /guideway/check`: whether a text fits a constraint, and the position of the first error if it is known."""
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):
         return JSONResponse(await background.run(_checked, body))
@@ -135,7 +135,7 @@ def _scored(model: Model, body: dict[str, Any]) -> dict[str, Any]:
 async def plan(state: ServerState, request: Request, key: str) -> Response:
     """`POST /guideway/plan`: facts about a constraint for a model, without generation.
 
-    They are the guarantee, the minimum number of tokens, and the text with which every output begins.
+    Among them are the guarantee, the minimum number of tokens, and the text with which every output begins.
     """
     body = await read_json(request.scope, request.receive, state.settings)
     with state.admitted(key):

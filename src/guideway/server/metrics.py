@@ -27,7 +27,7 @@ class _Histogram:
 class Metrics:
     """The metrics of a server. Use the object in the thread of the event loop.
 
-    Each name begins with "guideway:". A metric that vLLM has, too, has the same name after the prefix.
+    Exported names begin with "guideway:". After this prefix, many names are those of vLLM's metrics.
     """
 
     _HISTOGRAMS = {  # noqa: RUF012  # a table of constants

@@ -36,7 +36,7 @@ class ModelCard:
     Attributes:
         name: The name for requests.
         state: "cold", "loading", "ready" or "draining".
-        source: The argument of `guideway.load` for the model, such as "gguf:FILE".
+        source: The source of the model, such as the argument of `guideway.load` ("gguf:FILE"), a URL or a name.
         context_size: The maximum number of tokens of a sequence; None: not known before the model is loaded.
         created: The time at which the server began to offer the model, in seconds since 1970.
         details: Additional members of the model object of `/v1/models`.
@@ -57,10 +57,10 @@ class ServedModels(Protocol):
         """Load the models that must be ready before the first request."""
 
     async def stop(self) -> None:
-        """Close the models. The server calls it when all leases have ended."""
+        """Close the models. The server calls it once, when it stops."""
 
     def cards(self) -> list[ModelCard]:
-        """Return the card of each model, in the order in which the models were given."""
+        """Return the card of each model."""
 
     def lease(self, name: str | None) -> Any:
         """Return an async context manager that yields a loaded model. The model stays loaded until the context ends.
@@ -78,7 +78,11 @@ class FixedModels:
 
     Args:
         models: By name: a model, or a function that loads it.
-        sources: By name: the argument of `guideway.load`, for `/v1/models`. None: the names of the models are shown.
+        sources: `ModelCard.source` by name. Other models show `Model.name`, or before they are loaded the name for
+            requests.
+
+    Raises:
+        ValueError: There are no models.
     """
 
     def __init__(
@@ -92,7 +96,7 @@ class FixedModels:
         self._created = int(time.time())
 
     async def start(self) -> None:
-        """Load the models that were given as functions, one after another."""
+        """Load the models that were given as functions, one after another. Other models are used as they are."""
         from guideway.background import run
 
         for name, given in self._given.items():
@@ -100,7 +104,7 @@ class FixedModels:
                 self._loaded[name] = given if isinstance(given, Model) else await run(given)
 
     async def stop(self) -> None:
-        """Close the models that this object loaded."""
+        """Close the models that `start` loaded."""
         for name, model in self._loaded.items():
             if not isinstance(self._given[name], Model):
                 model.__exit__(None, None, None)

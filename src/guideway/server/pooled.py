@@ -21,7 +21,7 @@ __all__ = ["PooledModels", "pool_models", "unload_model"]
 
 
 class PooledModels:
-    """The models of a pool, as `ServedModels`. The first request for a model loads it.
+    """The models of a pool. The class implements `ServedModels`. A request for a model that is not loaded loads it.
 
     Args:
         pool: The pool. `stop` closes it.
@@ -89,7 +89,7 @@ async def pool_models(state: ServerState, request: Request) -> Response:
 
 
 async def unload_model(state: ServerState, request: Request) -> Response:
-    """`POST /guideway/models/{name}/unload`: unload a model when its requests have ended.
+    """`POST /guideway/models/{name}/unload`: unload a model as soon as its running requests have ended.
 
     A later request loads it again.
     """

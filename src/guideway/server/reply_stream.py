@@ -1,8 +1,8 @@
 """Divides a reply into reasoning, text and tool calls while it is generated.
 
-The text fits the constraint of the reply, so each marker (such as "<think>") has exactly one spelling. If the notation
-of the model writes arguments as one JSON object, they are returned in parts. Calls in other notations are only in the
-result.
+The text fits the constraint of the reply, so each marker (such as "<think>") has exactly one spelling. Calls are
+returned in parts if the notation of the model writes arguments as one JSON object and calls without ids. Calls in other
+notations are only in the result (the `Generation`). In a notation with channels, the whole reply is only in the result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class ReplyStream:
         has_calls: Whether the reply may have tool calls.
 
     Attributes:
-        holds_calls: Whether calls have begun that cannot be returned in parts. They are only in the result.
+        holds_calls: Whether the rest of the reply is only in the result, because its notation cannot be returned in
+            parts. The rest begins with the first call, or is the whole reply (notations with channels).
     """
 
     def __init__(self, family: Family, *, has_calls: bool) -> None:
@@ -57,7 +58,7 @@ class ReplyStream:
         self._in_parts = family.arguments == "json" and family.call_id is None and not family.answer
 
     def push(self, text: str) -> list[ReplyPart]:
-        """Add text. Returns the parts that are now known."""
+        """Add text. Returns the parts that are now known, without empty ones."""
         self._pending += text
         found: list[ReplyPart] = []
         while True:
@@ -67,7 +68,10 @@ class ReplyStream:
                 return [part for part in found if part.text]
 
     def finish(self) -> list[ReplyPart]:
-        """Return the text that is still pending, after the end of the reply, as a list of at most one part."""
+        """Return the pending text after the end of the reply, as a list of at most one part.
+
+        Pending text that is neither reasoning nor text, such as an incomplete call, is left out.
+        """
         kind: _Kind | None = None
         if self._state in (self._text, self._begin, self._text_only):
             kind = "text"
@@ -78,8 +82,8 @@ class ReplyStream:
         text, self._pending = self._pending, ""
         return [ReplyPart(kind, self._answer(text) if kind == "text" else text)]
 
-    # The states: `_state` is one of these methods. Each removes the beginning of the pending text and yields its parts,
-    # or leaves the text unchanged if more text is needed.
+    # The states: `_state` is one of these methods, except `_answer`. Each may remove the beginning of the pending text,
+    # yield parts, and set another state. It does nothing if it needs more text.
 
     def _begin(self) -> Iterator[ReplyPart]:
         family = self._family
@@ -108,7 +112,10 @@ class ReplyStream:
         self._state = self._text if self._has_calls else self._text_only
 
     def _answer(self, text: str) -> str:
-        """Return text of the answer without line breaks at its beginning, if the answer follows reasoning."""
+        """Return a piece of the text of the reply.
+
+        If the text follows reasoning, the line breaks at its beginning are removed.
+        """
         if self._is_after_reasoning:
             text = text.lstrip("\n")
             self._is_after_reasoning = not text
@@ -121,7 +128,7 @@ class ReplyStream:
     def _text(self) -> Iterator[ReplyPart]:
         """Read the text before calls.
 
-        A notation without a trigger has either calls or text, which its beginning decides.
+        In a notation without a trigger, a reply has either calls or text. The beginning decides which.
         """
         trigger = self._family.trigger
         if not trigger:

@@ -33,7 +33,7 @@ class ResponseEvents:
     """The events of a response. Each output item is added, grows, and is done before the next one is added.
 
     Attributes:
-        final: The whole response object; None before one of `closing`, `cancelled` and `failed`.
+        final: The whole response object; None before `closing`, `cancelled` or `failed` is called.
     """
 
     def __init__(self, model: Model, request: BatchRequest, family: Family | None) -> None:
@@ -127,7 +127,7 @@ class ResponseEvents:
         return made + self._event("response.output_text.delta", **self._inner(), delta=part.text, logprobs=shown)
 
     def _done(self, finish_reason: str) -> bytes:
-        """Return the events that end the current item; b"" if there is none."""
+        """Return the events that end the current item, and add it to the done ones; b"" if there is no current item."""
         if not self._kind:
             return b""
         made = b""
@@ -149,7 +149,7 @@ class ResponseEvents:
         return made
 
     def _whole(self, item: dict[str, Any]) -> bytes:
-        """Return the events of an item that was not streamed."""
+        """Return the events of an item that was not streamed, and add it to the done ones."""
         place = {"output_index": len(self._items)}
         made = self._event("response.output_item.added", **place, item=item)
         self._items.append(item)

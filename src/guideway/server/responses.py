@@ -40,9 +40,10 @@ class _Stored:
     Attributes:
         key: The name of the API key that it belongs to.
         response: The response object.
-        messages: The messages of the conversation up to this response, for a later response that continues it.
+        messages: The messages of the conversation for a later response that continues it: the prompt and, if there is
+            an answer, the reply.
         items: The input items of the request.
-        size: The size of these as JSON.
+        size: The number of characters of `response`, `messages` and `items` as JSON.
     """
 
     key: str
@@ -53,12 +54,13 @@ class _Stored:
 
 
 class ResponseStore:
-    """Responses in memory. If they are too many, the least recently used ones are removed.
+    """Responses in memory.
 
-    A client sees only the responses of its API key.
+    If there are more than `MAX_STORED`, or if they are larger than `max_bytes`, the least recently used ones are
+    removed. A client sees only the responses of its API key.
 
     Args:
-        max_bytes: The maximum size of all responses together, as JSON.
+        max_bytes: The maximum sum of `_Stored.size` of all responses.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -70,9 +72,9 @@ class ResponseStore:
     def put(
         self, key: str, response: dict[str, Any], messages: list[dict[str, Any]], items: list[dict[str, Any]]
     ) -> None:
-        """Store a response, or replace the stored one with its id.
+        """Store a response in place of a stored one with the same id. The arguments are the attributes of `_Stored`.
 
-        If it alone is larger than `max_bytes`, it is not stored. The arguments are those of `_Stored`.
+        A response that is larger than `max_bytes` is not stored; a stored one with the same id is still removed.
         """
         size = len(json.dumps([response, messages, items]))
         if (old := self._stored.pop(response["id"], None)) is not None:
@@ -85,7 +87,10 @@ class ResponseStore:
             self._size -= self._stored.popitem(last=False)[1].size
 
     def find(self, key: str, name: str) -> _Stored | None:
-        """Return a stored response by its id; None if the key `key` has no such response."""
+        """Return a stored response by its id, and mark it as recently used.
+
+        None if the key `key` has no such response.
+        """
         found = self._stored.get(name)
         if found is None or found.key != key:
             return None
@@ -105,8 +110,8 @@ class ResponseStore:
         """Remove a stored response.
 
         Raises:
-            HttpError: The key `key` has no such response (404), or it is in progress (409), so its end would store it
-                again.
+            HttpError: The key `key` has no such response (404). Or the response is in progress (409); it would be
+                stored again when it ends.
         """
         found = self.get(key, name)
         if found.response["status"] == "in_progress":
@@ -125,10 +130,13 @@ class ResponsesEndpoint(GenerationEndpoint):
         self._store = store
 
     def complete_request(self, request: BatchRequest, key: str) -> BatchRequest:
-        """Return a request with the messages of the conversation that it continues put before its own.
+        """Return a request with the messages of the response that it continues before its messages.
+
+        A request without `previous_response_id` is returned unchanged.
 
         Raises:
-            InvalidRequestError: `previous_response_id` names no stored response of this key.
+            InvalidRequestError: `previous_response_id` is not the id of a stored response of this key, or this
+                response is in progress.
         """
         previous = request.details.get("previous")
         if previous is None:
@@ -148,7 +156,10 @@ class ResponsesEndpoint(GenerationEndpoint):
         return replace(request, prompt=[*found.messages, *messages])
 
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
-        """Add the running request to `ResponseStore.active`, so that `cancel` finds it."""
+        """Add the running request to `ResponseStore.active`, so that `cancel` finds it.
+
+        If it runs in the background, a response with the status "in_progress" is stored.
+        """
         self._store.active[identifier("resp", request.custom_id)] = key, running
         if request.details.get("background"):
             self._put_without_answer(request, key, "in_progress")
@@ -163,7 +174,11 @@ class ResponsesEndpoint(GenerationEndpoint):
         self._store.put(key, made, list(messages), request.details.get("items", []))
 
     def ended(self, request: BatchRequest, key: str, outcome: Outcome) -> None:
-        """Store the response if the request demands it, and if there is an answer or it ran in the background."""
+        """Remove the request from `ResponseStore.active`, and store the response.
+
+        An answer is stored if the request has `store`. Without an answer, a response with the status "failed" or
+        "cancelled" is stored if the request ran in the background.
+        """
         answer, one, error = outcome
         self._store.active.pop(identifier("resp", request.custom_id), None)
         if answer is None and request.details.get("background"):
@@ -220,7 +235,7 @@ async def input_items(state: ServerState, store: ResponseStore, request: Request
 async def cancel(state: ServerState, store: ResponseStore, request: Request, key: str) -> Response:
     """`POST /v1/responses/{id}/cancel`: end the generation of a response.
 
-    For an ended one, answer with the response.
+    If the response has ended, answer with it as it was stored.
     """
     name = request.path_params["name"]
     owner, running = store.active.get(name, ("", None))

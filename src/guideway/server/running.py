@@ -18,12 +18,12 @@ __all__ = ["Part", "ServedRequest"]
 
 
 class Part(NamedTuple):
-    """The addition of one round to one text of a request.
+    """New text of a request, or the end of one of its texts.
 
     Attributes:
         choice: The number of the text. The texts of the first prompt come first, then those of the second, and so on.
-        text: The new text.
-        steps: The log-probabilities of the new tokens; empty if they were not requested.
+        text: The new text; it may be empty.
+        steps: The log-probabilities of new tokens; empty if they were not requested.
         result: The result if the text is complete, otherwise None.
     """
 
@@ -47,7 +47,7 @@ class ServedRequest:
         self.job = job
         self.begun = time.perf_counter()
         self.first: float | None = None
-        """The time of the first token, in seconds after `begun`; None: there is no token yet."""
+        """The time of the first drawn token, in seconds after `begun`; None: no token was drawn yet."""
         self._streams = streams
         self._here = asyncio.get_running_loop()
         self._parts: deque[Part] = deque()
@@ -69,7 +69,9 @@ class ServedRequest:
         self._woken.set()
 
     async def parts(self) -> AsyncGenerator[list[Part], None]:
-        """Yield lists of the parts since the last list, as soon as there are any; an empty list after `poke`.
+        """Yield lists of the parts since the last list, as soon as there are any. After `poke`, a list may be empty.
+
+        A request that is cancelled ends without an error.
 
         Raises:
             Exception: The error of a text, or of the engine.
@@ -93,10 +95,13 @@ class ServedRequest:
             self.cancel()
 
     async def results(self) -> list[list[Generation[Any]]]:
-        """Wait for the end, and return the results of each prompt."""
+        """Wait for the end, and return the results of each prompt.
+
+        If the request was cancelled, None may be in the place of a result. Raises the same errors as `parts`.
+        """
         async for _ in self.parts():
             pass
-        found: list[list[Generation[Any]]] = self.job.results  # type: ignore[assignment]  # all are complete
+        found: list[list[Generation[Any]]] = self.job.results  # type: ignore[assignment]  # None only if cancelled
         return found
 
     # The following methods are called in the thread of the model's generation loop.

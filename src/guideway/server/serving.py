@@ -25,7 +25,10 @@ __all__ = ["serve"]
 
 
 class _Server(uvicorn.Server):
-    """The uvicorn server. After a signal it refuses new requests, and ends when the running ones are answered."""
+    """The uvicorn server. After a signal it refuses new requests.
+
+    It ends when the running requests are answered, but at most `drain_seconds` later.
+    """
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.config.loaded_app_state.draining = True  # type: ignore[attr-defined]  # set in `serve`
@@ -87,7 +90,10 @@ time to the first token is twice as long on a busy machine.
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or address is a loopback address, which only this machine can reach."""
+    """Return whether a host is "localhost" or a loopback address, which only this machine can reach.
+
+    Other names are not resolved: the result is False.
+    """
     if host == "localhost":
         return True
     try:
@@ -104,7 +110,7 @@ def serve(
     port: int = 8000,
     quiet: bool = False,
 ) -> None:
-    """Serve models until SIGINT or SIGTERM. Requests in flight are answered before the function returns.
+    """Serve models until SIGINT or SIGTERM. Then running requests have `ServerSettings.drain_seconds` to end.
 
     Args:
         models: The models that the server offers.
@@ -115,7 +121,7 @@ def serve(
 
     Raises:
         ValueError: The address is not loopback, and there are no API keys.
-        OSError: The address is in use.
+        OSError: The server cannot listen on the address, for example because it is in use.
     """
     settings = settings or ServerSettings()
     if not settings.api_keys and not is_loopback(host):
@@ -159,7 +165,7 @@ def serve(
             _Server(config).run(sockets=[listener])
     finally:
         sys.setswitchinterval(before)
-        if not was_frozen:  # otherwise objects of others would be unfrozen, too
+        if not was_frozen:  # otherwise objects that other code has frozen would be unfrozen, too
             gc.unfreeze()
         listener.close()
         LOG.removeHandler(handler)

@@ -1,6 +1,6 @@
 """`/guideway/sessions`: sessions that stay open between requests.
 
-Operations: feed, infer, rewind, set_text, fork, save.
+Operations: feed, infer, rewind, set_text, constrain, fork, save.
 """
 
 from __future__ import annotations
@@ -91,7 +91,10 @@ class SessionStore:
         return found
 
     def get(self, key: str, name: str) -> OpenSession:
-        """Return a session by its id. Raises `HttpError` (404) if the key `key` has no such session."""
+        """Return a session by its id, and mark it as used now.
+
+        Raises `HttpError` (404) if the key `key` has no such session.
+        """
         found = self._sessions.get(name)
         if found is None or found.key != key:
             raise HttpError(404, f"there is no session {name!r:.80}; it was closed", code="not_found", param="id")
@@ -298,4 +301,7 @@ OPERATIONS: dict[str, tuple[tuple[str, ...], Callable[[Session, dict[str, Any]],
     "set_text": (("text", "release"), _set_text),
     "constrain": (CONSTRAINTS, _constrain),
 }
-"""The operations by name: the fields that the body may have, and the function that runs it and returns more members."""
+"""By name of an operation: the fields that its body may have, and a function that performs it.
+
+The function returns additional members of the answer.
+"""

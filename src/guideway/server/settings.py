@@ -18,7 +18,7 @@ class ServerSettings:
     """The settings of a server.
 
     Attributes:
-        api_keys: The keys that clients may send; empty: no key is needed, and the server listens on loopback only.
+        api_keys: The keys that clients may send; empty: no key is needed, and `serve` permits only loopback addresses.
         max_num_seqs: The maximum number of sequences that run together in one model.
         max_queue: The maximum number of requests that run or wait.
         max_queue_per_key: The maximum number of requests of one API key that run or wait.
@@ -30,8 +30,8 @@ class ServerSettings:
         max_stored_bytes: The maximum number of bytes of stored responses. Files may have eight times as many.
         max_sessions: The maximum number of sessions that an API key may have open.
         session_idle_seconds: A session that was not used for this time is closed.
-        constraint_workers: The maximum number of processes that translate large constraints; 0: threads of the server
-            do.
+        constraint_workers: The maximum number of processes that translate large constraints; 0: these constraints are
+            translated in threads of the server.
         send_seconds: A client that takes no data of a stream for this time is disconnected.
         keep_alive_seconds: If a stream has no data for this time, a comment is sent, so that the connection stays open.
         drain_seconds: The time that running requests have to end after a termination signal.

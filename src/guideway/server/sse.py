@@ -1,4 +1,4 @@
-"""Server-sent events: a response whose events come from a generator, which is closed if the client disconnects."""
+"""Server-sent events: a response whose events come from a generator. It is closed early if the client disconnects."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ async def unless_left(receive: Receive, work: Coroutine[Any, Any, T], *, cancels
     Args:
         receive: The `receive` function of the ASGI request.
         work: The coroutine.
-        cancels: Whether the coroutine is cancelled if the client disconnects. False: it is awaited first, because it
-            waits for a thread, which cannot be cancelled.
+        cancels: Whether the coroutine is cancelled if the client disconnects. False: it waits for a thread, which
+            cannot be cancelled; `ClientLeft` is raised only after its end.
 
     Raises:
         ClientLeft: The client disconnected.
+        Exception: The error of the coroutine, if it fails before the client disconnects.
     """
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
     try:
@@ -62,7 +63,7 @@ async def _left(receive: Receive) -> None:
 class EventStream:
     """A response of server-sent events, as an ASGI application.
 
-    The caller has read the first item of the generator before, so that an error before it becomes an error response.
+    The caller gets the first events before it creates this object, so that an earlier error becomes an error response.
 
     Args:
         first: The bytes of the first events.
@@ -90,7 +91,11 @@ class EventStream:
         self._sending = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events. Returns early if the client disconnects; `rest` is closed in every case."""
+        """Send the events. Returns early if the client disconnects; `rest` is closed in every case.
+
+        Raises:
+            asyncio.CancelledError: The client took no data for `send_seconds`.
+        """
         async with aclosing(self._rest):
             with suppress(ClientLeft, OSError):
                 await unless_left(receive, self._run(send))

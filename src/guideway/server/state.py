@@ -35,7 +35,7 @@ class ServerState:
         ready: Whether the models are loaded.
         on_ready: Called in the thread of the event loop before `ready` is set.
         workers: Processes that translate large constraints.
-        families: For each model the notation of its replies, as the last request with tools or reasoning used it.
+        families: For each model the notation of its replies that the last request with tools or reasoning used.
         failure: Why the models cannot be loaded; None: no error occurred.
         draining: Whether the server is stopping and takes no new requests.
     """
@@ -79,7 +79,8 @@ class ServerState:
             return ""
         given = (header or "").removeprefix("Bearer ").strip()
         digest = hashlib.sha256(given.encode("utf-8", "surrogatepass")).digest()
-        matches = [hmac.compare_digest(digest, one) for one in self._keys]  # all, so the time reveals nothing
+        # All keys are compared, so that the time does not depend on which one is equal.
+        matches = [hmac.compare_digest(digest, one) for one in self._keys]
         if not any(matches):
             raise HttpError(
                 401,
@@ -116,7 +117,7 @@ class ServerState:
                 del self._of_key[key]
 
     def check_capacity(self, key: str) -> None:
-        """Raise `HttpError` if the server takes no further request of this API key."""
+        """Raise `HttpError` (503 or 429) if the server takes no further request of this API key."""
         if self.draining:
             raise HttpError(
                 503,
@@ -135,7 +136,10 @@ class ServerState:
             raise busy(f"{self._count} requests run or wait; send the request again later")
 
     def reserve(self, tokens: int) -> None:
-        """Reserve tokens. Raises `HttpError` (429) if the running and waiting requests would need too many."""
+        """Reserve tokens, until the caller subtracts them from `_tokens`.
+
+        Raises `HttpError` (429) if all requests together would need more than `max_tokens_in_flight`.
+        """
         most = self.settings.max_tokens_in_flight
         if most is not None and self._tokens + tokens > most:
             raise busy(f"the requests in flight may need {self._tokens} tokens of {most}; this one needs {tokens}")
@@ -150,7 +154,10 @@ class Admission:
         self.tokens = 0
 
     def reserve(self, tokens: int) -> None:
-        """Reserve tokens until the request ends. Raises `HttpError` (429) if all requests would need too many."""
+        """Reserve tokens until the request ends.
+
+        Raises `HttpError` (429) if all requests together would need more than `max_tokens_in_flight`.
+        """
         self._state.reserve(tokens)
         self.tokens += tokens
 

@@ -119,7 +119,10 @@ def _token(model: Model, token_id: int, probability: float, *, allowed: bool) ->
 
 
 def _text(model: Model, token_id: int) -> str:
-    """Return the text of a token for display: "⟨end⟩" for an end token, hexadecimal bytes for incomplete UTF-8."""
+    """Return the text of a token for display.
+
+    It is "⟨end⟩" for an end token, the id for other tokens without bytes, and hexadecimal bytes for incomplete UTF-8.
+    """
     table = model.vocabulary
     data = table.bytes_of([token_id])
     if not data:
@@ -131,9 +134,9 @@ def _text(model: Model, token_id: int) -> str:
 
 
 def _source(request: BatchRequest) -> tuple[str, str]:
-    """Return the text that values of the output may repeat, and its path in the body.
+    """Return the path in the body, and the text, that values of the output may repeat; ("", "") if there is none.
 
-    It is the prompt, or the last message of the user.
+    It is the prompt of a completion, or the last message of the user whose content is a text.
     """
     prompt = request.prompts()[0]
     if isinstance(prompt, str):
@@ -145,7 +148,11 @@ def _source(request: BatchRequest) -> tuple[str, str]:
 
 
 def _fields(one: Generation[Any], source: str) -> list[dict[str, Any]]:
-    """Return the values of a JSON text: place, value, range of tokens, and ranges of characters of `source`."""
+    """Return at most `MOST_FIELDS` scalar values of a JSON text; [] if the text does not begin with an array or object.
+
+    Each has the JSON Pointer, the value, the range of its tokens, and the ranges of characters of `source` that it
+    repeats. [] is returned, too, if the positions of the tokens in the text are not known.
+    """
     text, ends = one.text, one.token_ends
     if len(ends) < len(one.tokens) or not text.lstrip().startswith(("{", "[")):
         return []
