@@ -94,6 +94,13 @@ def test_rows_of_any_lengths_go_together(folder: Path) -> None:
     assert np.allclose(swapped[1], one(engine, [1, 2, 1])[0], atol=1e-5)
 
 
+def test_one_list_can_be_given_as_several_rows(folder: Path) -> None:
+    engine = OnnxEngine(folder)
+    found, _ = engine.forward_all([IDS, IDS], [None, None])
+    assert [one.shape for one in found] == [(len(IDS), 50)] * 2
+    np.testing.assert_array_equal(found[0], found[1])
+
+
 def test_long_prompts_run_in_parts(tmp_path: Path) -> None:
     engine = OnnxEngine(write(tmp_path, Shape(context=1400)))
     ids = [i * 7 % 50 for i in range(1300)]

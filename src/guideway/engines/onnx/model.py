@@ -1,7 +1,7 @@
 """`OnnxEngine`: a step engine for ONNX exports with a KV cache in the Hub's naming.
 
-The engine calls `InferenceSession.run` with NumPy arrays, because OrtValues with IO binding are not faster (0.24 to
-0.45 ms per token for 6 layers, width 192, vocabulary 4096, on 2 cores). For small models one thread is faster than two.
+Each run binds NumPy arrays to the inputs and the cache outputs (IO binding). The arrays of the cache are in memory of
+`Blocks`, which is used again. For small models one thread is faster than two.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from guideway.errors import EngineError
 __all__ = ["OnnxEngine"]
 
 _PREFILL = 512
-"""The maximum number of tokens per call for a prompt.
+"""The maximum number of new tokens of each row in a call.
 
-The graph computes logits for all of them; only the last are used.
+A graph without the input `num_logits_to_keep` computes the logits of all of them; only the last are used.
 """
 
 
@@ -40,8 +40,8 @@ class OnnxEngine:
     The inputs are `input_ids`, `past_key_values.N.key/value`, and optionally `attention_mask`, `position_ids`,
     `use_cache_branch`, `num_logits_to_keep`. The outputs are `logits` and `present.N.key/value`.
 
-    If the graph supports it (`pads_rows`), rows of different lengths run together with padding. The logits of a row in
-    a batch and alone differ by rounding: at most 1e-4 in float32.
+    If the graph supports it (`pads_rows`), rows of different lengths can run together with padding. The logits of a row
+    in a batch and alone differ by rounding.
 
     Args:
         path: The folder or the model file.
@@ -53,6 +53,7 @@ class OnnxEngine:
     Raises:
         ModelNotFoundError: There is no model.
         EngineError: The model has other inputs or outputs, or cannot be loaded.
+        ValueError: `threads` or `context_size` is out of range.
     """
 
     supports_rollback = True
@@ -87,7 +88,11 @@ class OnnxEngine:
         return fingerprint(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows run together with padding, but a prompt not together with rows with few new tokens."""
+        """See `StepEngine`. If `pads_rows`, rows run with padding in the groups of `by_padding`.
+
+        Otherwise, or if padded rows would exceed the context, rows with equal numbers of cached and of new tokens run
+        together.
+        """
         check_rows(self, rows, caches)
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
@@ -104,11 +109,11 @@ class OnnxEngine:
     def forward_all(
         self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]
     ) -> tuple[list[Logits], list[Cache]]:
-        """See `VerifyingEngine`. Rows of equal lengths run together."""
+        """See `VerifyingEngine`. Rows with equal numbers of cached and of new tokens run together."""
         check_rows(self, rows, caches)
         found: list[Logits] = [np.empty(0, np.float32)] * len(rows)
-        numbers = iter(range(len(rows)))
-        place = {id(row): next(numbers) for row in rows}
+        rows = [list(row) for row in rows]  # different objects, because `place` distinguishes them by identity
+        place = {id(row): number for number, row in enumerate(rows)}
 
         def run(some: Sequence[Sequence[int]], held: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
             self.counts.add(len(some), len(rows), sum(map(len, some)))
@@ -124,16 +129,20 @@ class OnnxEngine:
 
     @cached_property
     def pads_rows(self) -> bool:
-        """Whether rows of different lengths run together.
+        """Whether rows of different lengths can run together.
 
-        True if the graph has the inputs `attention_mask` and `position_ids`, and gives padded rows the same logits as
-        single rows. Some exports have both inputs, but only support padding at the end of rows.
+        True if the graph has the inputs `attention_mask` and `position_ids`, and gives three short padded rows the
+        logits of single rows, within a tolerance. Some exports have both inputs, but only support padding at the end of
+        rows.
         """
         return self._rounding is not None
 
     @cached_property
     def batch_tolerance(self) -> float:
-        """See `engines.base.batch_tolerance`. 0.0 if rows are not padded, or if the cache is float16 (rounds too much)."""
+        """See `engines.base.batch_tolerance`.
+
+        0.0 if rows are not padded, or if the cache is float16, which rounds too much.
+        """
         if self._rounding is None or self._graph.cache_type != np.float32:
             return 0.0
         return 4 * self._rounding
@@ -217,7 +226,8 @@ class OnnxEngine:
         rows, tokens = ids.shape[0], past[0].shape[2] + ids.shape[1]
         sizes = zip(self._graph.heads, self._graph.channels, strict=True)
         presents = self._blocks.arrays([(rows, h, tokens, c) for h, c in sizes], self._graph.cache_type)
-        address = presents[0].ctypes.data  # slow, so the other addresses are computed
+        # `ctypes.data` is slow. The arrays are adjacent in one block, so the other addresses follow from their sizes.
+        address = presents[0].ctypes.data
         try:
             binding = self._session.io_binding()
             for name, array in (*inputs.items(), *zip(self._graph.pasts, past, strict=True)):
@@ -233,7 +243,6 @@ class OnnxEngine:
             raise EngineError(f"ONNX Runtime failed on {shape}: {error}") from error
         if every:
             return logits.astype(np.float32, copy=False), tuple(presents)
-        last = logits[:, -1, :].astype(
-            np.float32, copy=logits.shape[1] > 1
-        )  # a view would keep the logits of all tokens
+        # A view would keep the logits of all tokens in memory.
+        last = logits[:, -1, :].astype(np.float32, copy=logits.shape[1] > 1)
         return last, tuple(presents)
