@@ -2,8 +2,7 @@
 
 An engine keeps no state of a sequence between calls. Caches are immutable values that the caller keeps: a session forks
 by sharing a cache, and rewinds by truncating it or by returning to an older one. Several sessions can use one engine.
-If the library of an engine modifies caches in place, the engine copies a cache first if another reference to the old
-value exists.
+If the library of an engine modifies caches in place, the engine copies a cache first if another value would change.
 """
 
 from __future__ import annotations
@@ -84,14 +83,14 @@ class Cache(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Approximate size of the memory that is allocated while this cache exists, in bytes."""
+        """Approximate size of the cache in memory, in bytes. Memory that several caches share is counted for each."""
         ...
 
     def truncated(self, length: int) -> Cache:
         """Return the cache of the first `length` tokens. This cache is unchanged. The cost does not depend on `length`.
 
         Raises:
-            ValueError: The cache has fewer tokens than `length`, or the engine does not support rollback.
+            ValueError: `length` is negative or greater than `self.length`, or the engine does not support rollback.
         """
         ...
 
@@ -99,7 +98,8 @@ class Cache(Protocol):
 class StepEngine(Protocol):
     """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations.
 
-    An engine may also have an attribute `batch_tolerance`; the function of this name reads it.
+    An engine may also have the attributes `batch_tolerance` and `shortest_prefix`. The functions of these names read
+    them.
     """
 
     @property
@@ -114,12 +114,15 @@ class StepEngine(Protocol):
 
     @property
     def supports_rollback(self) -> bool:
-        """Whether caches can be truncated. If not (recurrent models), a session keeps older caches to rewind to."""
+        """Whether caches can be truncated.
+
+        If not (recurrent models, sliding windows), a session keeps older caches to rewind to.
+        """
         ...
 
     @property
     def fingerprint(self) -> str:
-        """Digest of weights and shape. Saved caches can be exchanged between models with equal fingerprints."""
+        """Digest of the weights. A saved session is only loaded for a model with the same fingerprint."""
         ...
 
     def forward(
@@ -137,15 +140,13 @@ class StepEngine(Protocol):
             device can be returned as a PyTorch tensor, which is then sampled on that device.
 
         Raises:
-            EngineError: The model failed. The given caches are still valid.
+            EngineError: The model failed, or an argument was refused (see `check_rows`). The given caches are still
+                valid.
         """
         ...
 
     def export(self, cache: Cache) -> Arrays:
-        """Return the contents of a cache as arrays, without unused positions.
-
-        `restore` makes the cache again from them.
-        """
+        """Return the contents of a cache as arrays. `restore` makes an equal cache from them."""
         ...
 
     def restore(self, arrays: Arrays) -> Cache:
@@ -157,7 +158,7 @@ class StepEngine(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the model. Later calls raise `EngineError`. Closing again has no effect."""
+        """Release the model. Later calls of `forward` raise `EngineError`. Closing again has no effect."""
         ...
 
 
@@ -208,10 +209,10 @@ class VerifyingEngine(StepEngine, Protocol):
 
 
 def batch_tolerance(engine: StepEngine) -> float:
-    """Return the attribute `batch_tolerance` of an engine; 0.0 if it has none, so that nothing is known.
+    """Return the attribute `batch_tolerance` of an engine. 0.0, also without the attribute: nothing is known.
 
-    If other rows run in the same call, or if the tokens of a row are divided into other calls, the difference of two
-    logits of the row changes by less than this number.
+    A positive number is an estimated limit. If other rows run in the same call, or if the tokens of a row are divided
+    into calls in another way, the difference of two logits of the row changes by less than this number.
     """
     return float(getattr(engine, "batch_tolerance", 0.0))
 
@@ -221,7 +222,10 @@ SHORTEST_PREFIX = 16
 
 
 def shortest_prefix(engine: StepEngine) -> int:
-    """Return the attribute `shortest_prefix` of an engine: shorter prefixes of prompts are not kept for later prompts."""
+    """Return the attribute `shortest_prefix` of an engine; `SHORTEST_PREFIX` without the attribute.
+
+    Prefixes of prompts with fewer tokens are not kept for later prompts.
+    """
     return int(getattr(engine, "shortest_prefix", SHORTEST_PREFIX))
 
 
@@ -249,7 +253,7 @@ def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequen
     """Check the arguments of `forward`.
 
     Raises:
-        EngineError: A row has no new token, or a token id is not in the model's vocabulary.
+        EngineError: A row has no new token, or a token id is not in the range from 0 to `vocab_size` - 1.
         ContextOverflowError: A row has more tokens than the context.
     """
     known, room = engine.vocab_size, engine.context_size

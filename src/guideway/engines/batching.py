@@ -15,12 +15,12 @@ __all__ = ["CALL_TOKENS", "DEVICE_CALL_TOKENS", "CallCounts", "by_length", "by_p
 
 @dataclass
 class CallCounts:
-    """Counts the calls of a model, and how many of the rows of `forward` ran together in each.
+    """Counts the groups of rows that ran together, and how many of the rows of `forward` were in each.
 
     Attributes:
-        calls: The number of calls of the model.
-        rows: The sum of the rows of each call.
-        active: The sum, over these calls, of the number of rows that `forward` was called with.
+        calls: The number of groups. An engine may call its model several times for a group with long prompts.
+        rows: The sum of the numbers of rows of the groups.
+        active: The sum, over the groups, of the number of rows that `forward` was called with.
         tokens: The number of tokens that ran, without padding.
     """
 
@@ -30,7 +30,7 @@ class CallCounts:
     tokens: int = 0
 
     def add(self, rows: int, active: int, tokens: int) -> None:
-        """Count one call of the model."""
+        """Count one group of rows. The arguments are added to the attributes of the same names."""
         self.calls += 1
         self.rows += rows
         self.active += active
@@ -67,20 +67,20 @@ def by_length(
 
 
 CALL_TOKENS = 8
-"""The fixed cost of a call of the model on a CPU: the time that this number of tokens takes.
+"""The fixed cost of a call of the model on a CPU: about the time that this number of tokens takes.
 
-A call with 16 rows of 8 tokens takes four times as long as a call with 16 rows of 1 token. So it does not pay to pad
-all rows if one row has a few forced tokens.
+If one of 16 rows has 8 forced tokens and the others have one token each, two calls take less time than one call in
+which all rows are padded to 8 tokens.
 """
 DEVICE_CALL_TOKENS = 256
-"""The fixed cost of a call on a GPU, in tokens. A call with few tokens takes as long there as one with many."""
+"""The fixed cost of a call on a GPU, in tokens. A call with few tokens takes about as long as one with this number."""
 
 
 def by_padding(counts: Sequence[int], call_tokens: int = CALL_TOKENS) -> list[list[int]]:
-    """Divide rows into groups that run together with padding, so that all calls take the least time.
+    """Divide rows into groups that run together with padding, so that the estimated time of all calls is least.
 
-    The time of a call is estimated as its fixed cost plus one unit per token: the number of rows times the largest
-    number of new tokens of a row.
+    The estimate for a call is its fixed cost plus one unit per token, padding included. The number of tokens is the
+    number of rows times the largest number of new tokens of a row.
 
     Args:
         counts: The number of new tokens of each row.
@@ -121,8 +121,11 @@ def in_groups(
     *,
     stack: Callable[[Sequence[Any]], Any] = np.stack,
 ) -> tuple[Logits, list[Cache]]:
-    """Run each group of rows, and return the results in the order of the rows."""
-    if len(groups) == 1:  # the common case: no need to join results
+    """Run each group of rows, and return the results in the order of the rows. Each row is in exactly one group.
+
+    `groups`: the indexes of the rows of each group. Other arguments: as for `by_length`.
+    """
+    if len(groups) == 1:  # the common case: results need not be joined
         return run(rows, caches)
     logits: list[Any] = [None] * len(rows)
     result: list[Cache | None] = [None] * len(rows)

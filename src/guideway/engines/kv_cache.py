@@ -4,8 +4,8 @@
 fewer tokens of a batch stays valid, and forks and rewinds copy nothing. `StateCache` is the complete cache of a model
 that does not support rollback: a recurrent state, or a sliding window. It is copied before it is modified.
 
-Each engine defines its operations on arrays in one `ArrayOps` object. A cache belongs to the engine whose object it
-has.
+Each class of engines defines its operations on arrays in one `ArrayOps` object. The object of a cache shows by which
+class of engines it was made.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def _no_parts(whole: Any, arrays: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class ArrayOps:
-    """Operations of one array library. Each engine has one instance.
+    """Operations of one array library. Each class of engines has one instance.
 
     Attributes:
         concat: Joins arrays along the first axis. A single array may be returned without copying.
         to_numpy: Converts an array to a contiguous NumPy array.
         from_numpy: Converts a NumPy array to an array with the type and device of the second argument.
         zeros: Returns an array of zeros with a shape, and the type and device of another array. Needed by `row_store`.
-        copy: Returns a copy of an array that shares no memory with another array. Needed by `row_store` and `alone`.
+        copy: Returns a copy of an array, in memory that no other array uses. Needed by `row_store` and `alone`.
         copy_row: Returns copies of the arrays of one row, for `alone`, in memory that may stay in use for a long time.
             None: `copy` is called for each array.
         state_arrays: The arrays of a `StateCache.whole`, with names; by default `whole` is one array.
@@ -85,7 +85,10 @@ class ArrayOps:
 
 
 class RowBatch(Protocol):
-    """The keys and values of rows that ran together. Tokens may be appended to it; other changes are not allowed."""
+    """The keys and values of rows that ran together.
+
+    Tokens may be appended to a batch. The keys and values of the tokens that it has must not change.
+    """
 
     @property
     def ops(self) -> ArrayOps:
@@ -94,7 +97,7 @@ class RowBatch(Protocol):
 
     @property
     def tip(self) -> int:
-        """Number of tokens that have run successfully."""
+        """The index after the last token on the token axis. Tokens of a failed run do not count."""
         ...
 
     @property
@@ -167,9 +170,10 @@ class RowCache(Generic[B]):
 
 
 def alone(cache: Cache) -> Cache:
-    """Return an equal cache that does not keep the other rows of its batch in memory.
+    """Return an equal cache. If the cache is a row of an `ArrayBatch`, the other rows are not kept in memory.
 
-    If the engine has `ArrayOps.copy_row`, a batch of one row is copied, too.
+    If the engine has `ArrayOps.copy_row`, a batch of one row is copied, too. Other caches, and copies that this
+    function made, are returned unchanged.
     """
     if not isinstance(cache, RowCache) or not isinstance(cache.batch, ArrayBatch) or cache.batch.is_copy:
         return cache
@@ -241,7 +245,7 @@ def join_rows(rows: Sequence[RowCache[B]]) -> tuple[Any, ...]:
 
 
 def own_cache(cache: Cache, ops: ArrayOps) -> RowCache[Any] | StateCache:
-    """Return the argument if it is a cache of the engine with these operations.
+    """Return the argument if it is a cache of an engine with these operations.
 
     Raises `EngineError` for other caches.
     """
@@ -251,7 +255,7 @@ def own_cache(cache: Cache, ops: ArrayOps) -> RowCache[Any] | StateCache:
 
 
 def own_rows(cache: Cache, ops: ArrayOps) -> RowCache[Any]:
-    """Return the argument if it is a `RowCache` of the engine with these operations.
+    """Return the argument if it is a `RowCache` of an engine with these operations.
 
     Raises `EngineError` for other caches.
     """
@@ -261,9 +265,9 @@ def own_rows(cache: Cache, ops: ArrayOps) -> RowCache[Any]:
 
 
 def own_state(cache: Cache, ops: ArrayOps) -> StateCache:
-    """Return the argument if it is a `StateCache` of the engine with these operations.
+    """Return the argument if it is a `StateCache` of an engine with these operations.
 
-    Raises `EngineError` for others.
+    Raises `EngineError` for other caches.
     """
     if not isinstance(cache, StateCache) or cache.ops is not ops:
         raise foreign_cache(cache)

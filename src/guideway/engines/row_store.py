@@ -29,7 +29,7 @@ class Store:
 
     @property
     def capacity(self) -> int:
-        """Tokens per row."""
+        """The number of tokens for which each row has memory."""
         return int(self.arrays[0].shape[2])
 
     def owner(self, row: int) -> StoredRow | None:
@@ -110,7 +110,8 @@ def arranged(
 ) -> list[StoredRow]:
     """Return a row for each cache, all in adjacent places of one store, with room for `counts` new tokens.
 
-    A row is extended in place if no later token was written to it. Other caches are copied.
+    The row of a cache is returned itself, to be extended in place, if it has no later token and is in the store that is
+    chosen (`_store_for`). The other caches are copied.
 
     Args:
         caches: The cache of each row; None: the row has no tokens.
@@ -146,8 +147,8 @@ def arranged(
 def _store_for(claimed: list[StoredRow], count: int, need: int, like: StoredRow) -> Store:
     """Return a store with `count` places for `need` tokens each.
 
-    This is the store that holds most of the claimed rows, enlarged if needed. It is a new store if no row is claimed,
-    or if at most half of its places would be used.
+    It is the store that holds most of the claimed rows, enlarged if needed. A new store is made if no row is claimed,
+    or if at most half of the places of that store would be used.
     """
     held: dict[Store, int] = {}
     for row in claimed:

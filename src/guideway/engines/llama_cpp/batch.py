@@ -46,9 +46,9 @@ class DecodeBatch:
         )
 
     def fill(self, columns: Columns, begin: int) -> int:
-        """Fill in at most `size` tokens, from index `begin` on.
+        """Fill in at most `size` tokens of `columns`, from index `begin` on.
 
-        Returns the number of tokens whose logits are needed.
+        Returns the number of these tokens whose logits are needed.
         """
         tokens, positions, numbers, wanted = columns
         count = min(len(tokens) - begin, self._size)
@@ -62,7 +62,7 @@ class DecodeBatch:
     def put(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]]) -> None:
         """Fill in one token per sequence. Logits are needed for each."""
         count, first = len(sequences), sequences[0]
-        if count == 1:  # slices are five times slower
+        if count == 1:  # assigning to slices takes five times as long
             if self._alone != first.number:
                 self._alone = first.number
                 self.struct.n_tokens, self._numbers[0], self._wanted[0] = 1, first.number, 1
@@ -75,9 +75,9 @@ class DecodeBatch:
 
 
 def laid_out(sequences: Iterable[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Columns:
-    """Concatenate the new tokens of sequences.
+    """Return the columns of the new tokens of sequences, one sequence after another.
 
-    Logits are needed after the last token of each, or after all tokens if `every`.
+    Logits are needed after the last token of each sequence or, if `every`, after each token.
     """
     tokens: list[int] = []
     positions: list[int] = []

@@ -1,9 +1,9 @@
 """Sequences of llama.cpp as immutable cache values, with copy on write.
 
-A `CellSequence` owns a sequence number in llama.cpp's memory, and releases it when it is garbage-collected. A
-`CachedPrefix` is a cache value: the first `length` tokens of a sequence. Running more tokens after a `CachedPrefix`
-extends the sequence in place if no other `CachedPrefix` contains later tokens of this sequence. Otherwise a new
-sequence is created that shares the cells of the prefix.
+A `CellSequence` owns a sequence number in llama.cpp's memory. After it was garbage-collected, the pool releases the
+number. A `CachedPrefix` is a cache value: the first `length` tokens of a sequence. Running more tokens after a
+`CachedPrefix` extends the sequence in place if no other `CachedPrefix` contains later tokens of this sequence.
+Otherwise a new sequence is created that shares the cells of the prefix.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["CachedPrefix", "SequencePool"]
 class SequencePool:
     """The free sequence numbers (`free`), and the numbers whose cells must be released (`dropped`).
 
-    Sequences can be garbage-collected in any thread, also while llama.cpp runs. Therefore their cells are released
-    before the next call.
+    Sequences can be garbage-collected in any thread, also while llama.cpp runs. Therefore `CellSequence.__del__` only
+    adds their numbers to `dropped`, and `reclaim` releases the cells in a later call.
     """
 
     def __init__(self, context: Context) -> None:
@@ -53,7 +53,7 @@ class CellSequence:
     Attributes:
         tip: Number of its tokens in llama.cpp's memory.
         held: Weak references to the cache values of this sequence, dead references included. Any thread may append.
-        crowd: If `held` is longer than this, dead references are removed.
+        crowd: If `held` is longer than this, `to_go_on` removes dead references.
     """
 
     def __init__(self, pool: SequencePool, number: int) -> None:
@@ -62,9 +62,9 @@ class CellSequence:
         self.crowd = 64
 
     def longest(self) -> int:
-        """Return the length of the longest cache value that still exists.
+        """Return the length of the longest cache value of this sequence that exists; 0 if there is none.
 
-        Call it only in the thread that runs llama.cpp.
+        Dead references are removed from `held`. Call it only in the thread that runs llama.cpp.
         """
         longest = 0
         for _ in range(len(self.held)):
@@ -104,7 +104,10 @@ class CachedPrefix:
         return CachedPrefix(self.sequence, length)
 
     def to_go_on(self) -> CellSequence:
-        """Return a sequence of exactly these tokens that may be extended: this one, or a copy."""
+        """Return a sequence of exactly these tokens that may be extended.
+
+        It is `sequence`, from which later tokens are removed that no cache value contains, or a copy.
+        """
         own = self.sequence
         if self.length == own.tip:  # no other cache value can be longer: the common case
             if len(own.held) > own.crowd:

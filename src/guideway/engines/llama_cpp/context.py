@@ -27,8 +27,9 @@ class Context:
         gpu: Whether all layers run on a GPU.
         half: Whether keys and values are float16 instead of float32.
         context: Maximum number of tokens per row; None: the context size of the model.
-        kv_cache_tokens: Number of cells; None: 8,192, and at least `context`.
-        rows: Maximum number of sequences.
+        kv_cache_tokens: Minimum number of cells; None: 8,192. It is raised to the context size. Recurrent models ignore
+            it.
+        rows: Maximum number of sequences; 1 for recurrent models.
         owner: A `llama_cpp.Llama` whose weights are used; None: the file is loaded.
     """
 
@@ -62,8 +63,8 @@ class Context:
         self.rows = 1 if self.recurrent else min(rows, int(llama.llama_max_parallel_sequences()))
         options = llama.llama_context_default_params()
         cells = self.size if self.recurrent else max(kv_cache_tokens or 8192, self.size)
-        # Use an odd number of 256-cell blocks. The channels of values are this many cells apart, and a power of two
-        # would cause cache conflicts (3 to 6 % of the time of a small model).
+        # Avoid multiples of 512. The channels of values are this number of cells apart, and a power of two would cause
+        # cache conflicts (3 to 6 % of the time of a small model).
         options.n_ctx = cells if cells % 512 else cells + 256
         options.n_batch = options.n_ubatch = BATCH
         options.n_seq_max = self.rows
@@ -98,7 +99,10 @@ class Context:
         return np.array(np.frombuffer(buffer, dtype=np.uint8, count=written))
 
     def put_state(self, number: int, state: np.ndarray[Any, np.dtype[Any]], length: int) -> None:
-        """Set the state of a sequence. Raises `EngineError` if it is not a state of `length` tokens."""
+        """Set the state of a sequence.
+
+        If it is not a state of `length` tokens, all tokens of the sequence are removed and `EngineError` is raised.
+        """
         data = np.array(state, dtype=np.uint8)
         buffer = (ctypes.c_uint8 * data.size).from_buffer_copy(data.tobytes())
         done = llama.llama_state_seq_set_data(self.handle, buffer, data.size, number)

@@ -20,10 +20,13 @@ _callback = llama.llama_log_callback(_log)  # a global, so that it is not freed 
 
 
 def listen() -> None:
-    """Capture the log of this process."""
+    """Capture llama.cpp's log messages in this process from now on."""
     llama.llama_log_set(_callback, ctypes.c_void_p(0))
 
 
 def reason() -> str:
-    """Return the last error message of llama.cpp among its last 21 messages; else a text that there is none."""
+    """Return the last log message that contains "error" or "fail".
+
+    Only the last 21 messages are searched. If none of them does, a text that says so is returned.
+    """
     return next((line for line in reversed(_said) if "error" in line or "fail" in line), "llama.cpp gave no reason")

@@ -20,7 +20,7 @@ _address_of = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(
 class Outputs:
     """The logits of a context as an array [rows, width] over llama.cpp's buffer.
 
-    The array object is used again while the buffer has the same address and number of rows.
+    The array object is used again if the address of the buffer and the number of rows have not changed.
     """
 
     def __init__(self, width: int) -> None:

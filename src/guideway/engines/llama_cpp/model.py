@@ -29,18 +29,18 @@ costs more time than running them again.
 
 
 class LlamaCppEngine:
-    """A model from a GGUF file, or the model of a `llama_cpp.Llama`. Its weights are shared; the context is separate.
+    """A model from a GGUF file, or the model of a `llama_cpp.Llama`, with a separate context.
 
     Models with recurrent states or sliding windows run one row at a time and do not support rollback.
 
     Args:
-        path: The file, or the `llama_cpp.Llama`, which must stay open. Its context is not changed by the engine.
-        device: "cpu", or "gpu" if this build of llama.cpp supports one.
-        dtype: Type of the KV cache: "float32" or "float16". With "float32", results do not depend on how tokens were
+        path: The file, or a `llama_cpp.Llama`, whose weights are used. It must stay open; its context is not changed.
+        device: "cpu", or "gpu" if this build of llama.cpp supports one. It has no effect on a `llama_cpp.Llama`.
+        dtype: Type of the KV cache: "float32" or "float16". With "float16", results depend more on how tokens were
             divided into calls.
         context_size: Maximum number of tokens per row. None: the context size of the model.
-        kv_cache_tokens: Maximum number of tokens of all rows together, where a shared prefix counts once. It is at
-            least `context_size`. None: 8,192.
+        kv_cache_tokens: Number of tokens of all rows together that fit into the KV cache, where a shared prefix counts
+            once. None: 8,192. It is raised to the context size. It has no effect on recurrent models.
         rows: Maximum number of sequences that exist at the same time, those of caches and forks included.
 
     Raises:
@@ -88,10 +88,14 @@ class LlamaCppEngine:
         return digest_of(self._file)
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. All rows run as one batch; lengths may differ."""
+        """See `StepEngine`. All rows run together; their lengths may differ.
+
+        A model without rollback runs one row at a time.
+        """
         logits: list[Logits] = []
         if self.supports_rollback:
-            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))  # returns None: one pass
+            # `append` returns None, which ends the call after one pass.
+            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
@@ -116,7 +120,7 @@ class LlamaCppEngine:
         return logits, [CachedPrefix(sequence, sequence.tip) for sequence in taken.values()]
 
     def _take(self, caches: Sequence[Cache | None], taken: dict[int, CellSequence]) -> None:
-        """Add a sequence for each cache to `taken`, by number."""
+        """Add a sequence that may be extended to `taken` for each cache, by sequence number."""
         for cache in caches:
             sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
             if sequence.number in taken:  # two rows extend the same cache value

@@ -20,7 +20,7 @@ __all__ = ["Running"]
 class Running:
     """Runs tokens in a llama.cpp context, at most `size` per call of `llama_decode`.
 
-    Logits have the shape [rows, width]. They are in llama.cpp's memory, and valid until the next call.
+    Logits have the shape [rows, width]. They may be in llama.cpp's memory, so they are valid until the next call.
     """
 
     def __init__(self, handle: Any, size: int, width: int) -> None:
@@ -29,10 +29,12 @@ class Running:
         self._outputs = Outputs(width)
 
     def run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool = False) -> Logits:
-        """Run new tokens of sequences and advance their `tip`. Raises `EngineError`.
+        """Run new tokens of sequences and increase their `tip`.
 
-        Returns the logits after the last token of each sequence; if `every`, after each token, those of the first
-        sequence first.
+        Returns one row of logits after the last token of each sequence or, if `every`, after each token. The rows are
+        in the order of the sequences, then of their tokens.
+
+        Raises `EngineError` if llama.cpp fails. No `tip` has changed then.
         """
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one token per row: the common case

@@ -24,7 +24,8 @@ def run_state(
 
     `cache`: the state; None: the initial state.
     """
-    sequence = pool.take()  # released when this function returns
+    # When this function returns, `CellSequence.__del__` marks the sequence as dropped. A later call releases it.
+    sequence = pool.take()
     if cache is not None:
         own = own_state(cache, LLAMA)
         sequence.tip = own.length

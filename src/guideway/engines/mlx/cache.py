@@ -1,4 +1,4 @@
-"""Caches of mlx-lm as the classes of `engines.kv_cache`."""
+"""Keeps the caches of mlx-lm in `RowCache` and `StateCache` values of `engines.kv_cache`."""
 
 from __future__ import annotations
 

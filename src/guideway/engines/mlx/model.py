@@ -36,9 +36,8 @@ class MlxEngine:
 
     Recurrent models and sliding windows do not support rollback (`supports_rollback` is False).
 
-    If the model gives padded rows the same logits as single rows (`pads_rows`), rows of different lengths run in one
-    call; else rows of equal lengths run together. The logits of a row in a batch and alone differ by rounding: at most
-    1e-4 in float32.
+    If the model gives padded rows the same logits as single rows (`pads_rows`), rows of different lengths can run in
+    one call; else rows of equal lengths run together. The logits of a row in a batch and alone differ by rounding.
 
     Args:
         path: The folder, or a model object.
@@ -80,7 +79,7 @@ class MlxEngine:
         self.counts = CallCounts()
         """The calls of the model so far."""
         self.pads_rows = self.supports_rollback and self._try_padding()
-        """Whether rows of different lengths run in one call."""
+        """Whether rows of different lengths can run in one call."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -98,9 +97,10 @@ class MlxEngine:
         return dict(vars(getattr(self._model, "args", object)))
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. Rows run together with padding, but a prompt not together with rows with few new tokens.
+        """See `StepEngine`. If `pads_rows`, rows run with padding in the groups of `by_padding`.
 
-        A model without rollback runs one row at a time.
+        Otherwise rows with equal numbers of cached and of new tokens run together. A model without rollback runs one
+        row at a time.
         """
         if self._model is None:
             raise closed_model()
@@ -115,7 +115,7 @@ class MlxEngine:
         return in_groups(by_padding([len(row) for row in rows], self._call_tokens), rows, caches, run)
 
     def _stored(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """Run rows whose keys and values are in a store."""
+        """Run rows whose keys and values are in a `Store`. Arguments and result are those of `forward`."""
         own = [None if cache is None else own_rows(cache, MLX) for cache in caches]
         held = arranged(own, [len(row) for row in rows], self._like.batch, spare=1)
         left = [list(row) for row in rows]
@@ -155,7 +155,8 @@ class MlxEngine:
     ) -> Any:
         """Run new tokens of rows.
 
-        Returns the logits of the last token of each row, or of every column if `every`; None if not `logits`.
+        Returns None if not `logits`. Otherwise returns the logits of the last token of each row or, if `every`, of
+        every column (padding included), in the order of `held`.
         """
         batch = PaddedBatch(held, new)
         try:
@@ -172,7 +173,7 @@ class MlxEngine:
         return array if batch.order == list(range(len(held))) else array[batch.order]
 
     def _try_padding(self) -> bool:
-        """Return whether padded rows give the same logits as single rows."""
+        """Return whether three short padded rows give the logits of single rows, within a tolerance."""
         ids = [number % self.vocab_size for number in (3, 1, 4, 1, 5, 9, 2, 6)]
         rows = [ids[:5], ids[5:6], ids[4:8]]
         if self.context_size < len(ids):

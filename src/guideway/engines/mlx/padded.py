@@ -38,7 +38,7 @@ class PaddedBatch:
         self.ids, self.width = mx.array(ids), width
         self.reach = max(tip + count for tip, count in zip(tips, counts, strict=True))
         self.is_even = min(tips) == max(tips) and min(counts) == width
-        self.is_short = [count - 1 for count in counts] if min(counts) < width else None
+        self.ends = [count - 1 for count in counts] if min(counts) < width else None  # None: no row has padding
         self.tip = tips[0]
         self.offset: Any = self.tip
         if not self.is_even:
@@ -69,14 +69,14 @@ class PaddedBatch:
         return array[first:end, :, : self.reach]
 
     def last(self, logits: Any) -> Any:
-        """Return the logits of the last token of each row, float32 [row, vocabulary], in the order of the places."""
-        if self.is_short is None:
+        """Return the logits of the last token of each row, float32 [row, vocabulary], in the order of `ids`."""
+        if self.ends is None:
             return logits[:, -1].astype(mx.float32)
-        return logits[mx.arange(len(self.is_short)), mx.array(self.is_short)].astype(mx.float32)
+        return logits[mx.arange(len(self.ends)), mx.array(self.ends)].astype(mx.float32)
 
 
 class _PaddedLayer:
-    """The cache of one layer, with the interface that models of mlx-lm expect."""
+    """The cache of one layer, with the methods of `KVCache` of mlx-lm that models and their helpers may call."""
 
     def __init__(self, batch: PaddedBatch, index: int) -> None:
         self.batch, self.index = batch, index
@@ -88,7 +88,7 @@ class _PaddedLayer:
         return batch.write(index, keys), batch.write(index + 1, values)
 
     def make_mask(self, count: int, return_array: bool = False, window_size: int | None = None, **_: Any) -> Any:
-        """Return the mask of the attention of `count` new tokens."""
+        """Return the mask of the attention of `count` new tokens, in a form of mlx-lm: an array, "causal" or None."""
         batch = self.batch
         if window_size is not None:
             raise ValueError("a sliding window needs the cache of the library")
@@ -101,9 +101,9 @@ class _PaddedLayer:
         return mx.arange(batch.reach) <= (batch.tip + mx.arange(count))[:, None]
 
     def is_trimmable(self) -> bool:
-        """Return True, as mlx-lm's own cache for attention does. Guideway truncates `RowCache` values instead."""
+        """Return True, as `KVCache` of mlx-lm does. Guideway does not call it: it truncates `RowCache` values."""
         return True
 
     def empty(self) -> bool:
-        """Return whether the rows have no tokens, new tokens included."""
+        """Return whether the rows have no tokens. It is False, because the new tokens count."""
         return not self.batch.reach

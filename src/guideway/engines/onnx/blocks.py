@@ -32,7 +32,10 @@ _PRIVATE: dict[str, int] = {} if sys.platform == "win32" else {"flags": mmap.MAP
 
 
 def new_block(nbytes: int) -> NDArray[np.uint8]:
-    """Return new memory, mapped only for it unless it is small. A forked process gets a copy of it."""
+    """Return `nbytes` of new memory: a separate mapping, or memory of the heap below `_MAPPED` bytes.
+
+    A forked process gets a copy.
+    """
     if nbytes < _MAPPED:
         return np.empty(nbytes, np.uint8)
     return np.frombuffer(mmap.mmap(-1, nbytes, **_PRIVATE), np.uint8)
@@ -77,7 +80,7 @@ class Blocks:
         return arrays_in_block(shapes, dtype, self._block)
 
     def _block(self, nbytes: int) -> NDArray[np.uint8]:
-        """Return a block with at least `nbytes`: the smallest unused one, unless it is too large, or a new one."""
+        """Return a block with at least `nbytes`: the smallest unused one that is not much larger, or else a new one."""
         if nbytes < _MAPPED:
             return new_block(nbytes)
         size = 1 << (nbytes - 1).bit_length()  # the next arrays have more tokens; unused pages need no memory

@@ -22,7 +22,8 @@ __all__ = ["NUMPY", "gather", "without_gaps"]
 def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks) -> ArrayBatch:
     """Join the arrays of rows. All rows end at the last index of the token axis; shorter rows begin later.
 
-    If the caches are all rows of one batch in order, this batch is returned. `blocks`: the memory of the joined arrays.
+    If the caches are all rows of one batch in order, with all their tokens, this batch is returned. `blocks`: the
+    memory of the joined arrays.
     """
     rows = [None if cache is None or not cache.length else own_rows(cache, NUMPY) for cache in caches]
     held: list[RowCache[ArrayBatch]] = [row for row in rows if row is not None]

@@ -49,7 +49,7 @@ def weight_bytes(file: Path) -> int:
 
 
 def fingerprint(file: Path) -> str:
-    """Return a digest of the model file and of the weight files that it refers to."""
+    """Return a digest of the model file and of the files in its folder whose names occur in it, such as weights."""
     graph = file.read_bytes()
     beside = [one for one in sorted(file.parent.iterdir()) if one != file and one.is_file()]
     return digest_of(file, *(one for one in beside if one.name.encode() in graph))

@@ -69,7 +69,7 @@ class Graph:
     def feeds(self, ids: NDArray[np.int64], cached: int, keep: int = 1) -> dict[str, NDArray[Any]]:
         """Return all inputs except the cache, for ids of shape [rows, new] after `cached` tokens.
 
-        `keep`: the number of last tokens whose logits are needed.
+        `keep`: the number of last tokens whose logits are needed, for a model with the input `num_logits_to_keep`.
         """
         (count, new), kinds = ids.shape, self.integers
         feeds: dict[str, NDArray[Any]] = {"input_ids": ids.astype(kinds["input_ids"], copy=False)}
@@ -123,7 +123,10 @@ def read_graph(inputs: Sequence[Value], outputs: Sequence[Value], config: Mappin
 
 
 def check_probe(graph: Graph, logits: NDArray[np.float32], arrays: Sequence[NDArray[Any]]) -> int:
-    """Check the outputs of a run with one token against the graph. Returns the width of the logits."""
+    """Check the outputs of a run with one token against the graph. Returns the width of the logits.
+
+    Raises `EngineError` if a shape or a type differs.
+    """
     for name, array, heads, channels in zip(graph.presents, arrays, graph.heads, graph.channels, strict=True):
         if array.shape != (1, heads, 1, channels) or array.dtype != graph.cache_type:
             raise EngineError(

@@ -29,7 +29,7 @@ class Value(Protocol):
 def past_names(given: Mapping[str, Value], made: Mapping[str, Value]) -> list[str]:
     """Return the names of the cache inputs in the order of layers.
 
-    Raises `EngineError` if there are none, or if one lacks its output, its key or its value.
+    Raises `EngineError` if there are none, if one lacks its output, its key or its value, or if a rank is wrong.
     """
     found = sorted((int(m[1]), m[2]) for m in map(_PAST.fullmatch, given) if m)
     if not found:
@@ -59,7 +59,10 @@ def check_rank(value: Value, rank: int, meaning: str) -> None:
 
 
 def integer_type(value: Value) -> np.dtype[Any] | None:
-    """Return the type of an integer input, or None for `use_cache_branch`, which is boolean."""
+    """Return the type of an integer input, or None for `use_cache_branch`, which is boolean.
+
+    Raises `EngineError` for another type or a wrong rank.
+    """
     if value.name == "use_cache_branch":
         if value.type != "tensor(bool)":
             raise EngineError(f"use_cache_branch must be bool, got {value.type}")

@@ -40,7 +40,7 @@ class _Roomy(DynamicLayer):  # type: ignore[misc]  # the library has no types
 def _with_room(room: Any, held: Any, more: Any, length: int) -> Any:
     """Return a buffer with the `length` tokens of `held`, followed by those of `more`.
 
-    It is `room` if that is large enough.
+    If `room`, the buffer that contains `held`, is large enough, it is returned.
     """
     end = length + more.shape[-2]
     if room is None or room.shape[-2] < end:

@@ -1,6 +1,7 @@
-"""Caches of transformers as the classes of `engines.kv_cache`.
+"""Keeps the caches of transformers in `RowCache` and `StateCache` values of `engines.kv_cache`.
 
-If all rows of a batch run again, the batch is extended in place. Otherwise the rows are copied to a new batch.
+If exactly the rows of a batch run again, in the same order, the batch is extended in place. Otherwise the rows are
+copied to a new batch.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = ["TORCH", "gather", "made_caches", "restore"]
 def gather(caches: Sequence[Cache | None], cached: int, *, supports_rollback: bool) -> Any:
     """Join the caches of rows with `cached` tokens each to one cache that the model may modify.
 
-    None: there are no tokens and no rollback, and the model creates its own kind of cache.
+    Returns None if there are no tokens and the model does not support rollback. The model then creates a cache.
     """
     given = [cache for cache in caches if cache is not None and cached]
     if not given:

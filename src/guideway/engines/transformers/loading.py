@@ -87,5 +87,8 @@ def _offline(name: str) -> bool:
 
 
 def slides(config: dict[str, Any]) -> bool:
-    """Return whether a layer has a sliding window, so that its cache cannot be truncated."""
+    """Return whether a layer has another kind than full attention, such as a sliding window.
+
+    The cache of such a layer cannot be truncated.
+    """
     return any(kind != "full_attention" for kind in config.get("layer_types") or ())

@@ -41,7 +41,7 @@ class TransformersEngine:
 
     If the model class allows its attention to be replaced, and then gives the same logits, rows of different lengths
     run in one call (`packs_rows`): the new tokens of all rows are packed into one sequence. In other models, only rows
-    of equal lengths run together. The logits of a row in a batch and alone differ by rounding: at most 1e-4 in float32.
+    of equal lengths run together. The logits of a row in a batch and alone differ by rounding.
 
     Args:
         model: A name on the Hub, a folder, or a model object.
@@ -80,7 +80,7 @@ class TransformersEngine:
         self.on_device = loaded.device.type != "cpu"
         self._past = "cache_params" if "cache_params" in loaded.forward.__code__.co_varnames else "past_key_values"
         self.eos_ids = ids_of(getattr(getattr(loaded, "generation_config", None), "eos_token_id", None))
-        """The ids that end a text, by generation_config.json or config.json."""
+        """The ids that end a text, from the `generation_config` of the model."""
         config = loaded.config.get_text_config().to_dict()
         found = self._run([[0]], None)
         self._answers = found.logits.device
@@ -106,9 +106,10 @@ class TransformersEngine:
         return digest.hexdigest()
 
     def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[Logits, list[Cache]]:
-        """See `StepEngine`. If `packs_rows`, all rows run in one call; else rows of equal lengths run together.
+        """See `StepEngine`. If `packs_rows`, all rows run together, in calls of at most `_MOST_TOKENS` new tokens.
 
-        A model without rollback runs one row at a time.
+        Otherwise rows with equal numbers of cached and of new tokens run together. A model without rollback runs one
+        row at a time.
         """
         if self._model is None:
             raise closed_model()
@@ -160,7 +161,7 @@ class TransformersEngine:
         return logits, [RowCache(row, 0, row.tip) for row in held]
 
     def _single(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> tuple[list[Any], list[Cache]]:
-        """`forward_all` with a separate call of the model for each row."""
+        """Do the same as `forward_all`, with a separate call of the model for each row."""
         logits: list[Any] = []
         made: list[Cache] = []
         for row, cache in zip(rows, caches, strict=True):
@@ -194,9 +195,9 @@ class TransformersEngine:
         return last if self.on_device else last.cpu().numpy()
 
     def _try_packing(self) -> bool:
-        """Return whether packed rows give the logits of single rows, within a tolerance.
+        """Return whether three short packed rows give the logits of single rows, within a tolerance.
 
-        If so, `_like`, the example of a cache, becomes a row of a `row_store.Store`.
+        If so, set `_like`, the example of a cache, to a row of a `row_store.Store`.
         """
         if not getattr(self._model, "_supports_attention_backend", False):
             return False
@@ -283,9 +284,9 @@ def _plain(logits: Any) -> NDArray[np.float32]:
 
 
 def _parts(rows: Sequence[Sequence[int]], *, whole: bool) -> list[list[Sequence[int]]]:
-    """Divide the new tokens of rows into calls: one call if `whole`, else one call per token.
+    """Divide the new tokens of rows into calls: one call if `whole`, else one call for each token of the only row.
 
-    transformers 5.23 has a bug if several tokens run after a Mamba state.
+    The reason is a bug of transformers 5.23 that occurs if several tokens run after a Mamba state.
     """
     return [list(rows)] if whole else [[[token_id]] for row in rows for token_id in row]
 

@@ -75,7 +75,7 @@ class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no typ
             if len(more) > _SHORT
         ]
         """Rows with a separate attention call: (place, first packed token, cached tokens, new tokens)."""
-        self.span = first, first + len(rows)
+        self.span = first, first + len(rows)  # the places of the rows in the store
         short = [i for i, more in enumerate(new) if len(more) <= _SHORT]
         self.has_short = bool(short)
         if not short:
@@ -127,7 +127,7 @@ _locks_lock = threading.Lock()
 def packed_attention(model: Any, batch: PackedBatch) -> Iterator[None]:
     """Within this context, `attend` computes the attention of the model.
 
-    Calls of one model object exclude each other.
+    Only one thread at a time can be in this context for a model object.
     """
     with _locks_lock:
         lock = _locks.setdefault(model, threading.RLock())
@@ -145,7 +145,14 @@ _HARMLESS = frozenset({"dropout", "scaling", "position_ids", "use_cache", "cache
 
 
 def attend(module: Any, query: Any, key: Any, value: Any, mask: Any, **more: Any) -> tuple[Any, None]:
-    """The attention of packed tokens: query [1, head, token, channel] -> [1, token, head, channel]."""
+    """Compute the attention of packed tokens. Returns an array [1, token, head, channel] and None.
+
+    It has the interface of `AttentionInterface` of transformers. `query`: [1, head, token, channel]. `key` and `value`
+    are not used, because `_StoreLayer.update` has written them to the store.
+
+    Raises:
+        EngineError: The thread is not in the context `packed_attention`, or the model passes an unsupported argument.
+    """
     batch = getattr(_running, "batch", None)
     if batch is None:
         raise EngineError("this model object runs in Guideway in another thread; call it from one thread at a time")
