@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
 
 
 def type_of(value: Any) -> str:
-    """Return the JSON type of a value; "integer" also for a float without a fraction."""
+    """Return the JSON type of a value; "integer" also for a finite float without a fraction."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -30,7 +31,8 @@ def type_of(value: Any) -> str:
         return "array"
     if isinstance(value, str):
         return "string"
-    return "integer" if isinstance(value, int) or value == int(value) else "number"
+    # The decoder reads numbers that are too large for a float as infinite.
+    return "integer" if isinstance(value, int) or (math.isfinite(value) and value == int(value)) else "number"
 
 
 def _types(sent: dict[str, Any]) -> set[str]:
@@ -100,9 +102,10 @@ class InstanceCheck:
 
 @dataclass
 class StructureTest:
-    """A function that returns whether a value has the type, keys and enumerated values of the schema `sent`.
+    """A function that tests quickly whether a value may be an instance of the schema `sent`.
 
-    Other values inside are not checked.
+    It tests the type, `enum` and `anyOf` and, if the schema excludes additional properties, the keys and the enumerated
+    values of the properties. Other keywords are not tested.
     """
 
     sent: dict[str, Any]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import guideway as gw
 from guideway.errors import InvalidTextError, LimitExceededError
 from guideway.remote.capabilities import capabilities
 from guideway.remote.lowering import lower
@@ -124,6 +125,21 @@ def test_decoding_refuses_what_has_no_original() -> None:
     texts = lower({}, capabilities("openai").subset).codec
     with pytest.raises(InvalidTextError, match="JSON text"):
         texts.decode({"value": "{"})
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "1e99999999999999999999"])
+def test_a_number_that_is_too_large_for_a_float_is_an_invalid_text(number: str) -> None:
+    options = [{"type": "object", "properties": {"x": {"type": "string"}}}, {"type": "number"}]
+    reader = gw.plan("openai", gw.JsonSchema({"type": "object", "properties": {"a": {"anyOf": options}}}))._reader
+    with pytest.raises(InvalidTextError):
+        reader.value(f'{{"a": {number}}}')
+    assert reader.value('{"a": 2.5}') == {"a": 2.5}
+
+
+def test_a_reference_with_a_long_index_has_no_target() -> None:
+    schema = {"anyOf": [{"$ref": "#/anyOf/" + "9" * 5000}, {"type": "null"}]}
+    notes = lower(schema, capabilities("openai").subset).notes
+    assert ("/anyOf/0", "$ref", "checked_locally") in [(one.place, one.keyword, one.holder) for one in notes]
 
 
 def test_limits() -> None:
