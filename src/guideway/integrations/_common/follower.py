@@ -1,4 +1,4 @@
-"""`Follower`: the matcher of one sequence of an engine that reports its tokens. `fill`: the masks of several.
+"""`Follower`: the matcher of one sequence of an engine that reports its tokens. `fill`: the masks of several followers.
 
 The backends and filters of different engines do the same under different names: they take tokens, undo tokens, and
 request masks. An exception during a step would end the engine and all its requests. Therefore a `Follower` stores its
@@ -116,7 +116,7 @@ class Follower:
     def validate(self, tokens: Sequence[int]) -> list[int]:
         """Return the longest prefix of these tokens that can be taken; [] after the end or an error.
 
-        No token is taken.
+        No token is taken. A new error is stored, not raised.
         """
         if self.error is not None or self.is_finished:
             return []
@@ -139,9 +139,10 @@ class Follower:
             self._ended, self.error = False, None
 
     def fill(self, row: Row) -> None:
-        """Write the mask of the next token to `row`: uint32 words for all logits.
+        """Write the mask of the next token to `row`, uint32 words with a bit for each logit.
 
-        After an error, only the bits of end tokens are set. A new error is stored, not raised.
+        If the text cannot be completed within `max_tokens` any more, the mask is that without `max_tokens`. After an
+        error, the mask is that of `fill_end`. A new error is stored, not raised.
         """
         try:
             if self.error is None:

@@ -216,9 +216,10 @@ class Processor:
         self._widest = ids.shape[1]
 
     def _slots(self, begin: Ids, prompts: Ids) -> list[int]:
-        """Return for each row the number of its constraint: by position, or by prompt if rows were removed or moved.
+        """Return for each row the number of its constraint.
 
-        `begin` has the first tokens of the rows, `prompts` the prompts of the call.
+        The number follows from the position of the row or, if rows were removed or moved, from its prompt. `begin` has
+        the first tokens of the rows, `prompts` the prompts of the call.
         """
         copies = len(prompts) // (self._count or len(prompts))
         if begin.shape == prompts.shape and np.array_equal(begin, prompts):
@@ -235,7 +236,7 @@ class Processor:
 
 
 class Chained:
-    """The base class of logits processors: other functions of (ids, logits) that run first, timings and reset."""
+    """The base class of logits processors. `before`: functions of (ids, logits) that are called first."""
 
     def __init__(self, processor: Processor, before: Sequence[Function]) -> None:
         self._processor, self._before = processor, tuple(before)

@@ -23,7 +23,9 @@ _LONG = 1 << 16
 
 
 def requested(kind: str, spec: object) -> object:
-    """Return the argument for `guideway.compile` for the constraint of a request. Results for recent texts are cached.
+    """Return the argument for `guideway.compile` for the constraint of a request.
+
+    Results for recent texts of fewer than 65,536 characters are cached.
 
     Args:
         kind: One of `KINDS`.
@@ -34,6 +36,7 @@ def requested(kind: str, spec: object) -> object:
 
     Raises:
         InvalidConstraintError: The request is malformed.
+        LimitExceededError: A structural tag is nested too deeply.
         ConstraintError: The constructor of the constraint refuses the text.
     """
     if isinstance(spec, str):
@@ -61,7 +64,7 @@ def _read(kind: str, spec: str) -> object:
             raise InvalidConstraintError("choice must be a JSON list of strings")
         return Choice(choices)
     if kind == "grammar":
-        if spec.lstrip().startswith("{"):  # no GBNF or Lark grammar begins so
+        if spec.lstrip().startswith("{"):  # no GBNF or Lark grammar begins with a brace
             return from_wire(spec)
         return Gbnf(spec) if "::=" in spec else Lark(spec)
     if kind == "structural_tag":

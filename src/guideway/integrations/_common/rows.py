@@ -68,7 +68,7 @@ class Rows:
     Attributes:
         room: A function that allocates masks, by default `masks.new_rows`. An adapter for GPUs can set one that returns
             pinned memory.
-        seconds: The time of the last masks that were computed in the background.
+        seconds: The time that a thread of the kernel needed for the last masks.
 
     Raises:
         BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
@@ -92,7 +92,7 @@ class Rows:
 
         Raises:
             BudgetTooSmallError: The shortest complete text needs more than `max_tokens`.
-            UnsatisfiableError: No text can be completed.
+            UnsatisfiableError: `max_tokens` is given, and no text can be completed.
         """
         self.end(slot)
         if automaton is None:
@@ -205,7 +205,10 @@ class Rows:
         return self._loop.width
 
     def forced(self, index: int, tokenizer: Tokenizer | None = None, after: Sequence[int] = ()) -> list[int]:
-        """Return the forced next tokens of row `index` of the last call; [] if they exceed its token budget.
+        """Return the forced next tokens of row `index` of the last call.
+
+        [] if there are none, if the row has no mask or has ended, or if the text could not be completed within the
+        token budget of the row after these tokens.
 
         `tokenizer`: encodes the forced text after the ids `after`, as in the generation loop. None: the longest tokens
         are returned.
@@ -262,7 +265,7 @@ class Rows:
     def _resynchronised(self, slot: int, text: Ids) -> _Seen | None:
         """Return the state of a text; None: no constraint.
 
-        It is derived from the text of the last call that has the longest common prefix with it.
+        It is derived from the text of the last call in the same slot that has the longest common prefix with `text`.
         """
         start = self._starts[slot]
         if start is None:

@@ -184,7 +184,7 @@ def _fields(spec: Any, known: Fields, at: _Place) -> dict[str, Any]:
     return made
 
 
-# Formats. Each function gets the checked fields and the place of a format, and returns its constraint.
+# Formats. Each function in `_FORMATS` gets the checked fields and the place of a format, and returns its constraint.
 
 
 def _format(spec: Any, at: _Place) -> Constraint[Any]:
@@ -208,7 +208,10 @@ def _without(texts: Iterable[str]) -> Constraint[str]:
 
 
 def _up_to(marker: str, triggers: Iterable[str], excludes: Iterable[str]) -> Constraint[str]:
-    """Return the constraint on texts that end with `marker`, contain no trigger before that, and no excluded text."""
+    """Return the constraint on texts that end with `marker`.
+
+    They have no excluded text, and no trigger that ends before the end of the text.
+    """
     found = "|".join(map(re.escape, triggers))
     return Regex(f"{_ANY}{re.escape(marker)}") & ~Regex(f"{_ANY}(?:{found})(?s:.+)") & _without(excludes)
 
@@ -258,7 +261,7 @@ def _marker(value: Any, at: _Place) -> Constraint[Any]:
 
 @dataclass(frozen=True)
 class _Tag:
-    """A tag: its begin as it is given, and the constraint on its content and end together."""
+    """A tag: the field "begin" as it is given, and one constraint on the content with the end after it."""
 
     begin: Any
     rest: Constraint[Any]

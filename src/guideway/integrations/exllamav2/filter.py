@@ -79,7 +79,11 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has 
     def begin(self, prefix_str: Any) -> None:
         """Start a new text.
 
-        `prefix_str`: the end of the prompt, which the model writes again because of token healing.
+        `prefix_str`: the end of the prompt, which the model writes again because of token healing. The constraint then
+        applies to the text after it.
+
+        Raises:
+            UnsupportedError: There is such a text, and the constraint was given as an automaton.
         """
         prefix = "".join(prefix_str or "")
         if prefix and isinstance(self._constraint, Automaton):
@@ -115,7 +119,11 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has 
         return True
 
     def mask_logits(self, logits: torch.Tensor) -> torch.Tensor:
-        """Mask logits of shape [vocabulary] on the CPU, in place."""
+        """Set the logits of forbidden tokens to -inf, in place, and return them.
+
+        If all logits are -inf then, `error` is set and the logits of the end tokens become 0. `logits`: float32
+        [vocabulary] on the CPU.
+        """
         made, nothing = self._apply(logits[None], self._row[None], [True])
         if nothing:
             self._follower.fail(no_token_left())

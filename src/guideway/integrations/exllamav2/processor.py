@@ -74,7 +74,7 @@ def logits_processor(
 def _install() -> None:
     """Wrap the sampling function of ExLlamaV2 (0.3.2), so that it calls the processor first.
 
-    It has no hook for this.
+    ExLlamaV2 has no hook for this.
     """
     original = ExLlamaV2Sampler.sample
 

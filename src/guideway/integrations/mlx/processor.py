@@ -29,7 +29,8 @@ class ConstrainedLogits(Chained):
             ids = np.array(tokens)[None]
             _START(logits)  # the model runs while the mask is computed
             rows, held = self._processor.masks(ids)
-            if not held[0]:  # drafts are constrained too, so no token is illegal
+            if not held[0]:
+                # The row has an illegal token. Drafts are constrained, too, so it was drawn because no token was left.
                 raise no_token_left()
             start = perf_counter()
             found = masked(logits, rows[0])

@@ -55,7 +55,7 @@ class ConstrainedLogits(Chained):
                 self._write(generator, ids, np.asarray(generator.get_logits()), found)
                 generator.generate_next_token()
                 return
-            back = max(0, ids.shape[1] - 2)  # the model has not run the last drawn token yet; it is fed again
+            back = max(0, ids.shape[1] - 2)  # the model has not run the last token yet: the last two are fed again
             generator.rewind_to(back)
             generator.append_tokens(np.array([[*ids[0, back:].tolist(), *forced]], np.int32))
             self._processor.fed(len(forced))
@@ -113,8 +113,8 @@ def logits_processor(
     Raises:
         ConstraintError: A constraint cannot be compiled.
         BudgetTooSmallError: The shortest complete output needs more than `max_tokens`.
-        ProcessorError: Raised in the loop: a generator with other prompts or with beams, or another processor excluded
-            all allowed tokens.
+        ProcessorError: Raised in the loop: the generator has other prompts, or uses beam search.
+        NoAllowedTokenError: Raised in the loop: another processor excluded all allowed tokens.
     """
     table = Tokenizer.of(tokenizer)
     count = rows or (len(constraints) if isinstance(constraints, (list, tuple)) else 1)

@@ -15,7 +15,8 @@ __all__ = ["with_end_tokens"]
 def with_end_tokens(tokenizer: object, generation_config: Any = None) -> Tokenizer:
     """Return a tokenizer whose end tokens include those in `eos_token_id` of the generation config.
 
-    A chat model usually ends its reply with one of the latter, while its tokenizer names only one end token.
+    A chat model usually ends its reply with a token of the generation config, which need not be the end token of the
+    tokenizer.
 
     Args:
         tokenizer: A value that `Tokenizer.of` accepts.

@@ -94,7 +94,7 @@ class ConstrainedLogits(Chained, LogitsProcessor):  # type: ignore[misc]  # tran
     def check(self) -> None:
         """Raise `NoAllowedTokenError` if the last call left a row without an allowed token.
 
-        On a GPU, the call itself does not know this yet.
+        On a GPU, the call itself does not raise the error, because it does not wait for the result.
         """
         _refuse(self._apply.nothing())
 
@@ -136,9 +136,9 @@ def logits_processor(
         max_tokens: The value of `max_new_tokens`. Every output is complete within it. None: `generate` cuts an output
             that is not complete after `max_new_tokens`.
         before: Functions of (input_ids, scores) that are called first and return scores.
-        in_place: Whether scores on a CPU are overwritten, which is cheaper than a copy. None: they are overwritten if
-            `generate` does not read them again, which is not the case with prompt lookup and `output_logits=True`. For
-            other callers they are copied. Pass False if another processor stores the scores that it receives.
+        in_place: Whether scores on a CPU are overwritten, which is cheaper than a copy. None: they are copied if
+            `generate` reads them again (prompt lookup, `output_logits=True`) and for callers other than `generate`, and
+            overwritten otherwise. Pass False if another processor stores the scores that it receives.
 
     Raises:
         ConstraintError: A constraint cannot be compiled.

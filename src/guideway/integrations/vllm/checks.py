@@ -71,7 +71,7 @@ async def ahead(original: Any, engine: Any, request_id: Any, prompt: Any, params
     """Compile the constraint of a request in a thread, then add the request: the replacement of `AsyncLLM.add_request`.
 
     The original method calls `validated` in the event loop of the server, where compiling would block all requests.
-    After this function, `validated` finds the automaton in the cache.
+    This function calls it in a thread first, so that the second call finds the automaton in the cache.
     """
     config = engine.vllm_config
     outputs = config.structured_outputs_config

@@ -46,7 +46,7 @@ def structured(options: Any) -> Requested:
 
 
 def requested_in_extra_args(params: Any) -> Requested | None:
-    """Return the constraint in `SamplingParams.extra_args` (`guideway_json`, `guideway_regex`, …), or None.
+    """Return the constraint in `SamplingParams.extra_args` (`guideway_json`, `guideway_regex`, …); None if it has none.
 
     Raises:
         InvalidConstraintError: The name is unknown, there are several constraints, or `guideway_max_tokens` (see

@@ -43,7 +43,8 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
     def apply(self, logits: torch.Tensor, ctx: LogitsContext) -> torch.Tensor:
         """Advance the requests by their new tokens, then mask logits, float32 [rows, vocabulary], in place.
 
-        The row of a draft token gets the mask of the token after it.
+        The row of a draft token gets the mask for the position after that token. The row of a draft token that is not
+        allowed, and the later rows of its request, are not masked.
         """
         if not any(int(slot) in self._slots for slot in ctx.idx_mapping_np):
             return logits
@@ -70,7 +71,8 @@ class RunnerV2(LogitsProcessor):  # type: ignore[misc]  # vLLM's types are not r
     def _go_on(self, slot: int, follower: Follower, token: int, place: int, *, is_draft: bool) -> bool:
         """Bring the follower to the state after `token`, which is at position `place` of the sequence.
 
-        Returns False, and does not take the token, for a draft token that is not allowed.
+        Returns False, and does not take the token, for a draft token that is not allowed; otherwise True. At a token of
+        the prompt, the follower returns to its first state.
         """
         start = int(self._states.prompt_len.np[slot])
         before = place - start  # number of output tokens before this one
