@@ -28,7 +28,7 @@ def probe(
         Path | None, typer.Option(help="Write the result to this file; `guideway.remote.Probe.load` reads it.")
     ] = None,
 ) -> None:
-    """Measure with ten to twenty-five tiny requests what an endpoint enforces. The key comes from the environment.
+    """Measure what an endpoint enforces, with up to about 25 small requests. The key comes from the environment.
 
     The status is 1 if a route that the endpoint is expected to enforce is not enforced.
     """

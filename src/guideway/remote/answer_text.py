@@ -44,7 +44,10 @@ class Echo:
         return text[:seen] + data
 
     def rest(self) -> bytes:
-        """Return the bytes that are still held back when the answer ends: they are only a part of the prefill."""
+        """Return the bytes that are still held back when the answer ends.
+
+        They equal only a part of the prefill, so they are no repetition of it.
+        """
         data, self._text = self._text[: self._seen], b""
         return data
 

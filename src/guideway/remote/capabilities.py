@@ -116,7 +116,7 @@ def capabilities(dialect: str | Capabilities) -> Capabilities:
 def guessed_dialect(base_url: str, default: str) -> str:
     """Return the name of the dialect for a URL, by its host or, on this machine, by its port.
 
-    `default` for an empty URL; "unknown" for a URL that no dialect lists.
+    Returns `default` for an empty URL, and "unknown" for a URL that no dialect lists or that is malformed.
     """
     if not base_url:
         return default

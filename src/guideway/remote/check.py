@@ -31,7 +31,7 @@ class StreamCheck:
 
     Attributes:
         taken: The number of valid bytes so far.
-        failed: Whether a byte came with which no valid text continues.
+        failed: Whether a byte was given to `feed` with which no valid text continues.
     """
 
     def __init__(self, automaton: Automaton | None) -> None:

@@ -43,7 +43,7 @@ class Codec(ABC):
 
     @abstractmethod
     def decode(self, value: Any) -> Any:
-        """Return the original value. Raises `InvalidTextError` if no value has this encoded form."""
+        """Return the original value. Raises `InvalidTextError` if the value cannot be decoded."""
 
 
 class IdentityCodec(Codec):
@@ -237,8 +237,8 @@ class UnionCodec(Codec):
     """A union for which an encoded value shows which option it belongs to.
 
     Attributes:
-        options: For each option a quick test of encoded values, and its codec. Decoding uses the first test that
-            succeeds.
+        options: For each option a quick test of encoded values, and its codec. Decoding uses the codec of the first
+            option whose test succeeds.
         checks: For each option a function that returns whether an encoded value is an instance of it, for encoding.
     """
 
@@ -272,7 +272,7 @@ class UnionCodec(Codec):
 class TaggedCodec(Codec):
     """A union whose options cannot be distinguished: a value of the first option is written as `{"option_1": x}`.
 
-    The attributes are those of `UnionCodec`.
+    The attributes are those of `UnionCodec`; the tests in `options` are not used.
     """
 
     options: list[tuple[Any, Codec]]

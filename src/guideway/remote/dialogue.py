@@ -242,7 +242,11 @@ class Dialogue:
     # -- answers
 
     def take(self, events: Iterable[Event]) -> bool:
-        """Take events of the current answer. Returns whether the caller should close the stream now."""
+        """Take the events of one chunk of the current answer.
+
+        Returns True if the caller must close the stream now: the time `ends` has passed, or `ReceivedAnswer.take`
+        returned True.
+        """
         if self.is_late():
             return self._answer.stop(late_error(self._provider))
         return self._answer.take(events)
@@ -458,7 +462,8 @@ class Dialogue:
     def _resumed(self) -> bool:
         """Prepare a request that continues the longest valid beginning.
 
-        Returns False if that is not possible, or if the beginning is not longer than that of the last continuation.
+        Returns False if that is not allowed or not possible, or if the beginning is not longer than that of the last
+        continuation.
         """
         if not (self._settings.resume and self._continues and self._may_ask()):
             return False

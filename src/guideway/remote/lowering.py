@@ -1,6 +1,6 @@
 """Rewrites a JSON Schema for a provider, and returns the codec that decodes the answers.
 
-Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset of a provider that contains every
+Providers enforce subsets of JSON Schema. `lower` returns a schema in the subset of a provider that allows every
 instance of the original in an encoded form, and a `Codec` that decodes an answer. A keyword that the subset lacks is
 dropped: the schema that is sent then allows more, and Guideway checks the answer. A schema is a conjunction of
 keywords, so dropping one never loses an instance. A value whose type the subset cannot describe is sent as a string
@@ -57,7 +57,7 @@ MAX_SUBSCHEMAS = 20_000
 """Maximum number of subschemas that are rewritten."""
 
 MAX_COMPARED = 200
-"""Maximum number of options of a union that are compared in pairs. A larger union is sent as `{"option_1": ...}`."""
+"""Maximum number of options of a union that are compared in pairs. A larger union counts as ambiguous."""
 
 _OF_TYPE = {
     "string": ("minLength", "maxLength", "pattern", "format"),
@@ -222,8 +222,9 @@ class _SchemaRewriter:
     def _untyped(self, schema: dict[str, Any], place: str, opened: bool) -> Result:
         """Rewrite a schema that has no `type`.
 
-        If its keywords are those of objects or arrays, the result allows such values, and other values as JSON text.
-        Otherwise, and if the subset allows schemas without a type, it allows any value.
+        If the subset allows schemas without a type, and the schema has no keyword of `_OF_TYPE`, the result allows any
+        value. Otherwise, if the schema has keywords of objects or of arrays, the result allows such values, and other
+        values as JSON text in a string. If it has none, the result allows any value.
         """
         if self._subset.untyped and not any(name in schema for names in _OF_TYPE.values() for name in names):
             return self._anything(place)
@@ -355,7 +356,7 @@ class _SchemaRewriter:
             name = name.replace("~1", "/").replace("~0", "~")
             if isinstance(at, dict) and name in at:
                 at = at[name]
-            elif isinstance(at, list) and name.isdecimal() and int(name) < len(at):
+            elif isinstance(at, list) and name.isdecimal() and len(name) < 10 and int(name) < len(at):
                 at = at[int(name)]
             else:
                 return ABSENT
@@ -366,10 +367,10 @@ class _SchemaRewriter:
     # -- conjunctions
 
     def _merged(self, schema: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a schema without `allOf` that is equal to a schema with `allOf`; None if it cannot be merged.
+        """Return an equivalent schema without `allOf` at its root; None if the schemas in `allOf` cannot be merged.
 
-        Schemas can be merged if they have no other assertions than `type`, `properties` and `required`, or if only one
-        of them has assertions.
+        They can be merged, with the other keywords of the schema, if they assert only `type`, `properties` and
+        `required`, or if only one of them has assertions.
         """
         rest = {name: value for name, value in schema.items() if name != "allOf"}
         parts: list[dict[str, Any]] = [rest] if any(name not in _NOTES for name in rest) else []

@@ -289,8 +289,9 @@ class RemoteModel(GeneratingModel):
     def score(self, prompt: Any, options: Any, *, end: bool = False, batch_size: int = BATCH) -> Any:
         """Do the same as `guideway.score` for an endpoint that returns log-probabilities. `Score.tokens` is empty.
 
-        vLLM returns the log-probabilities of the tokens of a given text, so every option can be scored. Other endpoints
-        return those of the most probable first tokens, so each option must be one of these tokens.
+        vLLM returns the log-probabilities of the tokens of a given text, so an option can be any text that begins at a
+        token. Other endpoints return those of the most probable first tokens, so each option must be one of these
+        tokens.
 
         Raises:
             UnsupportedError: The endpoint does not return the log-probability of an option, or `end` is true.
@@ -570,16 +571,17 @@ def remote(
         resume: Let the endpoint continue the longest valid beginning, if it can continue a text.
         repair: Repair syntax and values that can be repaired in exactly one way.
         ask_again: Send the model the place of a failure, and request the whole answer again.
-        formatter: A local model that writes a wrong answer again under the constraint, so that the result is always
-            valid. None: no model does.
+        formatter: A local model that writes a wrong answer again under the constraint, if no text was streamed. None:
+            no model does.
         rate_limit: Limits of requests; None: only the limits that the endpoint states in its headers.
         prices: The prices by which the cost of calls is computed for `max_cost`.
-        max_cost: Raise `LimitExceededError` before a request when the calls of this model have cost this much; None: no
-            limit.
+        max_cost: When the calls of this model have cost this much, a new call raises `LimitExceededError`. When one
+            result has cost this much, no further request is made for it. None: no limit.
         max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many tokens.
             "fixed": it is not.
         timeout: Seconds for one result, with all its attempts and the waiting for rate limits. A slower result raises
-            `ConnectionLostError`. None: the timeouts of the client apply, which count from one byte to the next.
+            `ConnectionLostError`, or `RateLimitError` if it would still wait for a rate limit. None: the timeouts of
+            the client apply, which count from one byte to the next.
 
     Raises:
         InvalidConstraintError: The client or the dialect is unknown.

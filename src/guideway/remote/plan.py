@@ -217,7 +217,10 @@ def any_spelling(json_schema: JsonSchema) -> Constraint[Any] | None:
 
 
 def exact_schema(document: Any, like: JsonSchema | None = None) -> Constraint[Any] | None:
-    """Return a schema that allows every JSON spelling, with the options of another one, or None if it is not supported."""
+    """Return a constraint with a schema that allows every JSON spelling; None if the schema is not supported.
+
+    `like`: a constraint whose formats, dialect, resources and source text are used; None: the defaults.
+    """
     options = {} if like is None else like._options()
     try:
         resources = None if like is None else like._supplied

@@ -1,4 +1,8 @@
-"""`make_plan`: chooses the route of a plan: of the routes with the best guarantee, the first one."""
+"""`make_plan`: chooses the route of a plan.
+
+It is the first route with the guarantee "exact" or "checked" or, if "exact" is required, the first one with "exact". If
+there is none, it is the first of the routes with the best guarantee.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,12 @@ def make_plan(
     excluded: frozenset[str] = frozenset(),
     on_failure: tuple[str, ...] = (),
 ) -> RemotePlan:
-    """Return the plan of a constraint for an endpoint.
+    """Return the plan of a constraint for an endpoint. The module describes which route it uses.
 
     Args:
         given: The capabilities of the endpoint.
         output: The constraint, or a value that `guideway.constraints.of` accepts.
-        require: The least guarantee.
+        require: The least guarantee: "exact", "checked", "narrowed" or "any".
         excluded: Routes that are not used.
         on_failure: The steps after an answer that does not fit, in words, for `RemotePlan.on_failure`.
 
@@ -35,6 +39,7 @@ def make_plan(
         UnsupportedError: No route has the guarantee. The message names the places in the schema that prevent it.
         LimitExceededError: No route has the guarantee, and at least one route is excluded by a published limit. The
             message names the largest parts of the schema.
+        ValueError: `require` is not one of these words.
     """
     if require not in _NEEDED:
         raise ValueError(f"require must be 'exact', 'checked', 'narrowed' or 'any', got {require!r}")

@@ -1,4 +1,4 @@
-"""`probe`: measures what an endpoint enforces, with ten to twenty-five tiny requests.
+"""`probe`: measures what an endpoint enforces, with up to about twenty-five small requests.
 
 The route `json_schema` is measured in detail, other routes of the endpoint's capabilities with one request each.
 
@@ -81,7 +81,7 @@ class Probe:
         return bool(found) and all(one == "enforced" for one in found)
 
     def capabilities(self, given: Capabilities) -> Capabilities:
-        """Return `given` without the routes that are not enforced, and with this probe as evidence."""
+        """Return `given` without the measured routes that are not enforced, and with this probe as evidence."""
         measured = {one.route for one in self.verdicts}
         routes = tuple(one for one in given.routes if one not in measured or self.enforced(one))
         claim = "; ".join(f"{one.route} {one.case}: {one.verdict}" for one in self.verdicts)
@@ -262,9 +262,8 @@ def probe(model: RemoteModel, *, max_tokens: int = 60) -> Probe:
             pass
         total += dialogue.usage
         result = dialogue.outcome()
-        return adapter.scrubbed(
-            result.text
-        ), result.finish_reason  # an answer may repeat the key, and a probe is stored
+        text = adapter.scrubbed(result.text)  # an answer may repeat the key, and a probe is stored
+        return text, result.finish_reason
 
     plain, _ = ask(_PROSE, {})  # raises an error for a wrong key, model or URL
     for route in (one for one in SCHEMA_FORMS if one == "json_schema" or one in model.capabilities.routes):

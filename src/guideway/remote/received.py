@@ -39,7 +39,8 @@ class ReceivedAnswer:
         max_tokens: The maximum number of tokens of the answer.
         visible: Gets the valid text, for a stream; None: the text is not streamed.
         shown: The number of characters of `prefill` that the stream has already yielded.
-        reads_on: Whether reading continues after a byte that does not fit, because the whole text may be repaired.
+        reads_on: Whether reading continues after a byte that does not fit, up to `MAX_DRAFT` bytes, because the whole
+            text may be repaired.
         from_tool: Whether the text is the input of a tool call. If the model calls no tool, other text is taken
             instead.
 
@@ -112,7 +113,11 @@ class ReceivedAnswer:
     # -- events
 
     def take(self, events: Iterable[Event]) -> bool:
-        """Take the events of one chunk. Returns whether the caller should close the stream now."""
+        """Store the events of one chunk.
+
+        Returns True if the caller must close the stream now: a limit is exceeded (`error` is set), or the text does not
+        fit the constraint and is not read further (`reads_on`). Otherwise False, also if the text is complete.
+        """
         self._events += 1
         if self._events > self._most_events:
             return self._too_large(f"the answer has more than {self._events - 1:,} chunks")
@@ -136,7 +141,10 @@ class ReceivedAnswer:
         return False
 
     def end(self) -> None:
-        """Finish after the last event: add text that was held back, such as other text if no tool was called."""
+        """Add the text that was held back until the last event.
+
+        It is the text outside of tool calls if no tool was called, and an incomplete repetition of the prefill.
+        """
         if self._call is None:
             text = "".join(self._outside)
             self._outside.clear()
@@ -144,7 +152,7 @@ class ReceivedAnswer:
         self._taken_bytes(self._echo.rest())
 
     def stop(self, error: GuidewayError | None = None) -> bool:
-        """Count the request as closed before its end, and set `error` if it is None. Returns True."""
+        """Count the request as closed before its end. Set the attribute `error`, unless it is set. Returns True."""
         self.usage = replace(self.usage, aborted=1)
         self.error = self.error or error
         return True
@@ -159,10 +167,7 @@ class ReceivedAnswer:
         return self._size > MAX_ANSWER
 
     def _taken(self, event: Event) -> bool:
-        """Take the text of an event.
-
-        Returns whether to close the stream. Later tool calls than the first are ignored.
-        """
+        """Store the text of an event. Returns the result for `take`. Tool calls after the first one are ignored."""
         if event.call is None and self._from_tool:
             return self._held(self._outside, event.text) and self._too_large(
                 f"the text outside of the call of the tool has more than {MAX_ANSWER:,} characters"

@@ -34,7 +34,8 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 def repaired(text: str) -> tuple[str, tuple[str, ...]]:
     """Repair the syntax of a JSON text.
 
-    Returns the text and the names of the repairs; without repairs, the text unchanged.
+    Returns the text, without white space around it, and the names of the repairs. A text of more than `MAX_REPAIRED`
+    characters is returned unchanged.
 
     One code fence is removed with the text around it; comments and trailing commas are removed; keys without quotes get
     quotes; control characters in strings are escaped; True, False and None are written as in JSON. A text that ends in

@@ -1,4 +1,7 @@
-"""Measures the size of a schema that is sent, and compares it with the published limits of an endpoint."""
+"""Measures the size of a schema that is sent, and compares it with the published limits of an endpoint.
+
+If a schema is too large, its largest enumerations are replaced by their types.
+"""
 
 from __future__ import annotations
 

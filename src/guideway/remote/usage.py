@@ -186,7 +186,10 @@ class RateLimit:
 
 
 def _within(seconds: float, ends: float | None) -> float:
-    """Return the seconds to wait before the next try, at most 1. Raises `RateLimitError` if the wait ends after `ends`."""
+    """Return the seconds to wait before the next try, at most 1.
+
+    Raises `RateLimitError` if the whole wait of `seconds` would end after `ends`.
+    """
     if ends is not None and time.monotonic() + seconds > ends:
         raise RateLimitError(
             f"the request would wait {seconds:.2g} more seconds for its rate limit, longer than `timeout` allows",
@@ -202,7 +205,7 @@ _DURATION = re.compile(
 
 
 def _header(headers: Any, *names: str) -> str | None:
-    """Return the value of the first of these headers that exists; None if there is none."""
+    """Return the value of the first of these headers that exists and has at most 100 characters; None if none does."""
     for name in names:
         value = headers.get(name) if hasattr(headers, "get") else None
         if isinstance(value, str) and len(value) <= 100:

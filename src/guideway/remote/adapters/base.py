@@ -1,4 +1,7 @@
-"""The base class of adapters. Requests become arguments of an SDK, chunks events, and exceptions errors of Guideway."""
+"""The base class of adapters.
+
+An adapter converts requests to arguments of an SDK, chunks to events, and exceptions of the SDK to errors of Guideway.
+"""
 
 from __future__ import annotations
 
@@ -92,9 +95,11 @@ class Event:
     """A part of an answer.
 
     Attributes:
-        kind: What `text` is: "text" and "reasoning": a piece of them. "refusal": the words with which the model
-            refuses. "finish": the reason "stop", "length" or "refusal". "id": the id of the answer. Or which other
-            member is set: "usage" or "logprobs" (`tokens`).
+        kind: "text" or "reasoning": `text` is a piece of it. "refusal": `text` is a piece of the words with which the
+            model refuses. "finish": `text` is "stop", "length" or "refusal". "id": `text` is the id of the answer.
+            "usage": `usage` is set. "logprobs": `tokens` is set.
+        text: See `kind`.
+        usage: The tokens of the request and the answer, as far as they are known; None for other kinds than "usage".
         tokens: For "logprobs": the most probable tokens at one position, with their log-probabilities.
         call: For text that is the input of a tool: the number of the call in the answer, and its id or "". Otherwise
             None.
@@ -157,9 +162,9 @@ class Adapter(ABC):
         return [getattr(self.client, "_client", None)]
 
     def here(self) -> Any:
-        """Return the client for the running event loop.
+        """Return the client for the running event loop. A synchronous client is returned as it is.
 
-        Each loop after the first one has a copy with its own connections.
+        Each event loop after the first one has a copy with separate connections.
         """
         return self._clients.here() if self.runs_async else self.client
 
@@ -236,7 +241,10 @@ class Adapter(ABC):
         return [getattr(self.client, name, None) for name in names]
 
     def secrets(self) -> list[str]:
-        """Return the texts that no message may contain, longest first: keys, secret headers, and secrets in the URL."""
+        """Return the texts that no message may contain, longest first: keys, secret headers, and secrets in the URL.
+
+        Texts of fewer than four characters are left out.
+        """
         found = self.keys()
         for holder in (get(self.client, "_custom_headers"), *(get(one, "headers") for one in self.http_clients())):
             if isinstance(holder, Mapping):
@@ -250,7 +258,10 @@ class Adapter(ABC):
         raise TypeError("an adapter holds a client with a key and cannot be pickled")
 
     def scrubbed(self, text: str) -> str:
-        """Return a message with keys replaced by "***", cut after `MAX_MESSAGE` characters."""
+        """Return a message with secrets, and texts that look like keys, replaced by "***".
+
+        It is cut after `MAX_MESSAGE` characters.
+        """
         for secret in self.secrets():
             text = text.replace(secret, "***")
         text = _SECRETS.sub("***", text)
@@ -317,7 +328,8 @@ class Adapter(ABC):
     def unreadable(self, problem: Exception, provider: str) -> Exception:
         """Return the error of Guideway for an exception that was raised while an answer was read.
 
-        An exception that `error` does not know becomes a `RemoteError`, because the answer has an unexpected form.
+        An exception that `error` returns unchanged becomes a `RemoteError`, because the answer has an unexpected form.
+        A `GuidewayError` or `MemoryError` is returned unchanged.
         """
         found = self.error(problem, provider)
         if found is not problem or isinstance(problem, (GuidewayError, MemoryError)):
@@ -373,9 +385,9 @@ def _is_status(value: Any) -> bool:
 
 
 def _status_in(body: Any) -> int | None:
-    """Return the HTTP status that corresponds to an error inside an answer with status 200; None without an error.
+    """Return the HTTP status for an error object inside an answer with status 200; None if `body` is no such object.
 
-    An unknown error corresponds to 500.
+    An unknown error has the status 500.
     """
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(inner, Mapping):
@@ -463,7 +475,7 @@ def text_of(content: Any, *, skip: bool = False) -> str:
         skip: Whether to leave out parts that are not text, such as images.
 
     Raises:
-        UnsupportedError: The message has a part that is not text, and `skip` is false.
+        UnsupportedError: The message has no part, or a part that is not text, and `skip` is false.
     """
     if isinstance(content, str):
         return content

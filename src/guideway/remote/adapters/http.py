@@ -33,7 +33,10 @@ __all__ = [
 
 
 IDENTITY = {"Accept-Encoding": "identity"}
-"""Headers of all requests. They exclude compression, because a small compressed answer can expand to gigabytes."""
+"""Headers of the requests of all adapters but `FunctionAdapter`.
+
+They exclude compression, because a small compressed answer can expand to gigabytes.
+"""
 
 MAX_BODY = 64 * 1024 * 1024
 """Maximum number of bytes of the body of an answer to a request with `IDENTITY`."""
@@ -54,7 +57,7 @@ The count assumes that the parser copies the unfinished event for each line and 
 _BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 ends_at: ContextVar[float | None] = ContextVar("ends_at", default=None)
-"""The time (`time.monotonic`) at which the answer to the next request must have come; None: no limit."""
+"""The time (`time.monotonic`) until which the answer to the next request must have arrived; None: no limit."""
 
 
 class OversizedError(Exception):
