@@ -112,9 +112,9 @@ def error_line(
 
 
 def outcome_of_line(entry: dict[str, Any]) -> Literal["result", "error"] | None:
-    """Return whether a line of an output file has a result or an error; None: it is not a line of an output file.
+    """Return "result" or "error" for a line of an output file; None for any other object.
 
-    A line with a status other than 200 or without a `custom_id` is an error.
+    In OpenAI's format, a line with a status other than 200, or with the `custom_id` null, is an error.
     """
     custom_id, response = entry.get("custom_id", 0), entry.get("response")
     if custom_id is not None and not isinstance(custom_id, str):
@@ -162,7 +162,7 @@ def answer_line(
 
 
 def answer_body(model: AnyModel, request: BatchRequest, found: Sequence[Sequence[Generation[Any]]]) -> dict[str, Any]:
-    """Return the body of an answer in OpenAI's format. `found`: the results of each prompt."""
+    """Return the body of the answer to a request in OpenAI's format. `found`: the results of each prompt."""
     if request.endpoint == "/v1/responses":
         return response_body(model, request, found[0][0])
     return _BODIES[request.endpoint](model, request, found)

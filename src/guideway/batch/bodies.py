@@ -129,7 +129,7 @@ class _Body:
             raise InvalidRequestError(f"{name!r} is not supported: {why}", name, "unsupported_parameter")
 
     def shared(self) -> dict[str, Any]:
-        """Take the fields that all endpoints of a server have; {} for a batch."""
+        """Take the fields that all endpoints of a server have, and return their values by name; {} for a batch."""
         if not self.served:
             return {}
         return {"report": self.take("guideway", boolean_field, False), **self._streaming()}
@@ -460,4 +460,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "/v1/responses": {"temperature": 1.0},
     "": {},
 }
-"""By URL: options that neither the body nor the call sets, where OpenAI's default differs from that of this library."""
+"""By URL: the values of options that neither the body nor the call sets.
+
+They are OpenAI's defaults, where these differ from those of this library. "": the format of this library.
+"""

@@ -45,9 +45,10 @@ class Column:
 def column_of(constraint: Constraint[Any] | None) -> Column:
     """Return the column for the values of a constraint; None: for texts.
 
-    The type is determined by the JSON Schema. Objects with `properties` become structs, other objects whose values have
-    one type become maps, arrays become lists. The formats "date" and "date-time" become dates and times. Values that
-    have no common type become strings with their JSON text. Values of constraints without a schema are strings.
+    The type is determined by the JSON Schema. Objects with `properties` and without additional ones become structs;
+    objects without `properties` whose `additionalProperties` is a schema become maps; arrays with one schema for all
+    items become lists. The formats "date" and "date-time" become dates and times. Strings, numbers and booleans become
+    scalars. All other values become strings with their JSON text. Values of constraints without a schema are strings.
     """
     schema = constraint.schema if isinstance(constraint, (JsonSchema, PythonType)) else None
     if schema is None:
@@ -80,7 +81,10 @@ class _Types:
         return _json() if kinds else Column(arrow.null(), _plain)
 
     def _resolved(self, schema: Any) -> Any:
-        """Follow references, and replace a union of one schema and null by this schema. None: not found."""
+        """Follow references, and replace a union of one schema and null by this schema.
+
+        Returns None if a reference has no target, or after `MAX_DEPTH` steps.
+        """
         for _ in range(MAX_DEPTH):
             if not isinstance(schema, Mapping):
                 return schema
@@ -110,7 +114,10 @@ class _Types:
         return found
 
     def _kinds(self, schema: Mapping[str, Any]) -> set[str]:
-        """Return the JSON types of the values of a schema, without null; all types if they are not known."""
+        """Return the JSON types of the values of a schema, without null.
+
+        All types are returned if they are not known, or if a union has arrays or objects.
+        """
         values = schema["enum"] if "enum" in schema else [schema["const"]] if "const" in schema else None
         if isinstance(values, list):
             return {_kind(value) for value in values} - {"null"}

@@ -73,9 +73,10 @@ def job_of(
 
 
 def merged_options(model: AnyModel, request: BatchRequest, call: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the generation options of a request: those of the request, of the call, and the defaults of its endpoint.
+    """Return the generation options of a request.
 
-    If the request sets a sampling option, no sampling option of the call is used.
+    An option of the request replaces that of the call, which replaces the default of the endpoint. If the request sets
+    a sampling option, no sampling option of the call is used.
 
     Raises:
         InvalidRequestError: An option has no effect on a model served by an API.

@@ -1,4 +1,4 @@
-"""`BatchProgress`: a progress bar that shows the rate and the expected remaining time."""
+"""`BatchProgress`: a progress bar that shows the rate and the expected remaining time. `duration`: seconds as text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ class BatchProgress:
 
     Args:
         total: The sum of the sizes of all requests; None: unknown.
+
+    Attributes:
+        total: The argument.
+        done: The number of results, errors included.
+        failed: The number of errors.
     """
 
     def __init__(self, total: int | None) -> None:

@@ -39,10 +39,10 @@ def processor(
 ) -> Any:
     """Return a processor of `ray.data.llm` whose vLLM engines use the backend `guideway`. Each row has a constraint.
 
-    The constraint is sent as a document of `to_wire`, so every constraint can be used. The result has the columns of
-    the input, the column `column` with JSON data (texts if there is no JSON Schema), and `column + "_error"`. The
-    backend of vLLM has no token budget: a text can end at `max_tokens` before it is complete, which is an error of its
-    row.
+    The constraint is sent as a document of `to_wire`. The result has the columns of the input, the column `column` with
+    JSON data (texts if there is no JSON Schema or if `constraint_column` is given) and, if `on_error` is "column",
+    `column + "_error"`. The backend of vLLM has no token budget: a text can end at `max_tokens` before it is complete,
+    which is an error of its row.
 
     Args:
         config: A `ray.data.llm.vLLMEngineProcessorConfig`. It is not changed.
@@ -143,7 +143,8 @@ class RowRequests:
         """Return the input of the engine for a row: the columns of the row, messages and sampling parameters.
 
         All values of a column have one type, as Arrow requires. A row without a valid request gets a request for one
-        token, and its error is stored in the column `guideway_error`, which `after` reads.
+        token, and its error is stored in the column `guideway_error`, which `after` reads. If `on_error` is "raise",
+        the error is raised.
         """
         compare(versions(), self.expected, "this process")
         error: str | None = None

@@ -18,7 +18,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class Line(NamedTuple):
-    """A line of a file. The line is not empty.
+    """A line of a file that does not consist of white space only.
 
     Attributes:
         number: The number of the line in the file, from 1.
@@ -36,7 +36,10 @@ class Line(NamedTuple):
 
 
 def split_lines(file: BinaryIO, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
-    """Yield the lines of a file that are not empty. Only a line feed ends a line. A byte order mark is removed."""
+    """Yield the lines of a file, without those that consist of white space only.
+
+    Only a line feed ends a line. A byte order mark at the beginning of the file is removed.
+    """
     number = end = 0
     while data := file.readline(max_bytes + 1):
         number += 1
@@ -78,8 +81,12 @@ def decoded(line: Line) -> object:
 def strict_loads(text: str) -> Any:
     """Return the JSON value of a text. NaN and numbers that are not finite are refused, because JSON cannot write them.
 
+    In a text that is nested deeper than `jsontext.copying.MAX_C_DEPTH`, a number that is too large for a float is not
+    refused, because `loads` ignores hooks there.
+
     Raises:
         ValueError: The text is not JSON, or it has such a number.
+        GuidewayError: A text that is nested so deeply is not JSON, or is too large.
     """
     return loads(text, parse_constant=_refuse, parse_float=_finite)
 

@@ -107,7 +107,7 @@ CONSTRAINTS = tuple(_OF_LINES)
 
 
 def constraint_of_line(line: Mapping[str, Any]) -> Constraint[Any] | None:
-    """Return the constraint of a line; None: the line has none. Equal constraints of recent lines are one object.
+    """Return the constraint of a line, as `shared_constraint` does; None: the line has none.
 
     Raises:
         ConstraintError: The constraint is invalid, or the line has several.
@@ -122,13 +122,14 @@ def constraint_of_line(line: Mapping[str, Any]) -> Constraint[Any] | None:
 
 
 def shared_constraint(kind: str, value: object) -> Constraint[Any]:
-    """Return the constraint that a JSON value describes. Constraints are cached, so equal values give one object.
+    """Return the constraint that a JSON value describes. `kind` is one of `CONSTRAINTS`.
 
-    `kind` is one of `CONSTRAINTS`.
+    Values of one kind with the same JSON text, keys in the same order, give one object while it is in the cache. Texts
+    of 65,536 characters and more are not cached.
     """
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except (RecursionError, ValueError, TypeError):  # nested too deeply for `json`; the constructor does not recurse
+    except (RecursionError, ValueError, TypeError):  # nested too deeply, or not JSON; the constructor does not recurse
         return _OF_LINES[kind](value)
     return _recent(kind, text) if len(text) < 1 << 16 else _OF_LINES[kind](value)
 
@@ -141,9 +142,10 @@ _recent = cached(1024, characters=4 << 20, size=lambda _, text: len(text))(_read
 
 
 def constraint_at(param: str, make: Callable[[], Any]) -> Any:
-    """Return the constraint that `make` returns, after checking that it has a grammar.
+    """Return the constraint that `make` returns, after checking that it has a grammar. None is returned as it is.
 
-    Errors become `InvalidRequestError`, with `param` (the path of the field) and the place in the constraint.
+    A `GuidewayError`, `TypeError` or `ValueError` becomes an `InvalidRequestError`. Its `param` is `param`, the path of
+    the field, with the place in the constraint if the error has a JSON Pointer.
     """
     try:
         made = make()

@@ -107,10 +107,10 @@ def batch(
 ) -> Iterator[BatchResult]:
     """Run many requests, and yield each result when it is complete. `requests` is read while results are consumed.
 
-    The text of a request depends only on the request and on the options, not on the other requests: its random numbers
-    depend on its `custom_id` (or its "seed"). Requests of one call of the engine change the last digits of logits: if
-    the engine has a `batch_tolerance` (ONNX Runtime in float32), draws that these digits could decide are repeated
-    alone.
+    The random numbers of a request depend on its `custom_id` (or its "seed"), not on the other requests. The other
+    requests in a call of the engine change the last digits of its logits. If the engine has a `batch_tolerance` (ONNX
+    Runtime in float32), draws that these digits could decide are repeated alone, so the text of a request does not
+    depend on the others.
 
     Args:
         model: A model of `guideway.load`, local or served by an API.
@@ -302,7 +302,7 @@ def _local(
                 current = None
                 continue
             active[row] = current
-            if current.item.leads and current.rows == 1:  # so the next prompts use the prefix cache
+            if current.item.leads and current.rows == 1:  # run the prompt now, so the next ones use the prefix cache
                 with suppress(EngineError):  # `step` raises the error again
                     feed_all([row.session])
         if not active:

@@ -43,8 +43,8 @@ class Worker:
     """Generates a column of values from the rows of a batch. It runs in the worker processes of a data framework.
 
     The model is loaded for the first batch that is not empty, once per process. A `Worker` can be pickled; the model is
-    not part of the pickle. The value of a row depends only on this row: its seed is derived from `id_column`, else from
-    the prompt.
+    not part of the pickle. The seed of a row is derived from `id_column` or, if it is None, from the prompt, and not
+    from other rows.
 
     Args:
         model: The name of a model, as for `guideway.load`.
@@ -167,7 +167,8 @@ class Worker:
             count: The number of rows.
 
         Returns:
-            The value of each row as JSON data (a str where there is no JSON Schema), and its error or None.
+            The value of each row, and its error or None. A value is a str if there is no JSON Schema or if
+            `constraint_column` is given, else JSON data. If pyarrow is installed, it is converted for `arrow_type`.
         """
         found: list[Any] = [None] * count
         errors: list[str | None] = [None] * count

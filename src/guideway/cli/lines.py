@@ -143,7 +143,7 @@ def open_streams() -> None:
 
 
 def interrupted(message: str) -> NoReturn:
-    """Write a line to stderr and exit with status 130 (interrupted)."""
+    """Write a line to stderr, and raise `typer.Exit` with the status 130 (interrupted)."""
     typer.echo(f"guideway: interrupted; {message}", err=True)
     raise typer.Exit(130)
 

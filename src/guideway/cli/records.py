@@ -137,7 +137,7 @@ def make_console() -> Console:
 
 
 def show_table(console: Console, title: str, rows: Iterable[Extracted]) -> None:
-    """Print a table of texts and records, with one section per text."""
+    """Print a table of texts and records, with one row per text."""
     listed = list(rows)
     table = Table(title=title, title_justify="left", show_lines=True, expand=True)
     table.add_column("text", ratio=4)

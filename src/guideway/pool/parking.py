@@ -23,9 +23,8 @@ class PooledSession:
     """A session of a model of a pool. `Pool.session` makes one.
 
     A `with` block (or `async with`) leases the model and yields the `Session`. Between two blocks the pool may unload
-    the
-    model: the session is then saved to a file, and the next block restores it. Two blocks must not use it at the same
-        time.
+    the model: the session is then saved to a file, and the next block restores it. Two blocks must not use it at the
+    same time.
 
     Attributes:
         name: The name of the model.
@@ -45,7 +44,7 @@ class PooledSession:
 
     @property
     def is_parked(self) -> bool:
-        """Whether the session is saved and not in memory, because its model was unloaded."""
+        """Whether the model was unloaded since the last block, so that the next block restores the session."""
         return self._session is None and (self._parts is not None or self._file.exists())
 
     def __enter__(self) -> Session:
@@ -81,7 +80,10 @@ class PooledSession:
         self._cleanup()
 
     def park(self) -> None:
-        """Save the session, and release its memory. The pool calls this before it unloads the model."""
+        """Save the session, and release its memory. The pool calls this before it unloads the model.
+
+        If the session cannot be saved, its tokens stay in memory, and the next block runs them again.
+        """
         session, self._session = self._session, None
         if session is None:
             return

@@ -73,7 +73,8 @@ class ModelStatus:
         leases: The number of requests that use the model.
         waiting: The number of requests that wait for the model.
         loads: The number of times the model was loaded.
-        idle_seconds: The seconds since its last lease ended; None: it is in use or not loaded.
+        idle_seconds: The seconds since its last lease ended, or since it was loaded if it had none; None: requests use
+            the model or wait for it, or it is not loaded.
         error: The error of the last attempt to load or unload the model; "" if there was none.
         context_size: The maximum number of tokens of a session; None: not loaded, or served by an API.
     """
@@ -180,10 +181,10 @@ class Pool:
 
     A model is loaded when it is needed, and unloaded when others need memory.
 
-    A model is loaded once for all requests that wait for it. Only models without leases are unloaded, the least
-    recently used first. Requests for one model are served in the order in which they came. If two models do not fit
-    into the memory together, a loaded model keeps its memory for a minimum time, called its turn, so that models are
-    not loaded again for each request. Leaving a `with` block closes the pool.
+    A model is loaded once for all requests that wait for it. Only models without leases are unloaded; of idle models,
+    the least recently used is unloaded first. Requests for one model are served in the order in which they came. If two
+    models do not fit into the memory together, a loaded model keeps its memory for a minimum time, called its turn, so
+    that models are not loaded again for each request. Leaving a `with` block closes the pool.
 
     Args:
         budget: The memory for all models, such as "24GB" or a number of bytes; None: no limit. It covers weights and

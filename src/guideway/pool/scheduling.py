@@ -6,8 +6,8 @@ during each call, carries out the returned actions, and reports their ends with 
 Invariants:
 
 - The bytes of all models that are not cold do not exceed the budget, if no model needs more bytes than were reserved
-  for it. If a loaded model needs more, idle models are unloaded, whether or not their turns have ended. If that does not
-  free enough memory, the model itself is unloaded before any request uses it.
+  for it. If a loaded model needs more, idle models are unloaded, whether or not their turns have ended. If that does
+  not free enough memory, the model itself is unloaded before any request uses it.
 - A model with leases is not unloaded. A model for which requests wait is not unloaded before it has served one of them,
   unless it does not fit into the budget.
 - A cold model with waiting requests has a claim: a place in the queue of models that are to be loaded. Claims are
@@ -96,7 +96,7 @@ class PooledModel:
         loads: The number of times the model was loaded.
         ready_since: The time at which the model was loaded.
         last_used: The time at which its last lease ended.
-        closed: Whether the model gets no further requests until it was unloaded.
+        closed: Whether the model gets no further leases now, because it is to be unloaded.
         leaving: Whether `unload` or `close` demands that the model is unloaded.
     """
 
@@ -372,9 +372,9 @@ class Scheduler:
                 yield entry
 
     def _grant(self, contended: bool, actions: list[Action]) -> bool:
-        """Grant leases to waiting requests. Return whether `_plan` must be called again, because a turn ended.
+        """Grant leases to waiting requests. `contended` is the result of `_plan`.
 
-        `contended` is the result of `_plan`.
+        Returns whether `_plan` must be called again, because a turn ended or a model is to be unloaded now.
         """
         for entry in self.entries.values():
             while entry.phase == "ready" and not entry.closed and entry.waiting:
@@ -409,7 +409,10 @@ class Scheduler:
         return over <= 0
 
     def _needed(self, entry: PooledModel) -> float:
-        """Return the bytes to reserve for a model before it is loaded; all that it can get if its size is unknown."""
+        """Return the bytes to reserve for a model before it is loaded.
+
+        If its size is unknown, these are all bytes that it can get; 0 without a budget.
+        """
         if entry.known is not None:
             return entry.known
         limit = self._limit(entry)

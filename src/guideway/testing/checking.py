@@ -1,9 +1,9 @@
 """`check(constraint, tokenizer, model)` reports whether the masks of a constraint, a tokenizer and an engine agree.
 
-Soundness: texts that the masks allow fit the constraint. Completeness: texts that fit are allowed, in every
-tokenization. The masks for the tokenizer are compared with an automaton of the same constraint whose tokens are single
-bytes. Whole texts are compared with the constraint's own parser, and for JSON Schemas also with `jsonschema` if
-installed.
+Soundness: texts that the masks allow fit the constraint. Completeness: texts that fit are allowed, in the tokenization
+of the tokenizer and in a random one. The masks for the tokenizer are compared with an automaton of the same constraint
+whose tokens are single bytes. Whole texts are checked with `Constraint.parse`, and for JSON Schemas also with
+`jsonschema` if it is installed.
 """
 
 from __future__ import annotations
@@ -39,15 +39,24 @@ BYTES_END = 256
 MOST_TOLD = 5
 """The maximum number of failures of one kind that are described."""
 MOST_TOKENS = 3000
-"""The maximum number of tokens of a mask that are checked. At most half of them are legal; the others are a sample."""
+"""The number of tokens of a mask that are checked if the vocabulary has more.
+
+It is a random sample, to which end tokens and some special tokens are added. At most half of it are legal tokens that
+were chosen as such.
+"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of the checks of one kind: what was checked, the number of cases, and the number of failures.
+    """The result of the checks of one kind.
 
-    Then follow descriptions of the first failures and remarks, and the time that the checks took. `skipped`: the reason
-    for which there were no cases; "": there were cases.
+    Attributes:
+        what: What was checked.
+        cases: The number of cases.
+        failed: The number of cases that failed.
+        told: Descriptions of the first failures, and remarks.
+        seconds: The time that the checks took.
+        skipped: The reason for which there were no cases; "": there were cases.
     """
 
     what: str
@@ -85,7 +94,7 @@ def check(
 
     Args:
         constraint: A constraint or a Python type.
-        tokenizer: Whatever `Tokenizer.of` takes.
+        tokenizer: A value that `Tokenizer.of` accepts.
         model: A model whose engine is checked with `step_engine_contract`, and which generates under the constraint.
             None: no engine is checked.
         prompt: The prompt for the model.

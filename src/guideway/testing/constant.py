@@ -73,7 +73,10 @@ class ConstantEngine:
 
 
 class ConstantModel(Model):
-    """A model with a vocabulary or tokenizer that gives the same logits at every step. `logits`: None: all are 0."""
+    """A model with a vocabulary or tokenizer that gives the same logits at every step.
+
+    `logits`: one number for each token id; None: all are 0.
+    """
 
     def __init__(
         self, vocabulary: Vocabulary | Tokenizer, logits: ArrayLike | None = None, *, context_size: int = 4096

@@ -27,6 +27,8 @@ def step_engine_contract(
 
     Raises:
         AssertionError: A rule is broken. The message names it.
+        ValueError: `ids` has fewer than four different ids.
+        Exception: An error of the engine in a call that should succeed.
     """
     if len(set(ids)) < 4:
         raise ValueError("at least four different ids are needed")

@@ -64,7 +64,7 @@ class Answer:
         raw: The body as bytes, instead of a body in the wire format.
         echo: Whether the answer begins with the text that the request continues, as with llama-server.
         endless: Whether the text is repeated until the client closes the stream.
-        top_logprobs: The most probable tokens at one position, each with its natural log-probability (chat
+        top_logprobs: The most probable tokens at the first position, each with its natural log-probability (chat
             completions).
         prompt_logprobs: The tokens of the prompt, each with its log-probability (chat completions).
     """
@@ -175,7 +175,7 @@ class ProviderRequest:
         return None if schema is None else JsonSchema(schema, unknown_keywords="ignore")
 
     def tool(self) -> str:
-        """Return `tool_choice["type"]`, such as "function", "custom" or "tool"; "" if `tool_choice` is not an object."""
+        """Return `tool_choice["type"]`, such as "function" or "custom"; "" if `tool_choice` is not an object."""
         choice = self.body.get("tool_choice")
         return str(choice.get("type", "")) if isinstance(choice, Mapping) else ""
 
@@ -309,7 +309,7 @@ class Provider:
         """Answer one request. Returns whether the connection remains open for another one."""
         answer = self._scripted(request)
         if answer.text is None and answer.status == 200:
-            answer = replace(answer, text=_honest(request, answer.seed))
+            answer = replace(answer, text=_fitting_text(request, answer.seed))
         if answer.echo:
             answer = replace(answer, text=request.prefill() + (answer.text or ""))
         if answer.delay:
@@ -393,10 +393,11 @@ def _head(answer: Answer, headers: dict[str, str]) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def _honest(request: ProviderRequest, seed: int) -> str:
-    """Return a random text that fits the constraint of a request; "ok" if it has none.
+def _fitting_text(request: ProviderRequest, seed: int) -> str:
+    """Return a random text that fits the constraint of a request.
 
-    A text that the answer must continue is ignored, as real endpoints do.
+    "ok" if the request has no constraint; a description of the error if its constraint cannot be read. The text itself
+    fits the constraint, also if the request has a prefill: real endpoints apply a constraint to the new text only, too.
     """
     try:
         constraint = request.constraint()

@@ -55,8 +55,8 @@ def remote_contract(make: Callable[[str], RemoteModel], *, key: str = "") -> Non
     """Check a model served by an API with a local server that answers correctly or fails.
 
     The SDKs that this package supports fulfil the contract. Use it for a function with the signature of
-    `litellm.completion`, or for a wrapper of a client: it checks that answers, errors and numbers of tokens are the
-    same.
+    `litellm.completion`, or for a wrapper of a client: it checks that answers, errors and numbers of tokens are those
+    that the supported SDKs give.
 
     Args:
         make: `make(url)` returns the model, from `guideway.remote`, for the server at a URL without a path. The server

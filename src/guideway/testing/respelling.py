@@ -39,7 +39,7 @@ class _Search:
         self._left = MAX_TRIES
 
     def values(self, start: str, value: Any, depth: int) -> Iterator[str]:
-        """Yield the texts that consist of `start` and a spelling of the value, and that a text that fits begins with."""
+        """Yield texts that consist of `start` and a spelling of the value, and with which a text that fits begins."""
         if depth == 0:
             return
         if isinstance(value, dict):
@@ -62,7 +62,8 @@ class _Search:
             yield from self._items(begun, closing, value, True, depth)
 
     def _items(self, start: str, closing: str, left: Any, first: bool, depth: int) -> Iterator[str]:
-        # The items of one container are added in a loop with a stack; only nested containers use recursion (MAX_DEPTH).
+        # The items of one container are added in a loop with a stack, because a container can have many items. Only
+        # nested containers use recursion, at most `MAX_DEPTH` levels deep.
         todo: list[Iterator[tuple[str, Any, bool]]] = [iter([(start, left, first)])]
         while todo:
             step = next(todo[-1], None)

@@ -19,7 +19,7 @@ __all__ = ["ScriptedEngine", "ScriptedModel"]
 
 @dataclass(frozen=True)
 class _Progress:
-    """The cache: for each token, the index of the text that was begun last (-1: none), and its bytes so far."""
+    """A cache. For each token: the index of the text that began last (-1: none), and how many of its bytes there are."""
 
     texts: tuple[int, ...] = ()
     offsets: tuple[int, ...] = ()
@@ -36,11 +36,14 @@ class _Progress:
 
 
 class ScriptedEngine:
-    """Gives the largest logits to tokens that continue the present text. Other tokens are the prompt of the next text.
+    """An engine that gives the largest logits to the tokens that continue the current text of a row.
+
+    After the whole text, the end token has the largest logit. New tokens that do not continue the text are a prompt;
+    the next text begins after them.
 
     Args:
         vocabulary: The vocabulary.
-        texts: The texts, without end tokens. After the last one, the end token has the largest logit.
+        texts: The texts, without end tokens. After the last one, the text is empty.
         context_size: The maximum number of tokens of a session.
     """
 
