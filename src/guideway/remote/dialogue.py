@@ -61,8 +61,8 @@ class FailureSettings:
         formatter: A local model that writes the wrong answer again under the constraint; None: no model does.
         prices: The prices by which the cost of the attempts is computed for `max_cost`.
         max_cost: No further request begins when the attempts have cost this much; None: no limit.
-        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many. "fixed":
-            not.
+        max_tokens: "double": an answer that is cut at `max_tokens` is requested once more with twice as many tokens.
+            "fixed": it is not requested again.
         timeout: Seconds for one result, with all attempts and with waiting for rate limits; None: no limit.
     """
 
@@ -112,7 +112,11 @@ class Attempt:
 
 @dataclass
 class Result:
-    """The result of a dialogue. `finish_reason` is "stop", or "length" for a cut answer, which has no value."""
+    """The result of a dialogue.
+
+    `finish_reason` is "stop", or "length" for a cut answer. The value of a cut answer is None under a constraint and
+    its text if there is no constraint.
+    """
 
     value: Any
     text: str

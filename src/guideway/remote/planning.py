@@ -1,7 +1,7 @@
 """`make_plan`: chooses the route of a plan.
 
-It is the first route with the guarantee "exact" or "checked" or, if "exact" is required, the first one with "exact". If
-there is none, it is the first of the routes with the best guarantee.
+A plan uses the first route with the guarantee "exact" or "checked" or, if "exact" is required, the first one with
+"exact". If there is none, it uses the first of the routes with the best guarantee.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ class PromptEcho:
     steps: list[list[TokenLogprobs]] | None
 
     def prompt(self, request: BatchRequest, choice: int) -> tuple[str, list[TokenLogprobs]]:
-        """Return the text of the prompt of a choice, and the log-probabilities of its tokens; [] if not requested."""
+        """Return the text of the prompt of a choice, and the log-probabilities of its tokens.
+
+        The log-probabilities are [] if they were not requested.
+        """
         number = choice // (request.n or 1)
         return self.texts[number], [] if self.steps is None else self.steps[number]
 

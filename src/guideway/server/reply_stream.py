@@ -145,7 +145,7 @@ class ReplyStream:
         yield ReplyPart("text", self._answer(text))
 
     def _head(self) -> Iterator[ReplyPart]:
-        """Read the marker before the name of the first call."""
+        """Read the marker before the name of the first call; if calls are not returned in parts, hold them back."""
         if not self._in_parts:
             self.holds_calls = True
             self._state = self._held

@@ -114,7 +114,10 @@ class SessionStore:
                 self.remove(one)
 
     async def close_idle_regularly(self) -> None:
-        """Close idle sessions from time to time, until the task is cancelled."""
+        """Close idle sessions at regular intervals, until the task is cancelled.
+
+        The interval is the idle time after which a session is closed, but at most `_CHECK_SECONDS`.
+        """
         while True:
             await asyncio.sleep(min(_CHECK_SECONDS, self._idle_seconds))
             self.close_idle()

@@ -65,7 +65,7 @@ class Processor:
         self._shown = ", ".join(map(_name, given[:SHOWN])) + (", …" if len(given) > SHOWN else "")
         self._shown = f"[{self._shown}]" if several else self._shown
         made = [one if one is None or isinstance(one, Automaton) else compile(one, table) for one in given]
-        self.is_free = all(one is None for one in made)  # no constraints: the processor does nothing
+        self.is_free = all(one is None for one in made)  # no row has a constraint: the processor does nothing
         self._automata, self._max_tokens = made, max_tokens
         self.rows = Rows(made, max_tokens=max_tokens)
         self._timings, self._clock = ProcessorTimings(), LoopClock()
