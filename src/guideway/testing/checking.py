@@ -48,15 +48,10 @@ were chosen as such.
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of the checks of one kind.
+    """The result of the checks of one kind: what was checked, the number of cases and the number of failures.
 
-    Attributes:
-        what: What was checked.
-        cases: The number of cases.
-        failed: The number of cases that failed.
-        told: Descriptions of the first failures, and remarks.
-        seconds: The time that the checks took.
-        skipped: The reason for which there were no cases; "": there were cases.
+    `told` has descriptions of the first failures, and remarks. `seconds` is the time that the checks took. `skipped` is
+    the reason for which there were no cases; "": there were cases.
     """
 
     what: str
