@@ -210,7 +210,7 @@ class _ThreadState(threading.local):
     caller: _Caller | None = None
     job: _Job | None = None  # of the block of `turn` in which the thread is
     has_turn = False
-    until: float | None = None  # the time at which this thread's turn ends; None: it runs without turns now
+    until: float | None = None  # the time at which this thread's turn ends; None: it is not in a turn
 
 
 _THREAD = _ThreadState()

@@ -44,7 +44,7 @@ _TEMPORARY = re.compile(r"writing-([0-9a-f]+)-([0-9]+)-[0-9a-f]+\.tmp")
 # Do not block on pipes, do not follow links, do not translate line ends.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_STALE_SECONDS = 3600  # a temporary file that is older than this has no writer any more, on any host
+_STALE_SECONDS = 3600  # the writer of a temporary file that is older than this is assumed to have ended, on any host
 _TOUCH_SECONDS = 60  # a read updates the time of last use only if it is older than this
 _DEFAULT_BYTES = 1 << 30
 
@@ -79,7 +79,7 @@ class Entry:
 
 
 class DiskCache:
-    """Entries by (kind, key) in a folder, of at most `budget_bytes` in total.
+    """Entries by (kind, key) in a folder. `put` evicts entries, so that they have at most `budget_bytes` in total.
 
     `kind` is a lower-case name with the number of its format (`program-1`). `key` is a hex digest of everything that
     determines the content. Writers of the same key write the same content, so their order does not matter.
@@ -242,7 +242,10 @@ class DiskCache:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Return whether this is a regular file that only this user or root can write."""
+    """Return whether this is a regular file of this user or of root that only its owner can write.
+
+    On Windows, only the kind of the file is checked.
+    """
     if not stat.S_ISREG(status.st_mode):
         return False
     if not hasattr(os, "geteuid"):  # Windows: rely on the permissions of the folder
@@ -251,7 +254,7 @@ def _is_ours(status: os.stat_result) -> bool:
 
 
 def _payload(name: str, data: bytes) -> memoryview | None:
-    """Return the content of a file, or None if its header does not match."""
+    """Return the content of a file after its header; None if the header does not match."""
     if len(data) < _HEADER.size:
         return None
     magic, version, checksum, length = _HEADER.unpack_from(data)
@@ -273,7 +276,7 @@ def _write_all(file: int, data: bytes | bytearray | memoryview) -> None:
 
 
 def _is_orphan(name: str, status: os.stat_result) -> bool:
-    """Return whether the writer of a temporary file has ended."""
+    """Return True if the writer of a temporary file has ended; False if it has not, or if this is unknown."""
     if time.time() - status.st_mtime > _STALE_SECONDS:
         return True
     known = _TEMPORARY.fullmatch(name)

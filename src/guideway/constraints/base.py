@@ -292,7 +292,7 @@ class Literal(Constraint[str]):
         return leaf(Literals((self.text,)))
 
     def parse(self, text: str) -> str:
-        """Return the text."""
+        """Return the text if it is the text of this constraint."""
         if text != self.text:
             raise does_not_fit(self.grammar(), text, f"is not {self.text!r}")
         return text
@@ -530,7 +530,7 @@ class Captured(Constraint[T_co]):
         return self._plain._lowered_part()
 
     def regular(self) -> Regular | None:
-        """Return the language of the inner constraint, if it is regular."""
+        """Return the result of `regular` of the inner constraint."""
         return self._plain.regular()
 
     def shape(self) -> Rules:

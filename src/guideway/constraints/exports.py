@@ -130,7 +130,7 @@ class _RulesWriter:
         self._names[0] = first
         self._order.append(0)
         lines: list[str] = []
-        for number in self._order:  # grows
+        for number in self._order:  # `_name` appends to it
             text = line(self._names[number], self._term(self._rules[number], 0))  # type: ignore[operator]  # a function
             self._size += len(text)
             if self._size > MAX_CHARACTERS:

@@ -256,7 +256,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
     @cached_property
     def _unbound(self) -> Grammar:
         grammar, unusual = self._lowered(self._style)
-        # A schema with a format is unusual, so the document is not searched.
+        # Every schema with a `format` is in `unusual`, so the document need not be searched for the format.
         self.__dict__["is_verbatim"] = False
         if unusual:
             self.__dict__["is_verbatim"] = any(is_verbatim(schema.get("format")) for schema, _, _ in unusual)
@@ -337,7 +337,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         made._supplied = {**self._supplied, uri: self._document}
         made._document = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$ref": uri,  # not in `allOf`, so that its keys determine the order
+            "$ref": uri,  # not in `allOf`, so that the original determines the order of keys
             "allOf": [_without(place, value, record) for place, value in values],
         }
         made._unknown_keywords = "ignore"  # they were reported for the original
@@ -349,7 +349,7 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     def _copied_without_grammar(self) -> JsonSchema:
         made = type(self).__new__(type(self))
-        made.__dict__ = dict(self.__dict__)  # a copy, because equal constraints share their `__dict__`
+        made.__dict__ = dict(self.__dict__)  # a copy, because other constraints may share this `__dict__`
         for name in (
             "_grammar",
             "_validator",

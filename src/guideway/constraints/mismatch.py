@@ -18,7 +18,9 @@ MAX_SHOWN = 200
 
 
 def does_not_fit(grammar: Grammar | Automaton, text: str, problem: str) -> InvalidTextError:
-    """Return the error for a text that does not fit. Its message says where the text stops fitting.
+    """Return the error for a text that does not fit.
+
+    Its message says where the text stops fitting, unless finding this place takes too much work.
 
     Args:
         grammar: The grammar, or its automaton from `byte_automaton`.

@@ -122,7 +122,7 @@ class PythonType(Constraint[T_co]):
 
     def _copied(self) -> PythonType[T_co]:
         made = type(self).__new__(type(self))
-        made.__dict__ = dict(self.__dict__)  # a copy, because equal constraints share their `__dict__`
+        made.__dict__ = dict(self.__dict__)  # a copy, because other constraints may share this `__dict__`
         for name in ("_digest", "_stable", "_stored"):  # these belong to the original constraint
             made.__dict__.pop(name, None)
         return made
@@ -150,7 +150,7 @@ class PythonType(Constraint[T_co]):
         return self._json
 
     def shape(self) -> Reading:
-        """Return the capture of values by JSON Pointer."""
+        """Return the function that captures each value under its JSON Pointer."""
         return self._json.shape()
 
     def parse(self, text: str) -> T_co:

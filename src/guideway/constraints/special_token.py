@@ -48,7 +48,7 @@ class SpecialToken(Constraint[str]):
         return leaf(Special(self.name))
 
     def parse(self, text: str) -> str:
-        """Return the name."""
+        """Return the text if it is the name."""
         if text != self.name:
             raise InvalidTextError(f"expected {self.name!r}, found {text!r}")
         return text

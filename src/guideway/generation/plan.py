@@ -378,9 +378,9 @@ class Plan:
         return made
 
     def _refuses(self, row: Row, truncation: Truncation | None) -> bool:
-        """Return whether a truncation raises `TruncatedError`.
+        """Return whether a truncation raises `TruncatedError`. Without `on_truncation="raise"`, none does.
 
-        A divergence that the resumed state already had does not.
+        A divergence that the resumed state already had does not, either.
         """
         if truncation is None or not self.settings.raise_on_truncation:
             return False

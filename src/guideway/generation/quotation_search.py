@@ -161,8 +161,8 @@ class QuotationSearch:
     def _write(self) -> Quotation | None:
         """Draw the next token without the constraint, and take it if the constraint allows it.
 
-        If the constraint does not allow it, the phase "write on" begins. Returns the string when it has ended or is
-        `longest`, an empty one if no string fits the budget, and else None.
+        If the constraint does not allow it, the phase "write on" begins. Returns the string when it has ended or has
+        `longest` tokens, an empty one if no string fits the budget, and else None.
         """
         session = self.session
         try:
@@ -329,7 +329,10 @@ class Quotations:
 
     @property
     def session(self) -> Session | None:
-        """The session of the search, which the model must run next. None: no search runs; the row's must run."""
+        """The session of the search, which the model must run next.
+
+        None: no search runs, so the model must run the session of the row.
+        """
         return None if self._search is None else self._search.session
 
     def is_next(self, matcher: Matcher | None) -> bool:
@@ -399,7 +402,10 @@ class Quotations:
 
 
 def _difference(start: int, budgeted: Quotation, free: Quotation) -> Divergence | None:
-    """Return the first token of a string without the token budget that differs from the string with it."""
+    """Return the first token of `free`, a string chosen without the token budget, that differs from `budgeted`.
+
+    None: `budgeted` begins with all tokens of `free`. `start`: the position in the session at which both begin.
+    """
     ids, wanted = ([step.token_id for step in one.steps] for one in (budgeted, free))
     at = common_length(ids, wanted)
     return Divergence(start + at, wanted[at]) if at < len(wanted) else None

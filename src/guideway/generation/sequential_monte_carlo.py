@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Posterior", "rejection", "smc"]
 
 _TAKEN = ("max_tokens", "temperature", "seed", "return_kv_cache", "kv_cache", "kv_hook")
-_RESAMPLING_ROW = -1  # the random stream for resampling; no particle uses it
-_FIRST_STREAM = 8  # the draws of a particle at one position use the streams above this number
+_RESAMPLING_ROW = -1  # the argument `row` of `uniform` for resampling; no particle has this row
+_FIRST_STREAM = 8  # the draws of a particle at one position use values of `stream` above this number
 
 
 @dataclass(frozen=True)

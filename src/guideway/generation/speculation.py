@@ -74,7 +74,7 @@ class AssistantDrafter:
         return self.propose_all([row], [most])[0]
 
     def begin(self, row: Row) -> Session:
-        """Return the session of the small model with the tokens of the row, and with a copy of its matcher."""
+        """Return the session of the small model with the tokens of the row, and with a copy of its matcher, if any."""
         session, tokens = self._session, row.session.tokens
         session.constrain(None)
         kept = common_length(tokens, session.tokens)

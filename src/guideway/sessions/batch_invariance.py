@@ -20,7 +20,9 @@ __all__ = ["settled_draw"]
 
 
 def settled_draw(session: Session, logits: Any, mask: masks.Row | None, attempt: int) -> int | None:
-    """Draw a token such that a change of the logits by less than `session.tolerance` has no effect.
+    """Draw a token, and draw it again if differences of logits below `session.tolerance` could change it.
+
+    The second draw uses the logits of `Session.logits_alone`. If there are none, the first token is returned.
 
     Args:
         session: The session. `session.tolerance` must be above 0.

@@ -103,7 +103,7 @@ def _run(work: list[Work]) -> None:
 
 
 def infer_all(sessions: Sequence[Session], *, tokens_left: int | None = None) -> list[int]:
-    """Do `Session.infer` for several sessions in one step. If it fails for one of them, all are unchanged.
+    """Do `Session.infer` for several sessions in one step. If it fails for one of them, no session has new tokens.
 
     Args:
         sessions: Different sessions of one model.

@@ -138,7 +138,7 @@ def _sampler_of(saved: dict[str, Any]) -> Sampler:
 
 
 def tokenizer_digest(tokenizer: Tokenizer) -> str:
-    """Return a digest of everything that determines the meaning of ids."""
+    """Return a digest of the vocabulary and of the BOS, EOS and padding ids."""
     facts = (tokenizer.vocabulary.fingerprint, tokenizer.bos_id, tokenizer.eos_ids, tokenizer.pad_id)
     return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()
 

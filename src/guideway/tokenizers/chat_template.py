@@ -297,7 +297,7 @@ def _tagged(chat: list[dict[str, Any]], key: str, template: str) -> str:
 def _cut(text: str, final: str) -> str:
     """Return the rendered text up to `_TAG`, which marks the end of the text `final` of the last message.
 
-    Raises `ChatTemplateError` if the rendered text contains no tag or not `final`.
+    Raises `ChatTemplateError` if the rendered text lacks the tag or the text `final`.
     """
     at = text.rfind(_TAG.strip())
     if at < 0 or final.strip() not in text:

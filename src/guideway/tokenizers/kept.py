@@ -105,7 +105,7 @@ def keep(source: object, watch: Watch, state: object, tokenizer: Tokenizer) -> N
 
 
 def state_of_file(source: str | Path) -> object:
-    """Return the state of a file, or of the files directly in a folder: their numbers, sizes and times.
+    """Return the state of a file, or of the files directly in a folder: inode numbers, sizes and times.
 
     The state of a tokenizer.json includes the files that are loaded together with it.
 

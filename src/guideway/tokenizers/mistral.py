@@ -41,7 +41,10 @@ def _kinds(source: object) -> set[str]:
 
 
 def watch(source: object) -> Watch | None:
-    """Return a function that computes the state (see `kept.py`) of a tokenizer of mistral-common, or None."""
+    """Return a function that computes the state (see `kept.py`) of a tokenizer of mistral-common.
+
+    None for other objects, and if the state of the tokenizer cannot be computed.
+    """
     held, outer = _innermost(source)
     if not outer:
         return None
@@ -78,7 +81,13 @@ def _tekken_state(held: Any) -> object:
 
 
 def of_path(path: Path) -> TokenizerBackend:
-    """Return the backend of a `tekken.json`. Raises `InvalidFileError` if the file is not a Tekken tokenizer."""
+    """Return the backend of a `tekken.json`.
+
+    Raises:
+        InvalidFileError: The file is not a Tekken tokenizer.
+        UnsupportedTokenizerError: The installed version of mistral-common is not supported.
+        MissingDependencyError: mistral-common is not installed.
+    """
     tekken = library("mistral_common.tokens.tokenizers.tekken", "a Tekken file")
     try:
         made = tekken.Tekkenizer.from_file(path)

@@ -93,7 +93,7 @@ class _TableEntry:
 
 
 class _Table:
-    """The table.
+    """The table of the module's docstring.
 
     Args:
         program: The program.

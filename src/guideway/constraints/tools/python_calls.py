@@ -105,7 +105,7 @@ class _Reader:
         self._at = 0  # end of the current token
         self._token = self._kind = ""
         self._open = [_Bracket("")]
-        self._call = ""  # name of the open call
+        self._call = ""  # name of the open call; "": no call is open
 
     def read(self) -> Any:
         self._next()

@@ -50,7 +50,7 @@ class TextInput(Constraint[dict[str, str]]):
         return self._grammar
 
     def parse(self, text: str) -> dict[str, str]:
-        """Return the object."""
+        """Return the JSON object if it fits."""
         if not fits(self._grammar, text):
             raise does_not_fit(self._grammar, text, f"does not match {self!r}")
         found: dict[str, str] = json.loads(text)
