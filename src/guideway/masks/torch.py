@@ -73,7 +73,10 @@ class TorchMasks:
         return (made, self.nothing()) if logits.is_cpu else (made, [])
 
     def target(self, logits: Any) -> Any:
-        """Return the tensor to which the kernel writes the result; None if the logits are not float32 on the CPU."""
+        """Return the tensor to which the kernel writes the result.
+
+        None if the kernel cannot mask the logits: they are not float32 on the CPU, or a row is not contiguous.
+        """
         import torch
 
         if not (logits.is_cpu and logits.dtype is torch.float32 and logits.stride(1) == 1):

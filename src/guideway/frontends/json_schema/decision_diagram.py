@@ -700,7 +700,7 @@ class _DecisionDiagram(Formulas):
         return AllOf(cube), made
 
     def _is_countable(self, one: AllOf | ExactlyOne | AnyOf) -> bool:
-        """Return whether a formula is one disjunction, next to a cube, that can be a `CountedDisjunction`."""
+        """Return whether a formula is one disjunction that can be a `CountedDisjunction`, alone or with a cube."""
         rest: tuple[Formula, ...] = one.rest if isinstance(one, AllOf) else (one,)
         part = rest[0] if len(rest) == 1 else None
         if not isinstance(part, (AnyOf, ExactlyOne)) or not MIN_COUNTED <= len(part.parts) <= MAX_COUNTED:

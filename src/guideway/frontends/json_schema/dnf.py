@@ -802,9 +802,9 @@ class Expander(SchemaGraph):
         return [assertions for assertions in both if assertions is not None]
 
     def _tagged(self, name: str, tags: set[str], sign: int) -> TypeAssertions:
-        """Return assertions that allow objects with the key `name` whose value is one of the strings `tags`.
+        """Return assertions that allow only objects in which the value of the key `name` is one of the strings `tags`.
 
-        If `sign` is 1, the value must be none of them.
+        If `sign` is 1, the key must be present, and its value must be none of these strings.
         """
         value = self.value_literal(self.places[0], {"enum": sorted(tags)}) ^ sign
         return TypeAssertions(

@@ -205,7 +205,7 @@ class FastPath:
                 self.general_path.define_schema(number, what)
         if self._general_path is not None:
             self._general_path.finish()
-            self._general_path = None  # a cycle: it refers to this instance; without it, both are freed at once
+            self._general_path = None  # breaks a cycle of references, so that both are freed without garbage collection
         if self._common.spaced:
             space = len(grammar.nodes)
             grammar.nodes += (SPACE_LEAF, Sequence((space, root, space)))

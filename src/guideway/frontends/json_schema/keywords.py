@@ -190,7 +190,7 @@ class Dialect:
     """A draft of JSON Schema, by its differences from the other drafts."""
 
     name: str
-    unknown: frozenset[str] = frozenset()  # assertion keywords of other drafts, which are annotations in this one
+    unknown: frozenset[str] = frozenset()  # keywords of other drafts or missing vocabularies: no assertions here
     ref_alone: bool = False  # `$ref` disables its sibling keywords
     items_list: bool = False  # `items` may be a list, with `additionalItems`
     id_keyword: str = "$id"

@@ -620,7 +620,7 @@ class Lowering:
         """
         self._raise_refusals()
         self._check_breadth()
-        del self._objects  # a cycle: `_objects` refers to this instance; without it, both are freed at once
+        del self._objects  # breaks a cycle of references, so that this instance is freed without garbage collection
 
     def _check_breadth(self) -> None:
         """Raise `LimitExceededError` if a node with more than `MAX_WIDE` object alternatives contains such a node.

@@ -87,7 +87,7 @@ class Validator:
             before = here
         scalar = before is not None and before.end == at and before.text[0] in "-0123456789"
         if before is not None and (here is before or (scalar and self._refused_at(text[:at] + " ") == at)):
-            here = before  # the number before the index is rejected: only other characters could continue it
+            here = before  # the number that ends at the index is not allowed, only longer numbers that begin with it
         if here is None:
             return _invalid(text, at, "it cannot end here")
         shown = here.text if len(here.text) <= _SHOWN else here.text[:_SHOWN] + "…"

@@ -44,7 +44,7 @@ TooLarge = Callable[[str, int], object]
 def to_dfa(part: Part, too_large: TooLarge) -> Regular:
     """Return the language that a part matches completely, as a DFA.
 
-    If a limit is exceeded, calls `too_large` with a message and the position of the first assertion, which must raise.
+    If a limit is exceeded, calls `too_large`, which must raise, with a message and a position in the pattern.
     """
     try:
         nfa = AssertionNfa()
