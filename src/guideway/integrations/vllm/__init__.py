@@ -14,8 +14,9 @@ runner_v2.py  its implementation for the V2 runner
 
 from __future__ import annotations
 
-from guideway.integrations.vllm.plugin import register
+from guideway.integrations.vllm.plugin import is_loading, register
 
 __all__ = ["register"]
 
-register()
+if not is_loading():
+    register()

@@ -9,13 +9,24 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from typing import Any, Literal, get_args
 
 from guideway.integrations.vllm.checks import NAME, ahead, runnable, validated
 
-__all__ = ["early", "register"]
+__all__ = ["early", "is_loading", "register"]
 
 _log = logging.getLogger("guideway")
+
+
+def is_loading() -> bool:
+    """Return whether vLLM's configuration is being imported at this moment.
+
+    This import loads the platform plugins, and with them this package. `register` would fail then; vLLM calls it later,
+    as a general plugin.
+    """
+    config = sys.modules.get("vllm.config")
+    return config is not None and not hasattr(config, "StructuredOutputsConfig")
 
 
 def register() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -180,6 +181,18 @@ def test_many_at_once_some_cancelled_some_hostile(server: str) -> None:
             assert isinstance(found, asyncio.CancelledError)
         else:
             assert getattr(found, "status_code", None) in HOSTILE[kind][1], (kind, found)
+
+
+def test_a_start_logs_no_failed_registration() -> None:
+    import subprocess
+    import sys
+
+    from tests.helpers.vllm import ENVIRONMENT
+
+    environment = {**os.environ, **ENVIRONMENT}
+    command = [sys.executable, "-c", "import vllm.config; from vllm.plugins import load_general_plugins as f; f()"]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "cannot register" not in found.stdout + found.stderr
 
 
 def test_compiling_does_not_hold_up_the_event_loop() -> None:
