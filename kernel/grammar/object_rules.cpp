@@ -96,7 +96,8 @@ bool ObjectRules::may_open(std::uint32_t node, std::uint32_t regs, std::uint32_t
         if (label < at || label > k.ahead[at].next_required) return false;
     }
     if (!k.bounded) return true;
-    if (const auto known = can_complete_by(node, regs, label)) return *known;
+    if (k.demands)
+        if (const auto known = can_complete_by(node, regs, label)) return *known;
     return value_and_rest(node, regs, label) != kInfinite;
 }
 
@@ -455,9 +456,13 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
     const std::uint32_t comma = length(k.punctuation->comma), colon = length(k.punctuation->colon);
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
     LabelDistance best{0, kInfinite, false};
-    for (const LabelDistance& reach : core_.pool.labels.reachable(state)) {
-        const std::uint32_t label = reach.label;
-        if (!may_open(node, regs, label)) continue;
+    const auto& reachable = core_.pool.labels.reachable(state);
+    const bool has_rests = k.bounded && !k.demands;  // then entries that may not come, unless they came, have the cost kInfinite
+    const auto first = std::lower_bound(reachable.begin(), reachable.end(), k.ordered ? position(k, regs) : 0,
+                                        [](const LabelDistance& reach, std::uint32_t label) { return reach.label < label; });
+    for (auto reach = first; reach != reachable.end(); ++reach) {
+        const std::uint32_t label = reach->label;
+        if (has_rests ? !k.ordered && seen(k, regs, label) : !may_open(node, regs, label)) continue;
         std::uint32_t after;
         if (k.bounded) after = value_and_rest(node, regs, label);
         else {  // the cost of all required entries, without this one
@@ -466,10 +471,18 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
                 after = sum(sum(k.ahead[label + 1].required_cost, core_.value_cost(k.entries[label].value)), length(k.punctuation->close));
             else if (k.entries[label].required) after -= std::min(after, sum(k.ahead[label].cost, comma));
         }
-        const std::uint32_t total = sum(reach.distance + colon, after);
+        const std::uint32_t total = sum(reach->distance + colon, after);
         if (total < best.distance) best = {label, total, false};
     }
     return best;
+}
+
+// Stores the best label of the state after a byte that leads from `state` towards its best label: it is the same, since no name
+// becomes cheaper than by this byte.
+void ObjectRules::follow_best_label(ExprId state, ExprId next) {
+    if (best_label_.node == kDone || best_label_.state != state || best_label_.label.distance == kInfinite) return;
+    best_label_.state = next;
+    --best_label_.label.distance;
 }
 
 // The lowest cost from the beginning of a key to the end of the object.

@@ -54,6 +54,8 @@ public:
     std::uint32_t cost(const Config& c);
     std::uint32_t entries_cost(std::uint32_t node, std::uint32_t regs);
     LabelDistance best_label(std::uint32_t node, std::uint32_t regs, ExprId state);
+    // Call after `best_label` of `state`. `next`: the state after a byte on the shortest way to the name of that label.
+    void follow_best_label(ExprId state, ExprId next);
 
 private:
     struct Cover {  // demands that entries can meet: all at once; by several entries each; perhaps

@@ -153,7 +153,9 @@ int ObjectSteps::best_byte(const Config& c, Configs& instead) {
         const std::uint32_t target = distance(state) - 1;
         for (unsigned b = 0; b < 256; ++b) {
             const ExprId next = core_.pool.dfa.derivative(state, static_cast<std::uint8_t>(b));
-            if (next != kNone && distance(next) == target) return static_cast<int>(b);
+            if (next == kNone || distance(next) != target) continue;
+            rules_.follow_best_label(state, next);
+            return static_cast<int>(b);
         }
         return -1;
     };
