@@ -107,9 +107,10 @@ class IgnoredText:
                 raise LookaheadError
             accepting.append(bool(ends) or (terminal is None and state is first))
             row, before = [], self._work
+            size = 3 * len(state) + sum(len(pending) for _, pending in state)
             for letter in range(len(self._alphabet)):
                 after = frozenset(place for one in state for place in self._read(one, letter, terminal))
-                self._work += len(state) + len(after)
+                self._work += size + len(after)
                 row.append(states.number(after) if after else DEAD)
             rows.append(row)
             spend(self._work - before)
