@@ -424,11 +424,12 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
         """Return distinct texts that the schema allows: first a shortest text, then random texts.
 
         Args:
-            count: The maximum number of texts.
+            count: The maximum number of texts. There are fewer if the next one would take too much work.
             seed: The seed of the random choices.
 
         Raises:
             UnsatisfiableError: The schema allows no text.
+            LimitExceededError: A shortest text takes too much work.
         """
         return draw_examples(self._grammar, count, seed)
 

@@ -38,18 +38,22 @@ class BoundedWork:
         place: The value of `ConstraintError.place` for the error.
         units: The maximum work, in units of the kernel; None: `LOWERING_WORK`.
         purpose: What the work is done for, for the error.
+
+    Attributes:
+        used: The work of the block, after its end.
     """
 
-    __slots__ = ("_granted", "_outer", "_place", "_purpose", "_units")
+    __slots__ = ("_granted", "_outer", "_place", "_purpose", "_units", "used")
 
     def __init__(
         self,
         place: str | None = None,
         units: int | None = None,
-        purpose: Literal["compiled", "exported"] = "compiled",
+        purpose: Literal["compiled", "exported", "sampled"] = "compiled",
     ) -> None:
         self._place, self._purpose = place, purpose
         self._units = LOWERING_WORK if units is None else units
+        self.used = 0
 
     def __enter__(self) -> None:
         self._outer = bound_work(None)
@@ -59,12 +63,12 @@ class BoundedWork:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        used = self._granted - (bound_work(None) or 0)
+        used = self.used = self._granted - (bound_work(None) or 0)
         outer = self._outer
         bound_work(None if outer is None else outer - used)
         if kind is WorkDeferred and (outer is None or used < outer):
             raise LimitExceededError(
-                f"the patterns of this constraint need more than {self._units:,} units of work before it is {self._purpose}; "
-                "use fewer patterns that match the same texts, or simpler ones",
+                f"this constraint needs more than {self._units:,} units of work before it is {self._purpose}; use fewer"
+                " patterns that match the same texts, simpler ones, or smaller counts",
                 self._place,
             ) from None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from guideway import constraints
 from guideway.errors import ConstraintError, LimitExceededError, UnsupportedError
+from guideway.grammar.work import BoundedWork
 from guideway.remote.capabilities import Capabilities
 from guideway.remote.plan import RemotePlan, Require
 from guideway.remote.routes import route_plan
@@ -16,6 +17,12 @@ __all__ = ["make_plan", "without_route"]
 
 _RANK = {"exact": 3, "checked": 2, "narrowed": 1}
 _NEEDED = {**_RANK, "any": 0}
+
+PLAN_WORK = 150_000_000
+"""The maximum work of a plan, in the units of `CompileLimits.max_work`. All routes share it."""
+
+ROUTE_WORK = PLAN_WORK // 5
+"""The work that a route may do even if the routes before it have done `PLAN_WORK`."""
 
 
 def make_plan(
@@ -37,8 +44,8 @@ def make_plan(
 
     Raises:
         UnsupportedError: No route has the guarantee. The message names the places in the schema that prevent it.
-        LimitExceededError: No route has the guarantee, and at least one route is excluded by a published limit. The
-            message names the largest parts of the schema.
+        LimitExceededError: No route has the guarantee, and at least one route is excluded by a published limit or by
+            `PLAN_WORK`. For a published limit, the message names the largest parts of the schema.
         ValueError: `require` is not one of these words.
     """
     if require not in _NEEDED:
@@ -46,16 +53,21 @@ def make_plan(
     constraint = constraints.of(output)
     best: RemotePlan | None = None
     too_large: LimitExceededError | None = None
+    left = PLAN_WORK
     for route in given.routes:
         if route in excluded:
             continue
+        work = BoundedWork(units=max(left, ROUTE_WORK), purpose="exported")
         try:
-            plan = route_plan(given, route, constraint, on_failure)
+            with work:
+                plan = route_plan(given, route, constraint, on_failure)
         except LimitExceededError as problem:
             too_large = too_large or problem
             continue
         except UnsupportedError:
             continue
+        finally:
+            left -= work.used
         if plan is not None and (best is None or _RANK[plan.guarantee] > _RANK[best.guarantee]):
             best = plan
             if plan.guarantee in ("exact", "checked") and require != "exact":

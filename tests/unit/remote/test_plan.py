@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 import guideway as gw
 from guideway.errors import InvalidConstraintError, LimitExceededError, UnsupportedError
-from guideway.remote import capabilities, dialects
+from guideway.remote import capabilities, dialects, planning
 from guideway.remote.capabilities import guessed_dialect
 from tests.suites.remote_table import PAGE, page
 
@@ -139,3 +139,12 @@ def test_the_documented_table_is_that_of_the_data() -> None:
 def test_every_dialect_has_dated_evidence() -> None:
     for name, one in dialects().items():
         assert name == "unknown" or (one.updated and one.evidence and all(claim.date for claim in one.evidence))
+
+
+def test_the_routes_of_a_plan_share_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    lark = "start: (A | B)+\nA: /(a|b)*a(a|b){12}/\nB: /c+/"
+    assert gw.plan("vllm", gw.Lark(lark)).route != "prompt"
+    monkeypatch.setattr(planning, "PLAN_WORK", 1)
+    monkeypatch.setattr(planning, "ROUTE_WORK", 1)
+    with pytest.raises(LimitExceededError, match="before it is exported"):
+        gw.plan("vllm", gw.Lark(lark), require="exact")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from guideway.caching import cached
-from guideway.errors import ConstraintError, UnsatisfiableError, UnsupportedError
+from guideway.errors import ConstraintError, LimitExceededError, UnsatisfiableError, UnsupportedError
 from guideway.frontends.json_schema.dnf import Expander
 from guideway.frontends.json_schema.keyword_warnings import similar_keyword
 from guideway.frontends.json_schema.keywords import (
@@ -32,9 +32,11 @@ from guideway.frontends.json_schema.strings import is_asserted
 from guideway.frontends.json_schema.style import Style
 from guideway.grammar.nodes import Grammar
 from guideway.grammar.recognizer import byte_automaton, with_place
+from guideway.grammar.work import BoundedWork, spend
 from guideway.jsontext.pointer import pointer, unescape
 
 __all__ = [
+    "EXAMPLE_WORK",
     "MAX_PLACES",
     "MAX_TRIALS",
     "MAX_TRIAL_UNITS",
@@ -63,7 +65,11 @@ MAX_PLACES = 500
 MAX_BYTES = 160
 """The maximum number of bytes of a random example, unless the length of the shortest text plus 40 is greater."""
 
+EXAMPLE_WORK = 100_000_000
+"""The maximum work for the examples of a schema, in the units of `CompileLimits.max_work`."""
+
 _END = 256
+_WALK_STEPS = 40  # of Python code, for one byte of a random text
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789{}[]:,-. " + b'"')
 
 
@@ -238,18 +244,23 @@ def explain(documents: Documents, style: Style, examples: int = 3) -> Explanatio
 def draw_examples(grammar: Grammar, count: int, seed: int = 0) -> list[str]:
     """Draw at most `count` distinct texts of a grammar: first a shortest text, then random texts.
 
-    Raises the errors of `compile`.
+    There are fewer if the next one would exceed `EXAMPLE_WORK`. Raises the errors of `compile`, and `LimitExceededError`
+    if the shortest text exceeds `EXAMPLE_WORK`.
     """
+    found: dict[str, None] = {}
     try:
-        automaton = byte_automaton(grammar)
+        with BoundedWork(units=EXAMPLE_WORK, purpose="sampled"):
+            automaton = byte_automaton(grammar)
+            found[automaton.matcher().completion().decode("utf-8", "replace")] = None
+            rng = random.Random(seed)
+            for _ in range(4 * count):
+                if len(found) >= count:
+                    break
+                found[_walk(automaton.matcher(), rng)] = None
     except ConstraintError as error:
+        if isinstance(error, LimitExceededError) and found:
+            return list(found)[:count]
         raise with_place(error, grammar) from None
-    found = {automaton.matcher().completion().decode("utf-8", "replace"): None}
-    rng = random.Random(seed)
-    for _ in range(4 * count):
-        if len(found) >= count:
-            break
-        found[_walk(automaton.matcher(), rng)] = None
     return list(found)[:count]
 
 
@@ -264,6 +275,7 @@ def _walk(matcher: Any, rng: random.Random) -> str:
     row = np.zeros(matcher.words, np.uint32)
     limit = max(MAX_BYTES, matcher.min_tokens_to_complete() + 40)
     while len(text) < limit and matcher.fill_mask_within(row, limit - len(text)):
+        spend(_WALK_STEPS)
         bits = np.unpackbits(row.view(np.uint8), bitorder="little")
         legal = [int(one) for one in np.flatnonzero(bits[: _END + 1])]
         plain = [one for one in legal if one in _PLAIN]

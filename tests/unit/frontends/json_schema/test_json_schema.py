@@ -13,6 +13,7 @@ import pytest
 from guideway.constraints import JsonSchema
 from guideway.constraints.json_schema import explain_schema
 from guideway.errors import InvalidConstraintError, InvalidTextError, LimitExceededError, UnsupportedError
+from guideway.frontends.json_schema import report
 from guideway.grammar.nodes import Leaf
 from guideway.grammar.recognizer import fits as allows
 from tests.helpers.grammar_sampler import Sampler
@@ -407,3 +408,14 @@ def test_different_items_beside_what_counts_them() -> None:
             JsonSchema(schema)
         assert caught.value.place == "/properties/x/uniqueItems"
         assert ("/properties/x", "uniqueItems", "refused") in explain_schema(schema).keyword_report
+
+
+def test_examples_within_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = JsonSchema({"type": "string", "pattern": "^[a-z]{40}$"}, profile="exact")
+    assert len(schema.examples(3)) == 3
+    monkeypatch.setattr(report, "EXAMPLE_WORK", 100_000)
+    assert schema.examples(3)[0] == schema.examples(1)[0]
+    assert len(schema.examples(3)) < 3
+    monkeypatch.setattr(report, "EXAMPLE_WORK", 1)
+    with pytest.raises(LimitExceededError, match="before it is sampled"):
+        JsonSchema({"type": "string", "pattern": "^[ab]{3}c[de]{41,77}(xyz|vw)*$"}).examples(3)
