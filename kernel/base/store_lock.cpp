@@ -1,5 +1,6 @@
 #include "guideway/base/store_lock.h"
 
+#include <thread>
 #include <utility>
 
 namespace guideway {
@@ -7,6 +8,8 @@ namespace guideway {
 namespace {
 
 constexpr int kSpins = 200;  // attempts before a thread sleeps and releases Python's interpreter; most sections are shorter
+
+constexpr std::chrono::microseconds kPoll{200};  // between two looks at the rounds that run
 
 std::atomic<std::uint64_t> most_of_calls = 0;
 
@@ -47,7 +50,17 @@ StoreLock::Waiter& StoreLock::Queue::pop() {
     return waiter;
 }
 
+// Polls: a round that ends must not have to wake other threads.
+void StoreLock::wait_for_rounds() {
+    if (!LoopRounds::is_running()) return;
+    LongCall::begins(0);
+    const auto end = std::chrono::steady_clock::now() + kMostPause;
+    while (LoopRounds::is_running() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kPoll);
+}
+
 void StoreLock::lock(Rank rank) {
+    if (LoopRounds::is_background()) rank = Rank::background;
+    if (rank == Rank::background) wait_for_rounds();
     for (int spin = 0; spin < kSpins; ++spin) {
         if (try_lock(rank)) return;
         if (state_.load(std::memory_order_relaxed) & kWaiters) break;  // another thread was first
@@ -143,7 +156,9 @@ void StoreLock::piece_done(std::uint64_t units) {
     delayed_ = delays ? delayed_ + units : 0;
     raise_to(most_delayed_, delayed_);
     const bool by_fork = forks_.size.load(std::memory_order_relaxed) != 0;
-    const bool by_step = steps_.size.load(std::memory_order_relaxed) != 0 && done_ >= (rank_ == Rank::step ? kStepTurn : kBackgroundTurn);
+    const bool by_round = rank_ == Rank::background && delays && LoopRounds::is_running();
+    const bool by_step =
+        (by_round || steps_.size.load(std::memory_order_relaxed) != 0) && done_ >= (rank_ == Rank::step ? kStepTurn : kBackgroundTurn);
     if (by_fork || by_step || (done_ >= kLongTurn && background_.size.load(std::memory_order_relaxed) != 0)) {
         preempted_.fetch_add(1, std::memory_order_relaxed);
         throw Preempted{by_fork};
@@ -172,6 +187,7 @@ void StoreLock::before_fork() {
 
 void StoreLock::after_fork(bool in_child) {
     if (in_child) {  // the waiting threads do not exist in the child
+        LoopRounds::after_fork();
         for (Queue* queue : {&readers_, &steps_, &background_, &forks_}) {
             queue->first = queue->last = nullptr;
             queue->size.store(0, std::memory_order_relaxed);

@@ -10,13 +10,18 @@
 // Writers have priorities. Steps of sequences come before compiling and precomputation, in order of arrival; after
 // kMostSteps steps, one of the other writers gets a turn. The lock is passed from thread to thread, so no thread can
 // overtake a waiting one.
+//
+// A loop that generates for many sequences takes the lock hundreds of times per round. So that it does not wait each time,
+// background writers wait for the end of its round before they take the lock, at most kMostPause (`LoopRounds`).
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <utility>
 
 #include "guideway/base/fork_safe.h"
 #include "guideway/base/fuel.h"
@@ -81,12 +86,38 @@ private:
     bool has_begun_ = false;
 };
 
+// The rounds of generation loops that run now, in all threads, and the threads whose steps are background work.
+class LoopRounds {
+public:
+    // A round of this thread.
+    static void begin() noexcept {
+        if (!std::exchange(is_mine_, true)) count_.fetch_add(1, std::memory_order_relaxed);
+    }
+    static void end() noexcept {
+        if (std::exchange(is_mine_, false)) count_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    // Whether a round of another thread runs.
+    static bool is_running() { return count_.load(std::memory_order_relaxed) > (is_mine_ ? 1u : 0u); }
+    // From now on, steps of this thread have the rank of background work.
+    static void work_in_background() noexcept { is_background_ = true; }
+    static bool is_background() { return is_background_; }
+    // In the child, where the other threads do not exist.
+    static void after_fork() noexcept { count_.store(is_mine_ ? 1 : 0, std::memory_order_relaxed); }
+
+private:
+    static constinit inline std::atomic<unsigned> count_ = 0;
+    static constinit inline thread_local bool is_mine_ = false, is_background_ = false;
+};
+
 class StoreLock final : public Fuel::Watcher, ForkSafe {
 public:
     enum class Rank : std::uint8_t { step, background };
     // Units of work after which a writer yields to a step, and to other writers.
     static constexpr std::uint64_t kStepTurn = 300'000, kBackgroundTurn = 100'000, kLongTurn = 2'000'000;
     static constexpr unsigned kMostSteps = 32;
+    static constexpr std::chrono::milliseconds kMostPause{20};
+    // Turns of one call of this thread that are cut off, before the call moves to a separate store.
+    static unsigned most_tries() { return LoopRounds::is_background() ? 30 : 3; }
 
     StoreLock() { enter(); }
     ~StoreLock() { leave(); }
@@ -150,6 +181,7 @@ private:
         rank_ = rank;
         done_ = waited_ = delayed_ = 0;
     }
+    static void wait_for_rounds();
     void wait_in(Queue& queue);
     void hand_over();
     void reader_left();

@@ -11,7 +11,6 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kLarge = 5000;            // nodes of a grammar whose first mask is made with it
-constexpr unsigned kTries = 3;                  // preempted turns in the shared store before a constraint gets a separate store
 constexpr std::size_t kMaxLearned = 1'000'000;  // stacks, records and bytes read, some 60 bytes each; configurations take 16
 
 }  // namespace
@@ -44,7 +43,7 @@ std::vector<std::uint32_t> unpacked(const PackedProgram& program) {
 }
 
 std::shared_ptr<const Automaton> Automaton::compile(std::shared_ptr<const Vocabulary> vocabulary, const PackedProgram& program) {
-    for (unsigned tries = 0; tries < kTries;) try {
+    for (unsigned tries = 0; tries < StoreLock::most_tries();) try {
             return compile_in(vocabulary->store(), vocabulary, program, false);
         } catch (const Preempted& preempted) {
             tries += !preempted.by_fork;
@@ -75,7 +74,7 @@ bool Automaton::is_empty(const Vocabulary& vocabulary, std::span<const std::uint
         }
         return false;
     };
-    for (unsigned tries = 0; tries < kTries;) try {
+    for (unsigned tries = 0; tries < StoreLock::most_tries();) try {
             return test(*vocabulary.store());
         } catch (const Preempted& preempted) {
             tries += !preempted.by_fork;

@@ -12,14 +12,13 @@ namespace guideway {
 namespace {
 
 constexpr std::size_t kMaxRemembered = 1 << 14;  // cached digests of masks
-constexpr unsigned kTries = 3;                   // turns of one call in a contended store, before it moves to a separate one
 constexpr std::size_t kValidated = 16;           // tokens that are validated under one lock
 constexpr std::uint64_t kMaskSeeds[] = {0x6d61736b, 0x69640001};
 
 }  // namespace
 
 // Calls f under the store's lock. If f is interrupted because another thread waits (store_lock.h), it is called again,
-// kTries times in the same store, which keeps partial results, and then in a separate store. No other thread waits there,
+// `most_tries` times in the same store, which keeps partial results, and then in a separate store. No other thread waits there,
 // and the sequence advances by its earlier tokens once more.
 template <class F>
 auto Matcher::locked(F&& f) const {
@@ -33,7 +32,7 @@ auto Matcher::locked(F&& f) const {
                 continue;
             }
         }
-        if (tries + 1 >= kTries) move_apart();
+        if (tries + 1 >= StoreLock::most_tries()) move_apart();
     }
 }
 

@@ -21,6 +21,21 @@ def bound_work(units: int | None) -> int | None:
         The units that were left of the previous limit, or None if there was none.
     """
 
+def begin_round() -> None:
+    """
+    Begin a round of a generation loop in this thread.
+
+    Until `end_round`, calls of other threads that are background work wait before they use a store, 20 ms at most.
+    """
+
+def end_round() -> None:
+    """End the round of this thread, if there is one."""
+
+def work_in_background() -> None:
+    """
+    Treat all later calls of this thread as background work, like the compilation of constraints.
+    """
+
 class KernelVocabulary:
     """
     The tokens of a model as bytes. `memo_bytes`: the size of cached masks above which the least recently used ones are removed; `store_bytes`: the size of expressions above which a new store is begun.

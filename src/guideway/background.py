@@ -14,6 +14,8 @@ the loop of a model and the event loop. So all preparation of a process shares a
   intermediate results.
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then the GIL is free for a moment.
   `_Turns` describes the exception.
+- While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, and before they
+  use a store of the kernel. A pause lasts 20 ms at most, so that they make progress beside any loop.
 
 In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """
@@ -36,9 +38,22 @@ from contextlib import AbstractContextManager, suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
+from guideway import _kernel
 from guideway._kernel import WorkDeferred, bound_work
 
-__all__ = ["NEW", "RUNNING", "WAITING", "Task", "call", "checkpoint", "run", "submit", "turn"]
+__all__ = [
+    "NEW",
+    "RUNNING",
+    "WAITING",
+    "Task",
+    "begin_round",
+    "call",
+    "checkpoint",
+    "end_round",
+    "run",
+    "submit",
+    "turn",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -53,6 +68,7 @@ _ACTIVE = 16  # the maximum number of threads of `run` that do not wait for a sl
 _THREADS = 256  # the maximum number of threads of `run`
 _FINISHERS = 4
 _TURN_SECONDS = 0.001
+_MOST_PAUSE_SECONDS = 0.02  # for which Python code waits for the end of a round
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
 _MOST_SECONDS = 0.2  # the longest time that a thread with a slot waits for its turn
 _STUCK_SECONDS = 1.0  # a thread without a checkpoint for this time can lose its slot to a waiting one (`reclaim`)
@@ -186,6 +202,37 @@ class _Turns:
                 self._taken = False
 
 
+class _Rounds:
+    """The rounds of generation loops that run now.
+
+    Attributes:
+        count: The number of these rounds.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._guard = threading.Lock()
+        self._none = threading.Event()
+        self._none.set()
+
+    def begin(self) -> None:
+        with self._guard:
+            self.count += 1
+            self._none.clear()
+        _kernel.begin_round()
+
+    def end(self) -> None:
+        _kernel.end_round()
+        with self._guard:
+            self.count -= 1
+            if not self.count:
+                self._none.set()
+
+    def wait(self) -> bool:
+        """Wait until no round runs, at most `_MOST_PAUSE_SECONDS`. Returns whether no round runs."""
+        return self._none.wait(_MOST_PAUSE_SECONDS)
+
+
 class Cancelled(BaseException):
     """Raised in a background thread if its caller does not wait any more, or if the interpreter ends."""
 
@@ -211,6 +258,7 @@ class _ThreadState(threading.local):
     job: _Job | None = None  # of the block of `turn` in which the thread is
     has_turn = False
     until: float | None = None  # the time at which this thread's turn ends; None: it is not in a turn
+    yields = False  # whether the turn also ends when a round of a generation loop begins
 
 
 _THREAD = _ThreadState()
@@ -218,6 +266,7 @@ _THREAD = _ThreadState()
 
 def _begin_turn() -> None:
     _THREAD.has_turn = _POOL.turns.begin()
+    _THREAD.yields = _POOL.rounds.wait()
     _THREAD.until = time.perf_counter() + _TURN_SECONDS
 
 
@@ -284,13 +333,13 @@ def turn(rank: int = NEW) -> AbstractContextManager[None]:
 
 
 def checkpoint() -> None:
-    """If the turn of this thread has lasted a millisecond, end it and wait for the next one.
+    """If the turn of this thread has lasted a millisecond, or a round has begun, end the turn and wait for the next one.
 
-    Loops that translate constraints call it at each step; a call that does not wait takes less than 0.1 us. Raises
+    Loops that translate constraints call it at each step; a call that does not wait takes about 0.1 us. Raises
     `Cancelled` after the wait.
     """
     until = _THREAD.until
-    if until is None or time.perf_counter() < until:
+    if until is None or (time.perf_counter() < until and not (_POOL.rounds.count and _THREAD.yields)):
         return
     job = _THREAD.job
     _end_turn()
@@ -492,6 +541,7 @@ class _ThreadPool:
 
     def _work(self) -> None:
         _THREAD.pool = self
+        _kernel.work_in_background()
         item = self._next()
         with self._changed:
             self._is_starting = self._needs_one()
@@ -526,7 +576,7 @@ class _Pool:
     """The threads, their slots and turns."""
 
     def __init__(self) -> None:
-        self.turns, self.slots = _Turns(), _Slots()
+        self.turns, self.slots, self.rounds = _Turns(), _Slots(), _Rounds()
         self.threads = _ThreadPool("guideway-prepare", _ACTIVE, _THREADS)
         self.finishers = _ThreadPool("guideway-finish", _FINISHERS, _FINISHERS)
         self.ready: queue.SimpleQueue[Task | None] = queue.SimpleQueue()  # tasks with a slot
@@ -551,6 +601,7 @@ class _Pool:
             worker.join()
 
     def _work(self) -> None:
+        _kernel.work_in_background()
         while (task := self.ready.get()) is not None:
             task.attempt(self.slots)
             del task
@@ -567,6 +618,19 @@ def _renew() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)  # the threads do not exist in the child
 atexit.register(lambda: _POOL.close())  # a thread in the kernel must not outlive the interpreter
+
+
+def begin_round() -> None:
+    """Begin a part of a round of a generation loop in which this thread computes. Background threads pause until its end.
+
+    The parts of one thread must not overlap.
+    """
+    _POOL.rounds.begin()
+
+
+def end_round() -> None:
+    """End the part of a round that `begin_round` began."""
+    _POOL.rounds.end()
 
 
 async def run(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -299,3 +299,64 @@ def test_compiles_in_the_child_of_a_fork() -> None:
     if child == 0:
         os._exit(0 if asyncio.run(one("cd")) == b"cd" else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_python_code_pauses_during_a_round() -> None:
+    """A round of 10 ms lets no other thread take a step, in at least one of many attempts; a busy machine delays it."""
+    steps, is_over = 0, threading.Event()
+
+    def work() -> None:
+        nonlocal steps
+        with background.turn():
+            while not is_over.is_set():
+                steps += 1
+                background.checkpoint()
+
+    async def rounds() -> list[int]:
+        task = asyncio.ensure_future(background.run(work))
+        found = []
+        while len(found) < 50 and 0 not in found:
+            await asyncio.sleep(0.005)  # the thread works
+            background.begin_round()
+            try:
+                time.sleep(0.003)  # the thread reaches its next checkpoint
+                before = steps
+                time.sleep(0.01)
+                found.append(steps - before)
+            finally:
+                background.end_round()
+        is_over.set()
+        await task
+        return found
+
+    found = asyncio.run(asyncio.wait_for(rounds(), 30))
+    assert 0 in found
+    assert steps > 0
+
+
+def test_background_threads_make_progress_beside_an_endless_round() -> None:
+    def work() -> int:
+        with background.turn():
+            for _ in range(3):
+                start = time.thread_time()
+                while time.thread_time() - start < 0.002:
+                    pass
+                background.checkpoint()
+            return len(gw.compile(gw.Regex("[ab]{3}"), BYTES, cache=False).matcher().completion())
+
+    background.begin_round()
+    try:
+        assert asyncio.run(asyncio.wait_for(background.run(work), 30)) == 3
+    finally:
+        background.end_round()
+
+
+def test_a_round_ends_with_a_fork() -> None:
+    background.begin_round()
+    try:
+        child = os.fork()
+        if not child:
+            os._exit(int(background._POOL.rounds.count != 0))
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        background.end_round()

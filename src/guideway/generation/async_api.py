@@ -350,8 +350,8 @@ async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Asy
     def moved(rows: list[Row]) -> None:
         nonlocal reading
         over = [row for row in rows if row.is_over and job.has_values(row)]
-        if rest := [row for row in rows if row not in over]:
-            send(list(read(rest)))
+        if (rest := [row for row in rows if row not in over]) and (items := list(read(rest))):
+            send(items)
         if not over:
             return
         with guard:

@@ -135,6 +135,7 @@ class Deferral:
         self._turn = 0
         self._helped: Row | None = None  # the row that may do `SLOW_WORK` in this round
         self._woken = threading.Event()
+        self._computes = False  # whether background threads pause for this loop
 
     def going(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows of the next round: `rows` without those that are parked or have ended.
@@ -167,13 +168,26 @@ class Deferral:
         return made
 
     def begin(self) -> None:
-        """Begin a round: limit the kernel work of this thread."""
+        """Begin a round: limit the kernel work of this thread, and let background threads pause."""
         self._helped = None
         bound_work(ROUND_WORK)
+        self.resume()
+
+    def pause(self) -> None:
+        """Let background threads work, while the model runs."""
+        if self._computes:
+            self._computes = False
+            background.end_round()
+
+    def resume(self) -> None:
+        """Let background threads pause again, after the model has run."""
+        self._computes = True
+        background.begin_round()
 
     def end(self) -> None:
-        """End the round: remove the limit."""
+        """End the round: remove the limit, and let background threads work."""
         bound_work(None)
+        self.pause()
 
     def allows(self, row: Row) -> bool:
         """Set the work limit of a row (see the module's docstring), and return whether the row may run in this round.

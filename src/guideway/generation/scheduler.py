@@ -697,6 +697,8 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
             going.append(row)
     if going and all(row.strides for row in going):
         if any(row.drafter is not None for row in going):
+            if deferral is not None:
+                deferral.pause()
             speculate(going)
             return
         if strides:
@@ -704,7 +706,11 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
             return
     # If some rows already generate, a long prompt is divided, so that these rows do not wait for all of it.
     is_chunked = any(row.has_drawn for row in going)
+    if deferral is not None:
+        deferral.pause()
     feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)
+    if deferral is not None:
+        deferral.resume()
     for row in going:
         if is_chunked and not row.running.has_logits:
             continue  # its other pending tokens run in the next rounds
