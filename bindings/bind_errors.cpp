@@ -71,7 +71,7 @@ void bind_errors(nb::module_& m) {
         "Returns:\n    The units that were left of the previous limit, or None if there was none.");
     m.def("begin_round", &LoopRounds::begin,
           "Begin a round of a generation loop in this thread.\n\n"
-          "Until `end_round`, calls of other threads that are background work wait before they use a store, 20 ms at most.");
+          "Until `end_round`, calls of other threads that are background work wait before they use a store, 5 ms at most.");
     m.def("end_round", &LoopRounds::end, "End the round of this thread, if there is one.");
     m.def("work_in_background", &LoopRounds::work_in_background,
           "Treat all later calls of this thread as background work, like the compilation of constraints.");

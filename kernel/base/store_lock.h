@@ -115,7 +115,7 @@ public:
     // Units of work after which a writer yields to a step, and to other writers.
     static constexpr std::uint64_t kStepTurn = 300'000, kBackgroundTurn = 100'000, kLongTurn = 2'000'000;
     static constexpr unsigned kMostSteps = 32;
-    static constexpr std::chrono::milliseconds kMostPause{20};
+    static constexpr std::chrono::milliseconds kMostPause{5};
     // Turns of one call of this thread that are cut off, before the call moves to a separate store.
     static unsigned most_tries() { return LoopRounds::is_background() ? 30 : 3; }
 

@@ -25,7 +25,7 @@ def begin_round() -> None:
     """
     Begin a round of a generation loop in this thread.
 
-    Until `end_round`, calls of other threads that are background work wait before they use a store, 20 ms at most.
+    Until `end_round`, calls of other threads that are background work wait before they use a store, 5 ms at most.
     """
 
 def end_round() -> None:

@@ -15,7 +15,7 @@ the loop of a model and the event loop. So all preparation of a process shares a
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then the GIL is free for a moment.
   `_Turns` describes the exception.
 - While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, and before they
-  use a store of the kernel. A pause lasts 20 ms at most, so that they make progress beside any loop.
+  use a store of the kernel. A pause lasts 5 ms at most, so that they make progress beside any loop.
 
 In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """
@@ -64,11 +64,10 @@ RUNNING, WAITING, NEW = 0, 1, 2
 _LEVELS = (0.02, 0.1, 0.5)  # seconds of processor time after which a job is at the next level
 _SLOTS = (0, 2, len(_LEVELS))  # for each slot, the highest level of its jobs
 _UNITS = 100_000_000  # the units of kernel work that count as one second of processor time
-_ACTIVE = 16  # the maximum number of threads of `run` that do not wait for a slot
-_THREADS = 256  # the maximum number of threads of `run`
-_FINISHERS = 4
+_ACTIVE = 16  # the maximum number of threads of `run`, and of `submit`, that do not wait for a slot
+_THREADS = 256  # the maximum number of threads of `run`, and of `submit`
 _TURN_SECONDS = 0.001
-_MOST_PAUSE_SECONDS = 0.02  # for which Python code waits for the end of a round
+_MOST_PAUSE_SECONDS = 0.005  # for which Python code waits for the end of a round
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
 _MOST_SECONDS = 0.2  # the longest time that a thread with a slot waits for its turn
 _STUCK_SECONDS = 1.0  # a thread without a checkpoint for this time can lose its slot to a waiting one (`reclaim`)
@@ -578,7 +577,7 @@ class _Pool:
     def __init__(self) -> None:
         self.turns, self.slots, self.rounds = _Turns(), _Slots(), _Rounds()
         self.threads = _ThreadPool("guideway-prepare", _ACTIVE, _THREADS)
-        self.finishers = _ThreadPool("guideway-finish", _FINISHERS, _FINISHERS)
+        self.finishers = _ThreadPool("guideway-finish", _ACTIVE, _THREADS)
         self.ready: queue.SimpleQueue[Task | None] = queue.SimpleQueue()  # tasks with a slot
         self._guard = threading.Lock()
         self._workers: list[threading.Thread] = []
