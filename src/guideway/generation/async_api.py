@@ -341,11 +341,14 @@ async def rounds_of(job: Job, read: Callable[[list[Row]], Iterable[Any]]) -> Asy
     reading = 0  # the number of calls of `finish` that have not ended
     ends: list[BaseException | None] = []  # what `done` received before these calls had ended
 
+    outbox = loop_of(job.model).outbox
+
     def send(item: list[Any] | BaseException | None) -> None:
-        try:
-            here.call_soon_threadsafe(queue.put_nowait, item)
-        except RuntimeError:  # the event loop of the caller is closed
-            call.cancelled = True
+        outbox.call(here, lambda: queue.put_nowait(item), lost)
+
+    def lost() -> None:
+        """The event loop of the caller is closed."""
+        call.cancelled = True
 
     def moved(rows: list[Row]) -> None:
         nonlocal reading

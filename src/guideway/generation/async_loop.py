@@ -6,7 +6,9 @@ The rows of all calls run in the same rounds. Rows join and leave the batch betw
 from __future__ import annotations
 
 import threading
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Generator, Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -18,7 +20,7 @@ from guideway.sessions import ModelBase
 if TYPE_CHECKING:
     from guideway.compiler import Automaton
 
-__all__ = ["Call", "Loop", "loop_of"]
+__all__ = ["Call", "Loop", "Outbox", "loop_of"]
 
 
 _PARKED_SECONDS = 0.05  # if no row can run, the loop waits at most this time before it looks for new calls
@@ -49,10 +51,56 @@ class Call:
         self.active: list[Row] = []
 
 
-class Loop:
-    """The rounds of one model. A thread runs them while there are calls."""
+class Outbox:
+    """Calls functions in event loops, from the thread of a generation loop. The calls in a `with` block are made together.
+
+    Each wake-up of an event loop takes the interpreter's lock (GIL) from the generation loop. So there is one wake-up per
+    round, not one per sequence.
+    """
 
     def __init__(self) -> None:
+        self._owner = 0  # the thread in a `with` block
+        self._held: dict[AbstractEventLoop, list[tuple[Callable[[], object], Callable[[], object]]]] = {}
+
+    def __enter__(self) -> None:
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = 0
+        held, self._held = self._held, {}
+        for where, calls in held.items():
+            _send(where, calls)
+
+    def call(self, where: AbstractEventLoop, function: Callable[[], object], lost: Callable[[], object]) -> None:
+        """Call a function in an event loop. `lost` is called instead if the event loop is closed."""
+        if self._owner == threading.get_ident():
+            self._held.setdefault(where, []).append((function, lost))
+        else:
+            _send(where, [(function, lost)])
+
+
+def _send(where: AbstractEventLoop, calls: list[tuple[Callable[[], object], Callable[[], object]]]) -> None:
+    try:
+        where.call_soon_threadsafe(_call_all, [function for function, _ in calls])
+    except RuntimeError:
+        for _, lost in calls:
+            lost()
+
+
+def _call_all(functions: list[Callable[[], object]]) -> None:
+    for function in functions:
+        function()
+
+
+class Loop:
+    """The rounds of one model. A thread runs them while there are calls.
+
+    Attributes:
+        outbox: Calls functions in the event loops of the callers.
+    """
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
         self._guard = threading.Lock()
         self._calls: list[Call] = []
         self._running = False
@@ -79,8 +127,9 @@ class Loop:
                 self._calls = [call for call in self._calls if call not in ended]
                 calls = list(self._calls)
                 self._running = bool(calls)
-            for call in ended:
-                _tell(call, None)
+            with self.outbox if calls else nullcontext():  # without calls, another thread may use the outbox now
+                for call in ended:
+                    _tell(call, None)
             if not calls:
                 return
             try:
@@ -111,10 +160,11 @@ class Loop:
                 self._deferral.end()
         elif not any(row.is_over for row in active) and (active or any(call.preparation for call in calls)):
             self._deferral.wait(_PARKED_SECONDS)
-        for call in calls:
-            moved, call.active = call.active, [row for row in call.active if not row.is_over]
-            if moved and not call.cancelled:
-                _act(call, moved)
+        with self.outbox:
+            for call in calls:
+                moved, call.active = call.active, [row for row in call.active if not row.is_over]
+                if moved and not call.cancelled:
+                    _act(call, moved)
 
 
 def _joined(call: Call, deferral: Deferral) -> bool:

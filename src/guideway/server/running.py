@@ -57,7 +57,9 @@ class ServedRequest:
         self._error: BaseException | None = None
         self._sent_steps: dict[int, int] = {}
         self._call = Call(job, self._moved, self._done)
-        loop_of(job.model).add(self._call)
+        loop = loop_of(job.model)
+        self._outbox = loop.outbox
+        loop.add(self._call)
 
     def cancel(self) -> None:
         """End the request. Its rows leave the batch at the next round."""
@@ -149,7 +151,4 @@ class ServedRequest:
         if self._signalled and not self._over:
             return
         self._signalled = True
-        try:
-            self._here.call_soon_threadsafe(self._woken.set)
-        except RuntimeError:  # the event loop is closed
-            self._call.cancelled = True
+        self._outbox.call(self._here, self._woken.set, self.cancel)
