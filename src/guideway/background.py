@@ -15,7 +15,7 @@ the loop of a model and the event loop. So all preparation of a process shares a
 - Of the threads with a slot, one at a time runs Python code, for a millisecond. Then the GIL is free for a moment.
   `_Turns` describes the exception.
 - While a generation loop computes in a round (`begin_round`), the threads pause at their next checkpoint, and before they
-  use a store of the kernel. A pause lasts 5 ms at most, so that they make progress beside any loop.
+  use a store of the kernel. A pause lasts 5 ms at most, so that no loop stops them.
 
 In threads that are not background threads, `turn` and `checkpoint` have no effect, and `call` only calls the function.
 """

@@ -334,7 +334,7 @@ def test_python_code_pauses_during_a_round() -> None:
     assert steps > 0
 
 
-def test_background_threads_make_progress_beside_an_endless_round() -> None:
+def test_background_threads_make_progress_during_an_endless_round() -> None:
     def work() -> int:
         with background.turn():
             for _ in range(3):
