@@ -4,9 +4,10 @@ First, the model writes a string without the constraint, token by token. If this
 chosen. Otherwise, a beam search extends strings of the source, and the complete one with the highest score is chosen.
 The score is the sum of:
 
-- the log-probabilities of its tokens under the model. Where the source forces tokens that the model does not expect,
-  their probabilities under the model mean little. So the log-probability of a token is at least that under the mask
-  minus `SURPRISE`.
+- the log-probabilities of its tokens under the model. The model misspells words that it does not know, so the
+  probability of the right spelling means little. Therefore, the log-probability of a token is at least that under the
+  mask minus `SURPRISE`. This does not apply to tokens that add only punctuation marks of ASCII: a mark that the model
+  does not expect usually belongs to the sentence, as the "?" of "Who wants a lamp?".
 - the similarity (0 to 1) of the string to the one that the model wrote, times `SIMILARITY`.
 - the logarithm of one plus its length in bytes, times `LENGTH`. Without it, the shortest strings would be preferred,
   because each token makes a string less probable. Bytes after the first `LONG` do not count.
@@ -64,6 +65,9 @@ MAX_COMPARED = 256
 
 _MAX_BONUS = SIMILARITY + LENGTH * math.log1p(LONG)
 
+_MARKS = re.compile(  # a token with only white space and punctuation marks in the string, and at least one mark
+    rb'\s*[^\w\s"\\\x80-\xff][^\w"\\\x80-\xff]*(?:".*)?', re.DOTALL
+)
 _INSIDE = re.compile(rb'(?:[^"\\]|\\.?)*', re.DOTALL)
 
 
@@ -267,12 +271,19 @@ class QuotationSearch:
         allowed = np.arange(logprobs.size) if session.mask is None else masks.ids(session.mask, logprobs.size)
         legal = logprobs[allowed]
         inside = float(np.logaddexp.reduce(legal))  # the log-probability of all legal tokens together
-        legal = np.maximum(legal, legal - inside - SURPRISE)
-        for at in np.argsort(-legal, kind="stable")[: self._width].tolist():
-            if legal[at] == -np.inf:
+        bounded = np.maximum(legal, legal - inside - SURPRISE)
+        best: list[tuple[float, int]] = []
+        for at in np.argsort(-bounded, kind="stable").tolist():
+            if bounded[at] == -np.inf or (len(best) == self._width and bounded[at] <= best[-1][0]):
                 break
-            step = self._step(int(allowed[at]), only)
-            heapq.heappush(self._beginnings, (cost - float(legal[at]), next(self._numbers), (*steps, step)))
+            token_id = int(allowed[at])
+            is_mark = _MARKS.fullmatch(session.tokenizer.vocabulary.bytes_of([token_id])) is not None
+            best.append((float(legal[at] if is_mark else bounded[at]), token_id))
+            best = sorted(best, key=lambda one: -one[0])[: self._width]
+        for logprob, token_id in best:
+            if logprob > -np.inf:
+                step = self._step(token_id, only)
+                heapq.heappush(self._beginnings, (cost - logprob, next(self._numbers), (*steps, step)))
 
     def _move(self, ids: list[int]) -> bool:
         """Rewind and extend `session`, so that its tokens since the search began are `ids`.

@@ -35,8 +35,11 @@ from tests.helpers.toy_models import toy_model
 
 BYTES = [bytes([code]) for code in range(256)]
 TABLE = Vocabulary([b"", *BYTES, b"ab", b"bc", b'c"', b' b"', b"ca"], eos_ids=[0], special_ids=[0])
+MARKS = np.array([piece in (b",", b"?", b"!", b"-") for piece in TABLE.token_bytes])
+"""Whether each token is a punctuation mark of a text in `TEXTS`."""
+
 SCHEMA = gw.JsonSchema({"type": "string", "format": "verbatim"})
-TEXTS = ["ab bca c", "aab, c", "b", 'a "bc" \\ b', "né c字"]
+TEXTS = ["ab bca c", "aab, c", "b", "ab?! c, ab-a", 'a "bc" \\ b', "né c字"]
 
 
 def constrained(model: gw.Model, text: str, prompt: bytes = b"x") -> Session:
@@ -49,12 +52,16 @@ def constrained(model: gw.Model, text: str, prompt: bytes = b"x") -> Session:
 
 
 def bounded_logprobs(session: Session) -> np.ndarray[Any, Any]:
-    """The log-probabilities of the legal tokens: under the model, but not below those under the mask minus `SURPRISE`."""
+    """The log-probabilities of the legal tokens: under the model, but not below those under the mask minus `SURPRISE`.
+
+    Those of punctuation marks are not bounded.
+    """
     logits = np.array(session.shared_logits())
     model = log_softmax(logits)
     logits[~masks.unpack(session.mask, logits.size)] = -np.inf
     masked = log_softmax(logits)
-    return np.where(masked > -np.inf, np.maximum(model, masked - SURPRISE), -np.inf)
+    bounded = np.where(MARKS, model, np.maximum(model, masked - SURPRISE))
+    return np.where(masked > -np.inf, bounded, -np.inf)
 
 
 def own_string(session: Session) -> tuple[tuple[int, ...] | None, bytes]:
