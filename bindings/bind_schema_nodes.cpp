@@ -53,9 +53,9 @@ constexpr long kNever = -1;  // in place of a node number: the schema allows no 
 
 // Of keywords, and of the attributes of a `FastPath`.
 struct Names {
-    nb::str ref{"$ref"}, properties{"properties"}, required{"required"}, additional{"additionalProperties"},
+    nb::str ref{"$ref"}, type{"type"}, properties{"properties"}, required{"required"}, additional{"additionalProperties"},
         min_properties{"minProperties"}, max_properties{"maxProperties"};
-    nb::str any_number{"any_number"}, reference{"reference"}, plain_number{"plain_number"}, open_entries{"open_entries"},
+    nb::str any_number{"any_number"}, add_anything{"add_anything"}, reference{"reference"}, open_entries{"open_entries"},
         refuse_nodes{"refuse_nodes"};
 };
 
@@ -153,10 +153,10 @@ private:
 // The nodes of the schemas of one document. It holds no reference to the `FastPath`, which owns it and is passed to each call.
 class DocumentNodes {
 public:
-    DocumentNodes(nb::object maker, nb::frozenset plain, nb::object dialect, nb::list nodes, nb::list places, nb::dict numbers,
-                  nb::dict types, nb::list todo, nb::list unusual)
+    DocumentNodes(nb::object maker, nb::frozenset plain, nb::object dialect, nb::dict scalars, nb::list nodes, nb::list places,
+                  nb::dict numbers, nb::list todo, nb::list unusual)
         : held_(std::move(maker)), maker_(nb::cast<const NodeMaker&>(held_)), plain_(std::move(plain)), dialect_(std::move(dialect)),
-          nodes_(std::move(nodes)), places_(std::move(places)), numbers_(std::move(numbers)), types_(std::move(types)),
+          scalars_(std::move(scalars)), nodes_(std::move(nodes)), places_(std::move(places)), numbers_(std::move(numbers)),
           todo_(std::move(todo)), unusual_(std::move(unusual)) {}
 
     nb::object number_of(nb::handle owner, const nb::dict& schema, nb::object place) {
@@ -177,14 +177,9 @@ public:
             if (contains(maker_.keywords, name) && PySet_Add(found.ptr(), name) < 0) throw nb::python_error();
         }
         if (is_unusual) unusual_.append(nb::make_tuple(schema, place, dialect_));
-        if (PySet_GET_SIZE(found.ptr()) < 2)
-            if (nb::object plain = owner.attr(names_.plain_number)(schema, found, place); !plain.is_none()) return plain;
-        nb::object made = nb::int_(nodes_.size());
-        if (nodes_.size() > maker_.max_nodes) owner.attr(names_.refuse_nodes)(place);
+        nb::object made = PySet_GET_SIZE(found.ptr()) < 2 ? plain_number(owner, schema, found, place) : nb::object();
+        if (!made.is_valid()) made = add(owner, nb::none(), schema, std::move(found), std::move(place));
         set_item(numbers_, nb::steal(checked(PyLong_FromVoidPtr(schema.ptr()))), made);
-        nodes_.append(nb::none());
-        places_.append(std::move(place));
-        todo_.append(nb::make_tuple(made, schema, found));
         return made;
     }
 
@@ -226,6 +221,31 @@ public:
     }
 
 private:
+    // Adds a node. If it is None, it is added to the worklist.
+    nb::object add(nb::handle owner, nb::object node, const nb::dict& schema, nb::object keywords, nb::object place) {
+        nb::object made = nb::int_(nodes_.size());
+        if (nodes_.size() > maker_.max_nodes) owner.attr(names_.refuse_nodes)(place);
+        if (node.is_none()) todo_.append(nb::make_tuple(made, schema, keywords));
+        nodes_.append(std::move(node));
+        places_.append(std::move(place));
+        return made;
+    }
+
+    // The node of a schema with at most one keyword, if it asserts only one type, or nothing. Otherwise an invalid object.
+    nb::object plain_number(nb::handle owner, const nb::dict& schema, const nb::object& keywords, const nb::object& place) {
+        nb::object type = nb::none(), node;
+        if (PySet_GET_SIZE(keywords.ptr())) {
+            type = item_of(schema, names_.type);
+            if (type.is_valid() && PyUnicode_CheckExact(type.ptr())) node = item_of(scalars_, type.ptr());
+            if (!node.is_valid()) return node;
+        }
+        nb::object known = item_of(types_, type.ptr());
+        if (known.is_valid()) return known;
+        known = node.is_valid() ? add(owner, std::move(node), schema, keywords, place) : owner.attr(names_.add_anything)(place);
+        set_item(types_, type, known);
+        return known;
+    }
+
     // False: the bounds are invalid, or `needed` keys are too many.
     bool read_bounds(const nb::dict& schema, std::size_t needed, nb::object& minimum, nb::object& maximum) const {
         const nb::object least = item_of(schema, names_.min_properties), most = item_of(schema, names_.max_properties);
@@ -284,6 +304,7 @@ private:
     const Names& names_ = maker_.names;
     nb::frozenset plain_;
     nb::object dialect_;
+    nb::dict scalars_;
     nb::list nodes_, places_;
     nb::dict numbers_, types_, keys_;
     nb::list todo_, unusual_;
@@ -308,14 +329,15 @@ void bind_schema_nodes(nb::module_& m) {
             "bounds of objects.");
     nb::class_<DocumentNodes>(m, "DocumentNodes", "Numbers the schemas of one document, and makes the nodes of objects.")
         .def(
-            nb::init<nb::object, nb::frozenset, nb::object, nb::list, nb::list, nb::dict, nb::dict, nb::list, nb::list>(), nb::arg("maker"),
-            nb::arg("plain"), nb::arg("dialect"), nb::arg("nodes"), nb::arg("places"), nb::arg("numbers"), nb::arg("types"),
+            nb::init<nb::object, nb::frozenset, nb::object, nb::dict, nb::list, nb::list, nb::dict, nb::list, nb::list>(), nb::arg("maker"),
+            nb::arg("plain"), nb::arg("dialect"), nb::arg("scalars"), nb::arg("nodes"), nb::arg("places"), nb::arg("numbers"),
             nb::arg("todo"), nb::arg("unusual"),
-            nb::sig("def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, nodes: list[typing.Any], "
-                    "places: list[typing.Any], numbers: dict[int, int], types: dict[str | None, int], todo: list[typing.Any], "
-                    "unusual: list[typing.Any]) -> None"),
-            "All arguments but `maker` are of a `FastPath`; the lists and dicts are changed. plain: names that need no check for misspelt "
-            "keywords. types: by type, the node number of a schema whose only keyword is `type`; by None, that of a schema without keywords.")
+            nb::sig(
+                "def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, scalars: dict[str, typing.Any], nodes: list[typing.Any], "
+                "places: list[typing.Any], numbers: dict[int, int], todo: list[typing.Any], "
+                "unusual: list[typing.Any]) -> None"),
+            "All arguments but `maker` are of a `FastPath`; the lists and `numbers` are changed. plain: names that need no check for "
+            "misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.")
         .def("number_of", &DocumentNodes::number_of, nb::arg("fast_path"), nb::arg("schema"), nb::arg("place").none(),
              nb::sig("def number_of(self, fast_path: typing.Any, schema: dict[str, typing.Any], place: typing.Any) -> int"),
              "Return the number of the node of a schema, or -1 if the schema allows no value.")

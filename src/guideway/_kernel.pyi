@@ -402,9 +402,9 @@ class NodeMaker:
 class DocumentNodes:
     """Numbers the schemas of one document, and makes the nodes of objects."""
 
-    def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, nodes: list[Any], places: list[Any], numbers: dict[int, int], types: dict[str | None, int], todo: list[Any], unusual: list[Any]) -> None:
+    def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, scalars: dict[str, Any], nodes: list[Any], places: list[Any], numbers: dict[int, int], todo: list[Any], unusual: list[Any]) -> None:
         """
-        All arguments but `maker` are of a `FastPath`; the lists and dicts are changed. plain: names that need no check for misspelt keywords. types: by type, the node number of a schema whose only keyword is `type`; by None, that of a schema without keywords.
+        All arguments but `maker` are of a `FastPath`; the lists and `numbers` are changed. plain: names that need no check for misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.
         """
 
     def number_of(self, fast_path: Any, schema: dict[str, Any], place: Any) -> int:

@@ -171,9 +171,9 @@ def _explained(error: ConstraintError, constraint: object) -> ConstraintError:
 
 def _compile(grammar: Grammar | None, program: bytes, vocabulary: KernelVocabulary, ahead: int) -> Automaton:
     try:
-        made = background.call(lambda: Automaton.compile(vocabulary, program))
+        made = background.call(Automaton.compile, vocabulary, program)
         if ahead:
-            background.call(lambda: made.warm_up(ahead))
+            background.call(made.warm_up, ahead)
         return made
     except ConstraintError as error:
         raise with_place(error, grammar) from None

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -269,7 +268,8 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
 
     @cached_property
     def _grammar(self) -> Grammar:
-        return self._bound(self._unbound)
+        grammar = self._unbound
+        return self._bound(grammar) if self.is_verbatim else grammar
 
     def _bound(self, grammar: Grammar) -> Grammar:
         """Return a grammar in which strings of the format "verbatim" are substrings of the source text.
@@ -372,13 +372,13 @@ class JsonSchema(DeferredLowering, Constraint[Any]):
             if plain is None or style.whitespace == "indented" or not isinstance(document, dict):
                 documents = self._documents()
                 return Lowering(Expander(documents), style).run(), documents.unusual
-            fast_path = FastPath(document, style, plain, partial(self._rest, style))
+            fast_path = FastPath(document, style, plain, self._general_path)
             return fast_path.run(), fast_path.unusual
 
-    def _rest(self, style: Style, fast_path: FastPath) -> Lowering:
+    def _general_path(self, fast_path: FastPath) -> Lowering:
         documents = self._documents()
         documents.unusual = fast_path.unusual
-        return Lowering(Expander(documents), style, fast_path)
+        return Lowering(Expander(documents), fast_path.style, fast_path)
 
     def _documents(self) -> Documents:
         return Documents(self._document, self._dialect, self._supplied, self._named)

@@ -16,10 +16,10 @@ from typing import Any, NoReturn, Protocol
 from guideway._kernel import DocumentNodes
 from guideway.background import checkpoint
 from guideway.errors import ConstraintError, LimitExceededError
-from guideway.frontends.json_schema.assertions import UNCONSTRAINED, NumberAssertions
+from guideway.frontends.json_schema.assertions import NumberAssertions
 from guideway.frontends.json_schema.keywords import KEYWORDS, SCHEMA_MAPS, Dialect
 from guideway.frontends.json_schema.numbers import number
-from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS, SchemaAnalysis, plain_analysis
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, TYPE_BITS
 from guideway.frontends.json_schema.shared_nodes import DIGITS, MAX_NODES, SPACE_LEAF, VALUES, joined, shared_nodes_of
 from guideway.frontends.json_schema.strings import classes, finite_texts, matches, pattern_language
 from guideway.frontends.json_schema.style import Style
@@ -153,9 +153,9 @@ class FastPath:
     Attributes:
         grammar: The grammar, to which both paths add nodes.
         numbers: Node numbers by the identity of schemas, which the document keeps alive.
-        plain: Node numbers by plain analysis (`SchemaAnalysis.plain`).
         todo: The worklist of both paths. An entry is a node number with a schema and its keywords, or the three
             arguments of `GeneralPath.define`.
+        style: How JSON is written.
         unusual: The schemas to check for misspelt keywords (keyword_warnings.py).
     """
 
@@ -165,8 +165,6 @@ class FastPath:
         self._document = document
         self.grammar = Grammar()
         self.numbers: dict[int, int] = {}
-        self.plain: dict[SchemaAnalysis, int] = {}
-        self._of_types: dict[str | None, int] = {}
         self.todo: list[tuple[int, Any, Any]] = []
         self._any = _NEVER
         self._dialect = dialect
@@ -174,16 +172,17 @@ class FastPath:
         self.unusual: list[tuple[dict[str, Any], Origin, Dialect]] = []
         self._make_general_path = general_path
         self._general_path: GeneralPath | None = None
+        self.style = style
         self._common = shared_nodes_of(style)
         grammar = self.grammar
         self._nodes = DocumentNodes(
             self._common.maker,
             dialect.plain,
             dialect,
+            self._common.scalars[dialect.digits_only],
             grammar.nodes,
             grammar.places,
             self.numbers,
-            self._of_types,
             self.todo,
             self.unusual,
         )
@@ -226,10 +225,11 @@ class FastPath:
     def any_number(self) -> int:
         """Return the number of the node of any JSON value."""
         if self._any == _NEVER:
-            self._any = self._add_anything(None)
+            self._any = self.add_anything(None)
         return self._any
 
-    def _add_anything(self, place: Origin) -> int:
+    def add_anything(self, place: Origin) -> int:
+        """Add the nodes of any JSON value. Returns the number of the first."""
         grammar, common = self.grammar, self._common
         number = len(grammar.nodes)
         grammar.first = common.first
@@ -247,32 +247,6 @@ class FastPath:
         Schemas with the same plain analysis share a node. A node that is not complete yet is added to the worklist.
         """
         return self._nodes.own_number(self, schema, place)
-
-    def plain_number(self, schema: dict[str, Any], names: frozenset[str], place: Origin) -> int | None:
-        """Return the number of the node of a schema that asserts only one type, or nothing. None for other schemas.
-
-        Args:
-            schema: The schema.
-            names: Its keywords.
-            place: Its origin.
-        """
-        analysis = plain_analysis(schema, names, self._dialect)
-        if analysis is None:
-            return None
-        grammar, known = self.grammar, self.plain.get(analysis)
-        if known is None:
-            scalar = self._common.scalars[analysis]
-            if analysis.own is UNCONSTRAINED:
-                known = self._add_anything(place)
-            else:
-                known = len(grammar.nodes)
-                grammar.nodes.append(scalar)
-                grammar.places.append(place)
-                if scalar is None:
-                    self.todo.append((known, schema, names))
-            self.plain[analysis] = self._of_types[schema["type"] if names else None] = known
-        self.numbers[id(schema)] = known
-        return known
 
     def reference(self, schema: dict[str, Any], place: Origin) -> int | None:
         """Return what `GeneralPath.reference` returns. Simple references do not need the general path."""

@@ -45,7 +45,6 @@ __all__ = [
     "KEYWORD_NAMES",
     "MAX_COUNT",
     "MAX_PLAIN",
-    "PLAIN_ANALYSES",
     "TYPE_BITS",
     "Applicator",
     "SchemaAnalysis",
@@ -55,6 +54,7 @@ __all__ = [
     "assertions_of_constants",
     "listed_texts",
     "parse_schema",
+    "plain_analyses",
     "plain_analysis",
 ]
 
@@ -261,6 +261,15 @@ def parse_schema(place: SchemaNode, child: Child, ref: Callable[[SchemaNode, str
     )
 
 
+def plain_analyses(digits_only: bool) -> dict[str, SchemaAnalysis]:
+    """Return the shared analyses of schemas that assert only one type, by the type.
+
+    Args:
+        digits_only: The value of `Dialect.digits_only`.
+    """
+    return _PLAIN_DIGITS if digits_only else _PLAIN
+
+
 def plain_analysis(schema: dict[str, Any], names: Set[str], dialect: Dialect) -> SchemaAnalysis | None:
     """Return the shared analysis of a schema without keywords, or only with `type` and one name. None for others.
 
@@ -272,7 +281,7 @@ def plain_analysis(schema: dict[str, Any], names: Set[str], dialect: Dialect) ->
     if not names:
         return _FREE
     if len(names) == 1 and "type" in names and "type" not in dialect.unknown:
-        known = _PLAIN_DIGITS if dialect.digits_only else _PLAIN
+        known = plain_analyses(dialect.digits_only)
         return known.get(schema["type"]) if type(schema["type"]) is str else None
     return None
 
@@ -588,7 +597,6 @@ _PLAIN_DIGITS = {
     **_PLAIN,
     "integer": SchemaAnalysis(TypeAssertions(TYPE_BITS["integer"], number=WHOLE_DIGITS), plain=True),
 }
-PLAIN_ANALYSES = (_FREE, *_PLAIN.values(), _PLAIN_DIGITS["integer"])
 
 
 class SchemaGraph:

@@ -17,7 +17,7 @@ from guideway.frontends.json_schema.assertions import (
     StringAssertions,
 )
 from guideway.frontends.json_schema.numbers import any_number, number
-from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, PLAIN_ANALYSES, listed_texts
+from guideway.frontends.json_schema.parse import KEYWORD_NAMES, MAX_COUNT, listed_texts, plain_analyses
 from guideway.frontends.json_schema.strings import string
 from guideway.frontends.json_schema.style import MAX_INDENTED, QUOTE, Style
 from guideway.frontends.json_schema.verbatim import is_verbatim
@@ -64,7 +64,7 @@ def punctuation(style: Style) -> list[tuple[Punctuation, Punctuation]]:
 def plain_scalar(types: int, part: NumberAssertions | None, style: Style) -> Leaf | Number | None:
     """Return the node of a scalar type, given by its bits. None for other types.
 
-    `part` must come from a plain analysis (`PLAIN_ANALYSES`): it says whether numbers must be integers. The cache
+    `part` must come from a plain analysis (`plain_analyses`): it says whether numbers must be integers. The cache
     compares it by identity.
     """
     if types == STRING:
@@ -110,7 +110,7 @@ class SharedNodes:
         string: `_string`, cached.
         several: `_several`, cached.
         anything: `_anything`, cached.
-        scalars: The node of each plain analysis; None: it is not a scalar type.
+        scalars: By `Dialect.digits_only` and type: the node of the values; None: the type is not a scalar type.
     """
 
     def __init__(self, style: Style) -> None:
@@ -138,7 +138,10 @@ class SharedNodes:
         self.several = local_cache(256, self._several)
         self.anything = local_cache(256, self._anything)
         self.scalars = {
-            analysis: plain_scalar(analysis.own.types, analysis.own.number, style) for analysis in PLAIN_ANALYSES
+            digits: {
+                name: plain_scalar(one.own.types, one.own.number, style) for name, one in plain_analyses(digits).items()
+            }
+            for digits in (False, True)
         }
 
     def quoted(self, language: Regular) -> Regular:

@@ -17,12 +17,12 @@ ANY = 100
 
 
 class Path:
-    """A fast path that records calls. `plain`: the result of `plain_number`; `target`: that of `reference`."""
+    """A fast path that records calls. `target`: the result of `reference`."""
 
-    def __init__(self, profile: Profile = "exact", plain: Any = None, target: int | None = None) -> None:
+    def __init__(self, profile: Profile = "exact", target: int | None = None) -> None:
         self.common = SharedNodes(make_style(profile, None, None, None, None, "known"))
         self.calls: list[Any] = []
-        self.plain, self.target = plain, target
+        self.target = target
         self.nodes: list[Any] = []
         self.places: list[Any] = []
         self.todo: list[Any] = []
@@ -32,10 +32,10 @@ class Path:
             self.common.maker,
             PLAIN,
             "dialect",
+            {"string": "a string", "object": None},
             self.nodes,
             self.places,
             self.numbers,
-            {"string": 3, None: 5},
             self.todo,
             self.unusual,
         )
@@ -43,9 +43,11 @@ class Path:
     def any_number(self) -> int:
         return ANY
 
-    def plain_number(self, schema: Any, names: Any, place: Any) -> Any:
-        self.calls.append((schema, names, place))
-        return self.plain
+    def add_anything(self, place: Any) -> int:
+        self.calls.append(place)
+        self.nodes.append("anything")
+        self.places.append(place)
+        return len(self.nodes) - 1
 
     def reference(self, schema: Any, place: Any) -> int | None:
         self.calls.append((schema, place))
@@ -68,15 +70,24 @@ class Path:
 
 
 @pytest.mark.parametrize("profile", ["exact", "generation"])
-def test_known_types_need_no_call(profile: Profile) -> None:
+def test_schemas_of_one_type_share_a_node(profile: Profile) -> None:
     path = Path(profile)
-    properties = {"a": {"type": "string"}, "b": {"title": "x"}, 'ü"\n': {"description": "d", "type": "string"}}
+    properties = {
+        "a": {"type": "string"},
+        "b": {"title": "x"},
+        'ü"\n': {"description": "d", "type": "string"},
+        "c": {"title": "y"},
+    }
     made = path.object({"properties": properties, "required": ["b"], "additionalProperties": False})
-    assert path.calls == path.todo == path.unusual == []
-    entries = tuple(path.entry(name, 5 if name == "b" else 3, name == "b") for name in properties)
-    assert made == Object(path.common.braces, entries, (), path.common.ordered)
+    assert path.calls == [("/a", "properties", "b")]
+    assert (path.nodes, path.todo, path.unusual) == (["a string", "anything"], [], [])
+    entries = [path.entry(name, n % 2, name == "b") for n, name in enumerate(properties)]
+    assert made == Object(path.common.braces, tuple(entries), (), path.common.ordered)
     again = path.object({"properties": {"a": {"type": "string"}}})
     assert again.properties[0].key is made.properties[0].key
+    objects = {"d": {"type": "object"}, "e": {"type": "object"}}
+    assert [one.value for one in path.object({"properties": objects}).properties] == [2, 2]
+    assert path.todo == [(2, objects["d"], {"type"})]
 
 
 def test_schemas_with_keywords_are_reserved() -> None:
@@ -93,14 +104,11 @@ def test_schemas_with_keywords_are_reserved() -> None:
     assert path.unusual == [(other, ("/a", "properties", "b"), "dialect")]
 
 
-@pytest.mark.parametrize("schema", [{"type": "object"}, {"type": ["string"]}, {"minLength": 2}, {"titel": "x"}])
-def test_schemas_with_one_keyword(schema: dict[str, Any]) -> None:
-    path = Path(plain=9)
-    assert path.made.number_of(path, schema, None) == 9
-    assert path.calls == [(schema, frozenset(schema) - {"titel"}, None)]
+@pytest.mark.parametrize("schema", [{"type": ["string"]}, {"type": "strnig"}, {"minLength": 2}])
+def test_other_schemas_with_one_keyword(schema: dict[str, Any]) -> None:
     path = Path()
     assert path.made.number_of(path, schema, None) == 0
-    assert len(path.todo) == 1
+    assert path.todo == [(0, schema, frozenset(schema))]
 
 
 def test_references_and_empty_schemas() -> None:
@@ -163,9 +171,9 @@ def test_the_general_path_lowers_other_objects(schema: dict[str, Any]) -> None:
 
 
 def test_errors_are_raised() -> None:
-    path = Path(plain="x")
+    path = Path(target="x")  # type: ignore[arg-type]
     with pytest.raises(TypeError):  # a result that is no number
-        path.object({"properties": {"a": {"type": "object"}}})
+        path.object({"properties": {"a": {"$ref": "#"}}})
     path = Path()
     path.nodes += [None] * (MAX_NODES + 1)
     with pytest.raises(OverflowError):
