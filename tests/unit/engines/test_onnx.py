@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from pathlib import Path
@@ -232,16 +233,91 @@ def test_unused_blocks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     held = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(10)]
     each = 1 << 19
     del held[3:]
-    assert [len(block) for block in blocks._unused] == [each] * 6  # twice as many bytes as the used ones
+    assert [len(block) for block in blocks._unused] == [each] * 7  # as many were used recently
     del held[1:]
-    assert [len(block) for block in blocks._unused] == [each] * 2
+    assert [len(block) for block in blocks._unused] == [each] * 9
     small, *_ = blocks.arrays([(1, 1, 30_000, 1)], FLOAT)
-    assert len(blocks._unused) == 2  # a much larger block is not used for it
+    assert len(blocks._unused) == 9  # a much larger block is not used for it
     small = np.empty(0)
     del held[:]
     assert sum(map(len, blocks._unused)) <= 1 << 20
     assert blocks._used_bytes == 0
+    assert blocks._unused_bytes == sum(map(len, blocks._unused))
     assert small.size == 0
+
+
+def test_blocks_that_are_no_longer_needed_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 20)
+    monkeypatch.setattr(onnx_blocks, "PERIOD", 8)
+    blocks = Blocks()
+    many = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(10)]
+    del many[1:]
+    assert len(blocks._unused) == 9
+    for _ in range(16):
+        blocks.arrays([(1, 1, 100_000, 1)], FLOAT)
+    assert len(blocks._unused) == 2  # at most two were used at the same time
+    assert many[0][0].size == 100_000
+
+
+def test_steps_in_several_calls_map_no_new_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapped: list[int] = []
+    new = onnx_blocks._mapped
+    monkeypatch.setattr(onnx_blocks, "_mapped", lambda nbytes: mapped.append(nbytes) or new(nbytes))
+    blocks, chance = Blocks(), np.random.default_rng(5)
+    groups = [blocks.arrays([(16, 6, 100, 32)] * 12, FLOAT)]
+    for step in range(60):
+        if step == 20:
+            mapped.clear()
+        cut = int(chance.integers(1, 16))
+        next_groups = []
+        for rows in (cut, 16 - cut):  # the joined inputs and the outputs of two calls
+            joined = blocks.arrays([(rows, 6, 100 + step // 8, 32)] * 12, FLOAT)
+            next_groups.append(blocks.arrays([(rows, 6, 101 + step // 8, 32)] * 12, FLOAT))
+            del joined
+        groups = next_groups
+    assert len(mapped) <= 4
+    assert len(groups) == 2
+
+
+def rows_one_by_one(rows: list[RowCache[ArrayBatch] | None], longest: int) -> list[np.ndarray]:
+    """The joined arrays of rows, each copied separately."""
+    joined = [np.zeros((len(rows), 2, longest, channels), np.float32) for channels in (3, 5)]
+    for place, row in enumerate(rows):
+        for array, part in zip(joined, row.used() if row is not None else (), strict=False):
+            array[place, :, longest - part.shape[2] :] = part[0]
+    return joined
+
+
+def test_adjacent_rows_are_joined_like_single_rows(folder: Path) -> None:
+    graph = dataclasses.replace(OnnxEngine(folder)._graph, heads=(2, 2), channels=(3, 5))
+    chance = np.random.default_rng(3)
+    for _ in range(200):
+        batches = []
+        for _ in range(int(chance.integers(1, 4))):
+            tokens, count = int(chance.integers(1, 12)), int(chance.integers(1, 6))
+            arrays = tuple(chance.normal(size=(count, 2, tokens, c)).astype(np.float32) for c in (3, 5))
+            starts = [int(n) for n in chance.integers(0, tokens, count)]
+            batches.append((ArrayBatch(onnx_cache.NUMPY, arrays, tuple(starts)), starts, tokens))
+        rows: list[RowCache[ArrayBatch] | None] = []
+        for batch, starts, tokens in batches:
+            for row, start in enumerate(starts):
+                if chance.random() < 0.8:
+                    length = tokens - start
+                    cut = int(chance.integers(0, length)) if chance.random() < 0.2 else 0
+                    rows.append(RowCache(batch, row, length - cut, start))
+            if chance.random() < 0.3:
+                rows.append(None)
+        if not any(row is not None for row in rows):
+            continue
+        found = onnx_cache.gather(graph, rows, Blocks())
+        expected = rows_one_by_one(rows, found.tip)
+        begins = found.starts or (0,) * len(rows)
+        for place, begin in enumerate(begins):
+            row = rows[place]
+            assert found.tip - begin == (0 if row is None else row.length)
+            for array, other in zip(found.arrays, expected, strict=True):
+                assert np.array_equal(array[place, :, begin:], other[place, :, begin:])
+                assert np.isfinite(array[place]).all()
 
 
 def test_a_block_may_return_while_the_lock_is_held() -> None:
@@ -254,6 +330,17 @@ def test_a_block_may_return_while_the_lock_is_held() -> None:
     assert not blocks._returned
     assert not blocks._unused
     assert len(begun) == 1
+
+
+def test_gaps_of_rows_are_closed() -> None:
+    arrays = tuple(np.arange(5 * 2 * 9 * 3, dtype=np.float32).reshape(5, 2, 9, 3) + at for at in range(2))
+    before = [array.copy() for array in arrays]
+    after = onnx_cache.without_gaps(arrays, 6, [3, 1, 2, 3, 1])
+    for array, old in zip(after, before, strict=True):
+        for row, count in enumerate([3, 1, 2, 3, 1]):
+            gap = 3 - count
+            assert np.array_equal(array[row, :, gap : 6 + gap], old[row, :, :6])
+            assert np.array_equal(array[row, :, 6 + gap :], old[row, :, 6 + gap :])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the operating system cannot fork")

@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,14 @@ __all__ = ["Blocks", "aligned", "arrays_in_block"]
 KEPT_BYTES = 16 << 20
 """A `Blocks` may keep this number of bytes of unused blocks, even if it has no used ones."""
 
+PERIOD = 256
+"""A `Blocks` compares the bytes that are used with those of the last `PERIOD` to `2 * PERIOD` requests for memory."""
+
 _MAPPED = 1 << 16
 """Blocks of fewer bytes are in the heap."""
+
+_HUGE_PAGE = 1 << 21
+"""Linux clears pages of this size at once, if a block has at least this number of bytes: much faster than small pages."""
 
 _ALIGNED = 64
 _PRIVATE: dict[str, int] = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
@@ -36,9 +43,16 @@ def new_block(nbytes: int) -> NDArray[np.uint8]:
 
     A forked process gets a copy.
     """
-    if nbytes < _MAPPED:
-        return np.empty(nbytes, np.uint8)
-    return np.frombuffer(mmap.mmap(-1, nbytes, **_PRIVATE), np.uint8)
+    return np.empty(nbytes, np.uint8) if nbytes < _MAPPED else np.frombuffer(_mapped(nbytes), np.uint8)
+
+
+def _mapped(nbytes: int) -> mmap.mmap:
+    """Return a new mapping, of huge pages if it is large and the system has them."""
+    memory = mmap.mmap(-1, nbytes, **_PRIVATE)
+    if nbytes >= _HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # the kernel may be built without huge pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
 
 
 def aligned(nbytes: int) -> int:
@@ -64,16 +78,20 @@ def arrays_in_block(
 class Blocks:
     """The blocks of one engine.
 
-    A block returns when the last array in it is deleted, which may happen in any thread. The unused blocks have at most
-    `KEPT_BYTES` or, if that is more, twice as many bytes as the used ones: a call may need memory for its joined inputs
-    and for its outputs. Beyond this limit, the blocks that returned first are released.
+    A block returns when the last array in it is deleted, which may happen in any thread. It is then kept for other
+    arrays. A call of the model needs memory for its joined inputs and for its outputs, and a step may have several
+    calls, so the number of used bytes varies within a step. Used and unused blocks together have at most 1.25 times as
+    many bytes as were used at the same time recently (`PERIOD`). If that is less than `KEPT_BYTES`, or if no block is
+    used, the unused blocks have at most `KEPT_BYTES`. Beyond this limit, the blocks that returned first are released.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._returned: deque[mmap.mmap] = deque()
         self._unused: list[mmap.mmap] = []
-        self._used_bytes = 0
+        self._used_bytes = self._unused_bytes = 0
+        self._most = self._most_before = 0  # the largest `_used_bytes` of this period, and of the previous one
+        self._requests = 0  # of this period
 
     def arrays(self, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[Any]) -> list[NDArray[Any]]:
         """Return arrays with undefined values. The memory is not used for others as long as one of them exists."""
@@ -90,12 +108,21 @@ class Blocks:
             if fitting:
                 memory = min(fitting, key=len)
                 self._unused.remove(memory)
+                self._unused_bytes -= len(memory)
             else:
-                memory = mmap.mmap(-1, size, **_PRIVATE)
+                memory = _mapped(size)
             self._used_bytes += len(memory)
+            self._count()
         block = np.frombuffer(memory, np.uint8)
         weakref.finalize(block, self._give_back, memory).atexit = False  # all views refer to `block`
         return block
+
+    def _count(self) -> None:
+        """Count a request for memory. The caller holds the lock."""
+        self._requests += 1
+        if self._requests == PERIOD:
+            self._requests, self._most_before, self._most = 0, self._most, 0
+        self._most = max(self._most, self._used_bytes)
 
     def _give_back(self, memory: mmap.mmap) -> None:
         """Add a block to the unused ones. The garbage collector may call it while this thread holds the lock."""
@@ -111,6 +138,9 @@ class Blocks:
         while self._returned:
             memory = self._returned.popleft()
             self._used_bytes -= len(memory)
+            self._unused_bytes += len(memory)
             self._unused.append(memory)
-        while sum(map(len, self._unused)) > max(KEPT_BYTES, 2 * self._used_bytes):
-            del self._unused[0]
+        recent = max(self._most, self._most_before) if self._used_bytes else 0
+        limit = max(KEPT_BYTES, recent * 5 // 4 - self._used_bytes)
+        while self._unused_bytes > limit:
+            self._unused_bytes -= len(self._unused.pop(0))

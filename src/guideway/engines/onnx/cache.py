@@ -33,13 +33,35 @@ def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks) -> Arra
     longest = max(lengths)
     shapes = [(len(rows), heads, longest, c) for heads, c in zip(graph.heads, graph.channels, strict=True)]
     arrays = blocks.arrays(shapes, graph.cache_type)
-    parts = [row.used() if row is not None else [] for row in rows]
-    for index, array in enumerate(arrays):
-        for place, length in enumerate(lengths):
-            array[place, :, : longest - length] = 0
-            if length:
-                array[place, :, longest - length :] = parts[place][index][0]
+    for begin, end in _runs(rows):
+        first = rows[begin]
+        if first is None:
+            for array in arrays:
+                array[begin:end] = 0
+            continue
+        stop = first.start + first.length
+        width = min(longest, stop if end - begin > 1 else first.length)
+        for array, held_array in zip(arrays, first.batch.arrays, strict=True):
+            array[begin:end, :, : longest - width] = 0
+            array[begin:end, :, longest - width :] = held_array[
+                first.row : first.row + end - begin, :, stop - width : stop
+            ]
     return ArrayBatch(NUMPY, tuple(arrays), tuple(longest - length for length in lengths))
+
+
+def _runs(rows: Sequence[RowCache[ArrayBatch] | None]) -> list[tuple[int, int]]:
+    """Divide rows into ranges whose arrays are copied at once: adjacent rows of a batch that end at the same token."""
+    starts = [
+        index
+        for index, row in enumerate(rows)
+        if not index
+        or row is None
+        or (before := rows[index - 1]) is None
+        or row.batch is not before.batch
+        or row.row != before.row + 1
+        or row.start + row.length != before.start + before.length
+    ]
+    return list(zip(starts, [*starts[1:], len(rows)], strict=True))
 
 
 def without_gaps(arrays: tuple[NDArray[Any], ...], cached: int, counts: Sequence[int]) -> tuple[NDArray[Any], ...]:
@@ -52,12 +74,11 @@ def without_gaps(arrays: tuple[NDArray[Any], ...], cached: int, counts: Sequence
     """
     if not all(array.flags.writeable for array in arrays):
         arrays = tuple(array.copy() for array in arrays)
-    most = arrays[0].shape[2] - cached
-    for row, count in enumerate(counts):
-        if count < most and cached:
-            gap = most - count
-            for array in arrays:
-                array[row, :, gap : cached + gap] = array[row, :, :cached].copy()
+    gaps = arrays[0].shape[2] - cached - np.array(counts)
+    for gap in np.unique(gaps[gaps > 0]).tolist() if cached else ():
+        places = np.flatnonzero(gaps == gap)
+        for array in arrays:
+            array[places, :, gap : cached + gap] = array[places, :, :cached]  # the index makes a copy
     return arrays
 
 
