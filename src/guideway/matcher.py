@@ -11,7 +11,7 @@ that raises changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from guideway import masks
@@ -39,10 +39,10 @@ def forced_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int] =
         tokenizer: The tokenizer of its vocabulary.
         after: The ids before the forced text, or the last of them. With many tokenizers, the encoding depends on them.
     """
-    bytes_of, forced = tokenizer.vocabulary.bytes_of, matcher.forced_bytes()
+    bytes_of, forced = _bytes_of(tokenizer), matcher.forced_bytes()
     ids, encode_after = [], None
     if forced:
-        for before in _before(tokenizer, after):
+        for before in _before(tokenizer, _checked(tokenizer, after)):
             encode_after = partial(_encode_after, tokenizer, before)
             if ids := encode_after(forced):
                 break
@@ -76,8 +76,11 @@ def usual_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int], m
         after: As in `forced_tokens`.
         most: This number of tokens or more are too many.
     """
-    ids, bytes_of = matcher.forced_tokens(), tokenizer.vocabulary.bytes_of
-    if not ids or len(ids) >= most or len(text := bytes_of(ids)) > MOST_ENCODED:
+    ids = matcher.forced_tokens()
+    if not ids or len(ids) >= most:
+        return ids
+    bytes_of = _bytes_of(tokenizer)
+    if len(text := bytes_of(ids)) > MOST_ENCODED:
         return ids
     encoded = forced_tokens(matcher, tokenizer, after[-_MOST_CONTEXT:])
     if bytes_of(encoded) != text:
@@ -88,9 +91,22 @@ def usual_tokens(matcher: Matcher, tokenizer: Tokenizer, after: Sequence[int], m
     return encoded if len(encoded) < most else ids
 
 
+def _bytes_of(tokenizer: Tokenizer) -> Callable[[Sequence[int]], bytes]:
+    """Return a function that returns the bytes of ids. It does not check them, so it is faster than that of the vocabulary."""
+    pieces = tokenizer.vocabulary.pieces
+    return lambda ids: b"".join(pieces(ids))
+
+
+def _checked(tokenizer: Tokenizer, ids: Sequence[int]) -> Sequence[int]:
+    """Return ids of the vocabulary as ints. Raises `InvalidTokenError` for others. The usual case is fast."""
+    if not len(ids) or (set(map(type, ids)) == {int} and 0 <= min(ids) <= max(ids) < len(tokenizer.vocabulary)):
+        return ids
+    return tokenizer.vocabulary.checked(ids)
+
+
 def _before(tokenizer: Tokenizer, after: Sequence[int]) -> Iterator[tuple[list[int], bytes]]:
     """Yield contexts, each as ids and bytes: the last `_CONTEXT` ids, all ids, and at last no ids (or a line break)."""
-    bytes_of = tokenizer.vocabulary.bytes_of
+    bytes_of = _bytes_of(tokenizer)
     adds_space = bytes_of(tokenizer.encode("a")) == b" a"  # a dummy space prefix, as in sentencepiece
     for count in (_CONTEXT, len(after)):
         ids = list(after[-count:])

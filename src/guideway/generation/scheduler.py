@@ -136,6 +136,7 @@ class Row:
         self._forbidden: dict[int, set[int]] = {}  # excluded ids by position in the session
         self._refused: tuple[int, list[int]] = (0, [])  # a position, and ids forced there that do not fit the budget
         searches = limits.verbatim_num_beams > 1 and not limits.bad_words and session.sampler.bare
+        self._is_in_call = False  # whether `_take_held` runs; `settle` then stores the prefix
         self._quotations = Quotations(limits.verbatim_num_beams) if searches and session.matcher is not None else None
         self._taken_back, self._furthest = 0, 0  # calls of `_take_back` since the greatest length, and this length
         self._prompt_seconds: float | None = None
@@ -385,6 +386,7 @@ class Row:
         """The `taker` of all other rows: takes a token, and the forced tokens after it."""
         session = self.session
         ran = len(session)
+        self._is_in_call = True
         try:
             if session.matcher is None:
                 self._take([session.draw_from(logits, None)], forced=False)
@@ -397,6 +399,8 @@ class Row:
             is_held = self.is_over or bool(self._forbidden) or self._is_at_quotation()
         except Exception as error:
             self.error, is_held = error, True
+        finally:
+            self._is_in_call = False
         return None if is_held else session._tokens[ran:]
 
     def settle(self, start: int, seconds: float) -> None:
@@ -569,7 +573,7 @@ class Row:
             self.finish_reason = "stop"
         elif reached - self._start >= self.limits.max_tokens:
             self.finish_reason = "length"
-        if self.finish_reason is not None:
+        if self.finish_reason is not None and not self._is_in_call:
             session.keep_prefix()  # the next prompt of a conversation often begins with this prompt and text
         if self._free_after and self.watch.size >= self._free_after:
             session.constrain(None)
