@@ -31,6 +31,7 @@ __all__ = [
     "check_truncation",
     "decode_steps",
     "on_cpu",
+    "runs_prompts_separately",
     "shortest_prefix",
 ]
 
@@ -98,8 +99,8 @@ class Cache(Protocol):
 class StepEngine(Protocol):
     """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations.
 
-    An engine may also have the attributes `batch_tolerance` and `shortest_prefix`. The functions of these names read
-    them.
+    An engine may also have the attributes `batch_tolerance`, `shortest_prefix` and `runs_prompts_separately`. The
+    functions of these names read them.
     """
 
     @property
@@ -227,6 +228,15 @@ def shortest_prefix(engine: StepEngine) -> int:
     Prefixes of prompts with fewer tokens are not kept for later prompts.
     """
     return int(getattr(engine, "shortest_prefix", SHORTEST_PREFIX))
+
+
+def runs_prompts_separately(engine: StepEngine) -> bool:
+    """Return the attribute `runs_prompts_separately` of an engine; False if it has none.
+
+    It is true if `forward` usually runs prompts in other calls of the model than rows with one new token, so that two
+    calls of `forward` take no longer than one.
+    """
+    return bool(getattr(engine, "runs_prompts_separately", False))
 
 
 def decode_steps(

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from guideway.engines.base import runs_prompts_separately
 from guideway.generation.deferral import JOIN_WORK, JOINS, Deferral, Preparation
 from guideway.generation.plan import Job
 from guideway.generation.scheduler import Row, step
@@ -31,8 +32,8 @@ class Call:
 
     Args:
         job: The job.
-        moved: Called after each round with the rows of the job that were in the batch, including parked rows and rows
-            that have ended. It is not called if there are none, or if the call is cancelled.
+        moved: Called once or twice in each round, with the rows of the job that were in the batch, including parked rows
+            and rows that have ended. Rows that run before the others are passed in the first call. It is not called if there are none, or if the call is cancelled.
         done: Called once at the end, with the error that ended the call; None: it ended, or was cancelled.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
@@ -152,17 +153,40 @@ class Loop:
                 unchecked += not call.active[-1].is_checked
         active = [row for call in calls for row in call.active]
         rows = self._deferral.going(active)
+        early = self._early(rows)
         if rows:
             self._deferral.begin()
             try:
+                if early:
+                    step(early, deferral=self._deferral, is_shared=True)
+                    self._report(calls, early)
+                    active = [row for row in active if row not in early]
+                    rows = [row for row in rows if row not in early]
                 step(rows, deferral=self._deferral)
             finally:
                 self._deferral.end()
         elif not any(row.is_over for row in active) and (active or any(call.preparation for call in calls)):
             self._deferral.wait(_PARKED_SECONDS)
+        self._report(calls, active)
+        for call in calls:
+            call.active = [row for row in call.active if not row.is_over]
+
+    def _early(self, rows: list[Row]) -> list[Row]:
+        """Return the rows that run first in a round, so that their first tokens do not wait for the pass of the others.
+
+        These are the rows without a token, if other rows generate and the engine runs prompts in separate calls anyway.
+        """
+        new = [row for row in rows if not row.has_drawn and not self._deferral.was_parked(row)]
+        if not new or len(new) == len(rows) or not runs_prompts_separately(new[0].session.model.engine):
+            return []
+        return new
+
+    def _report(self, calls: list[Call], rows: list[Row]) -> None:
+        """Call `moved` of the calls to which these rows belong."""
+        known = set(rows)
         with self.outbox:
             for call in calls:
-                moved, call.active = call.active, [row for row in call.active if not row.is_over]
+                moved = [row for row in call.active if row in known]
                 if moved and not call.cancelled:
                     _act(call, moved)
 

@@ -157,6 +157,10 @@ class Deferral:
         first = self._turn % len(slow) if slow else 0
         return [row for row in free if row not in self._slow] + slow[first:] + slow[:first]
 
+    def was_parked(self, row: Row) -> bool:
+        """Return whether a row was parked before."""
+        return row in self._slow
+
     def wait(self, seconds: float) -> None:
         """Wait until a task has ended, at most `seconds`."""
         self._woken.wait(seconds)

@@ -674,10 +674,16 @@ def rounds(waiting: Iterable[Row], width: int, *, strides: bool = False) -> Iter
                 break
 
 
-def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | None = None) -> None:
-    """Run one round. `strides`: as in `rounds`.
+def step(
+    rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | None = None, is_shared: bool = False
+) -> None:
+    """Run one round.
 
-    `deferral`: limits the work of constraints, and parks the rows that need more; None: it is not limited here.
+    Args:
+        rows: The rows.
+        strides: As in `rounds`.
+        deferral: Limits the work of constraints, and parks the rows that need more; None: it is not limited here.
+        is_shared: Whether other rows that already generate wait for this call.
     """
     going = []
     for row in rows:
@@ -709,7 +715,7 @@ def step(rows: Sequence[Row], *, strides: bool = False, deferral: Deferral | Non
             stride(going)
             return
     # If some rows already generate, a long prompt is divided, so that these rows do not wait for all of it.
-    is_chunked = any(row.has_drawn for row in going)
+    is_chunked = is_shared or any(row.has_drawn for row in going)
     if deferral is not None:
         deferral.pause()
     feed_all([row.running for row in going], prefill_tokens=PREFILL_TOKENS if is_chunked else None)

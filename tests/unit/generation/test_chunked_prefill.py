@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 import guideway as gw
 from guideway.engines.base import Cache
 from guideway.generation import Model, complete
-from guideway.generation.plan import Plan
+from guideway.generation.async_loop import Call, Loop
+from guideway.generation.plan import Job, Plan
 from guideway.generation.scheduler import PREFILL_TOKENS, Row, step
 from guideway.testing import ToyEngine
 from guideway.tokenizers import Tokenizer, Vocabulary
@@ -62,3 +65,36 @@ def test_a_single_prompt_is_not_split() -> None:
     model = Model(engine, Tokenizer.of(TOKENS))
     gw.generate(model, LONG, max_tokens=2)
     assert engine.calls[0] == [len(LONG)]
+
+
+@pytest.mark.parametrize("separately", [True, False])
+def test_the_first_token_of_a_new_row_does_not_wait_for_a_separate_pass_of_the_others(separately: bool) -> None:
+    events: list[tuple[str, object]] = []
+
+    class Engine(ToyEngine):
+        runs_prompts_separately = separately
+
+        def forward(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> Any:
+            events.append(("run", [len(row) for row in rows]))
+            return super().forward(rows, caches)
+
+    model = Model(Engine(27, seed=3, context_size=4096), Tokenizer.of(TOKENS))
+    loop = Loop()
+
+    def call(name: str, prompt: list[int]) -> Call:
+        options: Any = {"max_tokens": 8, "min_tokens": 8, "batch_size": 4}
+        job = Job(model, [gw.GenerationRequest(prompt, None)], None, None, options)
+        return Call(job, lambda rows: events.append((name, [len(row.tokens) for row in rows])), lambda _: None)
+
+    first, second = call("first", [1, 2, 3]), call("second", LONG[:20])
+    loop._round([first])
+    assert events == [("run", [3]), ("first", [1])]
+    events.clear()
+    loop._round([first, second])
+    if separately:
+        assert events == [("run", [20]), ("second", [1]), ("run", [1]), ("first", [2])]
+    else:
+        assert events == [("run", [1, 20]), ("first", [2]), ("second", [1])]
+    events.clear()
+    loop._round([first, second])
+    assert events == [("run", [1, 1]), ("first", [3]), ("second", [2])]

@@ -73,6 +73,7 @@ class OnnxEngine:
             raise ValueError(f"threads must be at least 1, got {threads}")
         self._session: Any = open_session(self._file, device, threads) if session is None else session
         self._call_tokens = CALL_TOKENS if device == "cpu" else DEVICE_CALL_TOKENS
+        self.runs_prompts_separately = device == "cpu"
         self._graph: Graph = read_graph(self._session.get_inputs(), self._session.get_outputs(), config)
         self.context_size = configs.context_size(config, context_size)
         self.counts = CallCounts()
