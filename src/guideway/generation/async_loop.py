@@ -176,7 +176,7 @@ class Loop:
 
         These are the rows without a token, if other rows generate and the engine runs prompts in separate calls anyway.
         """
-        new = [row for row in rows if not row.has_drawn and not self._deferral.was_parked(row)]
+        new = [row for row in rows if not row.has_drawn and not self._deferral.is_slow(row)]
         if not new or len(new) == len(rows) or not runs_prompts_separately(new[0].session.model.engine):
             return []
         return new

@@ -5,22 +5,23 @@ code of a row counts as `ROW_OVERHEAD` units. A row that exceeds the limit is pa
 its state is unchanged. A worker thread repeats the row's calls, with higher limits and at last without one. Their results
 are then cached in the vocabulary's store, and the row joins the rounds again.
 
-Rows that were never parked run first. The other rows share what is left of the round's limit. There are three
-exceptions:
+A row is slow if it was parked at two different positions or more, the last of them at most `_SLOW_TOKENS` tokens ago.
+(Many ordinary rows are parked once, at their beginning.) The other rows run first. Slow rows share what is left of the
+round's limit. There are three exceptions:
 
-- A row that was never parked may do `ROW_WORK` units even if nothing is left.
-- One of the other rows, a different one in each round, may do `SLOW_WORK` units.
+- A row that is not slow may do `ROW_WORK` units even if nothing is left.
+- One of the slow rows, a different one in each round, may do `SLOW_WORK` units.
 - A row that was parked more than `_MOST_TIMES` times at one position runs without a limit.
 
 The workers are those of `guideway.background`, which also prepares constraints. A row that already generates comes
-first there, unless it was parked before. Long tasks do not delay short ones.
+first there, unless it is slow. Long tasks do not delay short ones.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -51,15 +52,27 @@ JOINS = 4
 """The maximum number of rows per round that are added to the batch although the check of their budget is not done."""
 
 ROW_WORK = 40_000
-"""The work that a row that was never parked may do even if the round has reached `ROUND_WORK`."""
+"""The work that a row that is not slow may do even if the round has reached `ROUND_WORK`."""
 
 SLOW_WORK = 100_000
-"""The work that one row that was parked before may do even if the round has reached `ROUND_WORK`.
-
-Each round chooses another such row.
-"""
+"""The work that one slow row may do even if the round has reached `ROUND_WORK`. Each round chooses another one."""
 
 _MOST_TIMES = 3  # a row that was parked more often at one position runs without a limit
+_SLOW_TOKENS = 32  # after this number of tokens without being parked, a row is not slow any more
+
+
+class _Past(NamedTuple):
+    """When a row was parked.
+
+    Attributes:
+        position: The last position at which it was parked.
+        times: How often it was parked there.
+        places: The number of different positions at which it was parked.
+    """
+
+    position: int
+    times: int
+    places: int
 
 
 class _Task(background.Task):
@@ -130,8 +143,7 @@ class Deferral:
 
     def __init__(self) -> None:
         self._parked: dict[Row, _Task] = {}
-        # rows that were parked: the last position, and how often they were parked there
-        self._slow: dict[Row, tuple[int, int]] = {}
+        self._past: dict[Row, _Past] = {}  # of the rows that were parked
         self._turn = 0
         self._helped: Row | None = None  # the row that may do `SLOW_WORK` in this round
         self._woken = threading.Event()
@@ -140,7 +152,7 @@ class Deferral:
     def going(self, rows: Sequence[Row]) -> list[Row]:
         """Return the rows of the next round: `rows` without those that are parked or have ended.
 
-        Rows that were never parked come first. The others begin with a different row in each round. A row whose task
+        Rows that are not slow come first. The others begin with a different row in each round. A row whose task
         failed ends with the error.
         """
         self._woken.clear()
@@ -150,16 +162,19 @@ class Deferral:
                 del self._parked[row]
                 if task.error is not None and not row.is_over:
                     row.error = task.error
-        self._slow = {row: times for row, times in self._slow.items() if row in known}
+        self._past = {row: past for row, past in self._past.items() if row in known}
         self._turn += 1
         free = [row for row in rows if row not in self._parked and not row.is_over]
-        slow = [row for row in free if row in self._slow]
-        first = self._turn % len(slow) if slow else 0
-        return [row for row in free if row not in self._slow] + slow[first:] + slow[:first]
+        slow = [row for row in free if self.is_slow(row)]
+        if not slow:
+            return free
+        first = self._turn % len(slow)
+        return [row for row in free if not self.is_slow(row)] + slow[first:] + slow[:first]
 
-    def was_parked(self, row: Row) -> bool:
-        """Return whether a row was parked before."""
-        return row in self._slow
+    def is_slow(self, row: Row) -> bool:
+        """Return whether a row was parked at several positions, the last time not long ago."""
+        past = self._past.get(row)
+        return past is not None and past.places > 1 and len(row.running) - past.position <= _SLOW_TOKENS
 
     def wait(self, seconds: float) -> None:
         """Wait until a task has ended, at most `seconds`."""
@@ -202,7 +217,7 @@ class Deferral:
             bound_work(None)
             return True
         left = max(0, (bound_work(None) or 0) - ROW_OVERHEAD)
-        if row not in self._slow:
+        if not self.is_slow(row):
             left = max(left, ROW_WORK)
         elif left < SLOW_WORK and self._helped in (None, row):
             self._helped, left = row, SLOW_WORK
@@ -211,8 +226,8 @@ class Deferral:
 
     def _times(self, row: Row) -> int:
         """Return how often the row was parked at its present position."""
-        position, times = self._slow.get(row, (-1, 0))
-        return times if position == len(row.running) else 0
+        past = self._past.get(row)
+        return 0 if past is None or past.position != len(row.running) else past.times
 
     def park(self, row: Row) -> None:
         """Leave the row out of the rounds until a worker has repeated its calls. Call it after a `WorkDeferred`.
@@ -226,12 +241,15 @@ class Deferral:
         budget = row.left - (len(session) - len(row.session)) if row.limits.complete else None
         task = _Task(matcher, budget, self._woken.set)
         try:
-            if row in self._slow:
+            if self.is_slow(row):
                 task.start(background.WAITING, level=1)
             else:
                 task.start(background.RUNNING if row.has_drawn else background.WAITING)
         except RuntimeError as error:  # no thread can be started
             row.error = error
             return
-        self._slow[row] = len(session), self._times(row) + 1
+        past, position = self._past.get(row), len(session)
+        places = 0 if past is None else past.places
+        is_new = past is None or past.position != position
+        self._past[row] = _Past(position, self._times(row) + 1, places + is_new)
         self._parked[row] = task

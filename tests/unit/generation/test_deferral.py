@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import guideway as gw
 from guideway._kernel import WorkDeferred, bound_work
 from guideway.generation.async_loop import Loop, loop_of
-from guideway.generation.deferral import Preparation
+from guideway.generation.deferral import _SLOW_TOKENS, ROW_WORK, Deferral, Preparation
 from guideway.generation.scheduler import Limits, Row
 from guideway.testing import ConstantModel
 
@@ -67,6 +68,46 @@ def test_the_bound_is_that_of_one_thread() -> None:
 
 async def _elsewhere() -> gw.Matcher:
     return (await asyncio.to_thread(gw.compile, gw.Regex("(a|b)*a(a|b){9}|c"), BYTES, cache=False)).matcher()
+
+
+class _Session(list[int]):
+    """A substitute for the session of a row: its tokens and its matcher."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.matcher = gw.compile(gw.Regex("a*"), BYTES).matcher()
+
+
+def test_a_row_is_slow_while_it_is_parked_at_one_position_after_another() -> None:
+    session = _Session()
+    row: Any = type("Row", (), {})()
+    row.session = row.running = session
+    row.limits, row.has_drawn = SimpleNamespace(complete=False), True
+    deferral = Deferral()
+
+    def may_work_beyond_the_limit() -> bool:
+        bound_work(0)
+        deferral._helped = object()  # type: ignore[assignment]  # another slow row
+        try:
+            return deferral.allows(row) and bound_work(None) == ROW_WORK
+        finally:
+            bound_work(None)
+
+    deferral.park(row)
+    deferral.park(row)  # again at the same position
+    assert not deferral.is_slow(row)
+    assert may_work_beyond_the_limit()
+    session += [A] * 3
+    deferral.park(row)
+    assert deferral.is_slow(row)
+    assert not may_work_beyond_the_limit()
+    session += [A] * _SLOW_TOKENS
+    assert deferral.is_slow(row)
+    session += [A]
+    assert not deferral.is_slow(row)
+    assert may_work_beyond_the_limit()
+    deferral.park(row)
+    assert deferral.is_slow(row)
 
 
 def model() -> ConstantModel:
