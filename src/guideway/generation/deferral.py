@@ -165,7 +165,7 @@ class Deferral:
         self._past = {row: past for row, past in self._past.items() if row in known}
         self._turn += 1
         free = [row for row in rows if row not in self._parked and not row.is_over]
-        slow = [row for row in free if self.is_slow(row)]
+        slow = [row for row in free if self.is_slow(row)] if self._past else []
         if not slow:
             return free
         first = self._turn % len(slow)
@@ -213,11 +213,12 @@ class Deferral:
 
         The result is False if less than `ROW_WORK` is left of the round's limit, and no exception applies.
         """
-        if self._times(row) > _MOST_TIMES:
+        was_parked = row in self._past
+        if was_parked and self._times(row) > _MOST_TIMES:
             bound_work(None)
             return True
         left = max(0, (bound_work(None) or 0) - ROW_OVERHEAD)
-        if not self.is_slow(row):
+        if not was_parked or not self.is_slow(row):
             left = max(left, ROW_WORK)
         elif left < SLOW_WORK and self._helped in (None, row):
             self._helped, left = row, SLOW_WORK
