@@ -33,7 +33,8 @@ class Call:
     Args:
         job: The job.
         moved: Called once or twice in each round, with the rows of the job that were in the batch, including parked rows
-            and rows that have ended. Rows that run before the others are passed in the first call. It is not called if there are none, or if the call is cancelled.
+            and rows that have ended. Rows that run before the others are passed in the first call. It is not called if
+            there are none, or if the call is cancelled.
         done: Called once at the end, with the error that ended the call; None: it ended, or was cancelled.
 
     `moved` and `done` run in the loop's thread. Set `cancelled` to remove the call from the loop.
