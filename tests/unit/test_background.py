@@ -302,7 +302,7 @@ def test_compiles_in_the_child_of_a_fork() -> None:
 
 
 def test_python_code_pauses_during_a_round() -> None:
-    """A round of 10 ms lets no other thread take a step, in at least one of many attempts; a busy machine delays it."""
+    """A round of 4 ms lets no other thread take a step, in at least one of many attempts; a busy machine delays it."""
     steps, is_over = 0, threading.Event()
 
     def work() -> None:
@@ -319,9 +319,9 @@ def test_python_code_pauses_during_a_round() -> None:
             await asyncio.sleep(0.005)  # the thread works
             background.begin_round()
             try:
-                time.sleep(0.003)  # the thread reaches its next checkpoint
+                time.sleep(0.001)  # the thread reaches its next checkpoint
                 before = steps
-                time.sleep(0.01)
+                time.sleep(0.003)  # the thread pauses for at most 5 ms
                 found.append(steps - before)
             finally:
                 background.end_round()
