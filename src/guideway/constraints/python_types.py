@@ -185,12 +185,8 @@ class PythonType(Constraint[T_co]):
     def _content(self) -> object:
         return self._json
 
-    def __eq__(self, other: object) -> bool:
-        """Compare types and styles. `_content` does not contain the type, because annotations need not be hashable."""
-        return super().__eq__(other) and isinstance(other, PythonType) and bool(self._annotation == other._annotation)
-
-    def __hash__(self) -> int:
-        return super().__hash__()
+    def _equal_unhashed(self, other: PythonType[Any]) -> bool:
+        return bool(self._annotation == other._annotation)  # annotations need not be hashable
 
     def __repr__(self) -> str:
         name = self._annotation.__name__ if isinstance(self._annotation, type) else repr(self._annotation)

@@ -20,7 +20,14 @@ class Structured(ABC):
 
     @abstractmethod
     def _content(self) -> object:
-        """Return a hashable value that is equal for equal constraints of this class."""
+        """Return a hashable value from which equality and hash are computed.
+
+        Constraints of one class are equal if their contents and what `_equal_unhashed` compares are equal.
+        """
+
+    def _equal_unhashed(self, other: Any) -> bool:
+        """Return whether what cannot be hashed, and therefore is not in `_content`, is equal in a constraint of the same class."""
+        return True
 
     def _shown(self) -> tuple[object, ...]:
         """Return what the repr consists of: texts, and nested constraints.
@@ -59,7 +66,7 @@ def shown(source: Structured) -> str:
 
 
 def same(one: Structured, other: Structured) -> bool:
-    """Return whether two constraints are of one class and have equal content."""
+    """Return whether two constraints are of one class and equal, and so are the constraints inside them."""
     todo: list[tuple[Any, Any]] = [(one, other)]
     known: set[tuple[int, int]] = set()
     while todo:
@@ -67,7 +74,7 @@ def same(one: Structured, other: Structured) -> bool:
         if left is right:
             continue
         if isinstance(left, Structured) and isinstance(right, Structured):
-            if type(left) is not type(right):
+            if type(left) is not type(right) or not left._equal_unhashed(right):
                 return False
             if (id(left), id(right)) not in known:
                 known.add((id(left), id(right)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guideway.constraints import Choice, Regex
+from guideway.constraints import Choice, PythonType, Reasoning, Regex
 from guideway.errors import InvalidConstraintError, InvalidTextError
 from guideway.grammar.nodes import Leaf
 from tests.helpers.reference_grammar import fits
@@ -44,6 +44,16 @@ def test_parse_of_combinations() -> None:
     for source, text in ((number | word, "x"), (~number, "1"), (number & Regex("1.*"), "2")):
         with pytest.raises(InvalidTextError):
             source.parse(text)
+
+
+def test_nested_constraints_of_types_with_equal_schemas_differ() -> None:
+    lists, tuples = PythonType(list[int]), PythonType(tuple[int, ...])
+    assert lists == PythonType(list[int])
+    assert lists != tuples
+    assert lists + "." == PythonType(list[int]) + "."
+    assert lists + "." != tuples + "."  # `parse` gives a list or a tuple
+    assert Reasoning(lists) == Reasoning(PythonType(list[int]))
+    assert Reasoning(lists) != Reasoning(tuples)
 
 
 def test_equality_and_names() -> None:
