@@ -67,7 +67,7 @@ _UNITS = 100_000_000  # the units of kernel work that count as one second of pro
 _ACTIVE = 16  # the maximum number of threads of `run`, and of `submit`, that do not wait for a slot
 _THREADS = 256  # the maximum number of threads of `run`, and of `submit`
 _TURN_SECONDS = 0.001
-_MOST_PAUSE_SECONDS = 0.005  # for which Python code waits for the end of a round
+_MOST_PAUSE_SECONDS = 0.005  # the longest time for which Python code waits while generation loops compute
 _PAUSE_SECONDS = 0.0002  # enough for a waiting thread to wake up and to take the lock
 _MOST_SECONDS = 0.2  # the longest time that a thread with a slot waits for its turn
 _STUCK_SECONDS = 1.0  # a thread without a checkpoint for this time can lose its slot to a waiting one (`reclaim`)
@@ -193,7 +193,7 @@ class _Turns:
             return False
 
     def end(self) -> None:
-        """End the turn of this thread, and give the turn to the thread that has waited for the longest time."""
+        """End the turn of this thread, and give the turn to the thread that has waited for the longest time, if any."""
         with self._guard:
             if self._waiting:
                 self._waiting.popleft().release()
@@ -202,10 +202,10 @@ class _Turns:
 
 
 class _Rounds:
-    """The rounds of generation loops that run now.
+    """Counts the parts of rounds that have begun and not ended (`begin_round`): in them, generation loops compute.
 
     Attributes:
-        count: The number of these rounds.
+        count: The number of these parts.
     """
 
     def __init__(self) -> None:
@@ -228,7 +228,7 @@ class _Rounds:
                 self._none.set()
 
     def wait(self) -> bool:
-        """Wait until no round runs, at most `_MOST_PAUSE_SECONDS`. Returns whether no round runs."""
+        """Wait until `count` is 0, at most `_MOST_PAUSE_SECONDS`. Returns whether it is 0."""
         return self._none.wait(_MOST_PAUSE_SECONDS)
 
 
@@ -363,7 +363,7 @@ def _resume(job: _Job, level: int) -> None:
 
 
 def _check_caller() -> None:
-    """Raise `Cancelled` if the caller of this thread's function does not wait for the result, or the pool is closed."""
+    """Raise `Cancelled` if nobody waits any more for the result of this thread's function, or the pool is closed."""
     caller, pool = _THREAD.caller, _THREAD.pool
     if (caller is not None and caller.is_cancelled) or (pool is not None and pool.is_closed):
         raise Cancelled

@@ -53,10 +53,12 @@ _HOST = hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
 
 @dataclass
 class DiskStatistics:
-    """Counters of this process.
+    """What one `DiskCache` counted in this process.
 
-    `damaged`: entries that were deleted because they did not match their header. `refused`: entries that were not
-    stored, because they exceed the budget or could not be written.
+    `damaged`: entries that `get` found invalid and tried to delete: the header did not match, or the file was no
+    regular file, was larger than the budget, or could have been written by another user. Each one is also a miss.
+    `verify` does not count. `refused`: entries that were not stored, because they exceed the budget or could not be
+    written.
     """
 
     hits: int = 0

@@ -41,7 +41,7 @@ def show(
 
 @app.command()
 def verify() -> None:
-    """Compare every entry with its checksum. Damaged entries are removed; they are computed again when needed."""
+    """Check every entry. Damaged ones are removed (exit code 1); they are computed again when needed."""
     whole, damaged = _cache().verify()
     typer.echo(f"{whole} entries are whole, {len(damaged)} were damaged and dropped")
     for name in damaged:

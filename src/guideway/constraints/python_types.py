@@ -194,10 +194,10 @@ class PythonType(Constraint[T_co]):
 
 
 def _place(problem: ErrorDetails, text: str) -> str | None:
-    """Return the JSON Pointer of the value that Pydantic refused; None: the text is not JSON.
+    """Return the JSON Pointer of the value at Pydantic's location; None: the text cannot be decoded.
 
-    Names in Pydantic's location that are not keys, such as branches of unions, are left out. For a missing key, the
-    result is the JSON Pointer of its object.
+    Parts of the location that are no key or index of the value, such as names of union branches, are left out. For a
+    missing key, the result is the JSON Pointer of its object.
     """
     try:
         here: Any = loads(text)

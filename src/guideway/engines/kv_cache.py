@@ -280,7 +280,7 @@ def foreign_cache(cache: Cache) -> EngineError:
 
 
 def state_not_truncated() -> ValueError:
-    """Return (not raise) the error for the truncation of a state."""
+    """Return (not raise) the error for the truncation of a `StateCache`."""
     return ValueError("the state of a recurrent model cannot be truncated; feed the tokens again")
 
 

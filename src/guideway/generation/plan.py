@@ -609,9 +609,9 @@ class Job:
         return [session for _, session in self.prepared]
 
     def rows(self) -> Iterator[Row]:
-        """Return an iterator over the rows to generate.
+        """Return an iterator over the rows to generate. Each row is made when it is requested.
 
-        The job stops referring to the session of a prompt when the rows of the next prompt begin.
+        Call it once: as soon as the rows of a prompt begin, its session is removed from `prepared`.
         """
         return (one for one in self.starts(None) if isinstance(one, Row))
 

@@ -37,7 +37,7 @@ class GenerationState:
         source: The constraint; None: free text.
         seed: The seed of the random numbers.
         row: The number of the sequence, by which sequences with the same seed get different random numbers.
-        memory: The state of the Mirostat sampler after each draw, as (position, id, value); empty for other samplers.
+        memory: The state of the Mirostat sampler after draws, as (position, id, value); empty if no draw used Mirostat.
         steps: The log-probabilities, if `logprobs` was given.
         kv_cache: The KV cache of prompt and output, if `return_kv_cache` was given; None: the model runs
             the tokens again.
@@ -230,10 +230,11 @@ class Generation(Generic[T_co]):
     def fields(self) -> dict[str, Field]:
         """The strings, numbers, booleans and nulls of a JSON text by JSON Pointer, with their tokens and probabilities.
 
-        The dict is computed at each access.
+        The dict is computed at each access. For a text that was cut, it has the values before the cut.
 
         Raises:
-            ValueError: Neither `logprobs` nor `distributions=True` was given.
+            ValueError: A token has no log-probability, because neither `logprobs` nor `distributions=True` was given
+                (for a resumed text: from its beginning).
         """
         if len(self.token_ends) < len(self.tokens) or len(self.steps) < len(self.tokens):
             raise ValueError("fields need log-probabilities: pass logprobs=0, or distributions=True")

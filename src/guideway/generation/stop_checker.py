@@ -133,9 +133,9 @@ class Watch:
 
 
 def _first(data: bytearray, strings: Sequence[bytes], before: int, start: int) -> tuple[int, bytes] | None:
-    """Return the offset and the text of the first of these strings in the data; None: there is none.
+    """Return the first occurrence of one of these strings in the data, as offset and string; None: there is none.
 
-    Only strings count that begin at `start` or later and end after the first `before` bytes.
+    An occurrence counts if it begins at `start` or later and ends after the first `before` bytes.
     """
     found = [(at, text) for text in strings if (at := data.find(text, max(start, before - len(text) + 1))) >= 0]
     return min(found, default=None)

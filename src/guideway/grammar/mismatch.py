@@ -36,11 +36,16 @@ class Mismatch(NamedTuple):
 
 
 def mismatch(grammar: Grammar | Automaton, text: str) -> Mismatch:
-    """Return where a text stops fitting. For a text that fits, the position is its length.
+    """Return where a text stops fitting, and what could follow there.
+
+    For a text of the grammar, and for the beginning of one, the position is its length.
 
     Args:
         grammar: The grammar, or its byte automaton.
         text: The text. A lone surrogate fits nowhere.
+
+    Raises:
+        LimitExceededError: The grammar is too large, or the check takes too much work.
     """
     try:
         automaton = byte_automaton(grammar) if isinstance(grammar, Grammar) else grammar

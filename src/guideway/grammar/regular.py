@@ -119,11 +119,11 @@ class Dfa:
 
 @value
 class Special:
-    """One special token. It is not text, so complements do not contain it.
+    """A special token. It is not text, so complements do not contain it.
 
     Attributes:
-        name: A name (str) or an id (int). If the vocabulary has no special token with the name, the name is matched as
-            text. An id that the vocabulary does not have is an error of the compilation.
+        name: A name (str) or an id (int). A name matches any special token with this name. If there is none, or inside
+            `JsonEscaped`, the name is matched as text. An id of no special token is an error of the compilation.
     """
 
     name: str | int

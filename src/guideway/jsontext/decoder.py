@@ -137,7 +137,7 @@ class _Decoder:
         if not token or token in "}],:" or token in _CONSTANTS:
             self._fail("a JSON string" if self._text.startswith('"', self._from) else "a JSON value")
         if len(token) > MAX_DIGITS:
-            self._from = self._at  # report the end of the digits
+            self._from = self._at  # `_fail` reports this position: the end of the number, as `where` does
             self._fail(f"a number of at most {MAX_DIGITS} digits")
         try:
             return self._bounded(int(token) if token.lstrip("-").isdigit() else Decimal(token))

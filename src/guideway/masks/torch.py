@@ -48,7 +48,7 @@ class TorchMasks:
 
     def __init__(self, *, in_place: bool = False) -> None:
         self.in_place = in_place
-        self._rooms: list[NDArray[np.float32]] = []
+        self._buffers: list[NDArray[np.float32]] = []
         self._flags: Any = None  # the flags of the last call on a device, until `nothing` reads them
 
     def __call__(self, logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, list[int]]:
@@ -81,7 +81,7 @@ class TorchMasks:
 
         if not (logits.is_cpu and logits.dtype is torch.float32 and logits.stride(1) == 1):
             return None
-        return logits if self.in_place else torch.from_numpy(self._room(logits.shape))
+        return logits if self.in_place else torch.from_numpy(self._buffer(logits.shape))
 
     def nothing(self) -> list[int]:
         """Return the masked rows in which every logit was -inf in the last call on a device other than the CPU.
@@ -91,14 +91,17 @@ class TorchMasks:
         flags, self._flags = self._flags, None
         return [] if flags is None else [int(i) for i in flags.nonzero().flatten().tolist()]
 
-    def _room(self, shape: tuple[int, int]) -> NDArray[np.float32]:
-        """Return a buffer that no tensor refers to. A tensor made from an array holds a reference to it."""
-        self._rooms = [room for room in self._rooms if room.shape == tuple(shape)]
-        for index in range(len(self._rooms)):
-            if sys.getrefcount(self._rooms[index]) == _ALONE:
-                return self._rooms[index]
-        self._rooms = [*self._rooms[-2:], np.empty(tuple(shape), np.float32)]
-        return self._rooms[-1]
+    def _buffer(self, shape: tuple[int, int]) -> NDArray[np.float32]:
+        """Return an uninitialised array: one of an earlier call that no tensor refers to, or else a new one.
+
+        A tensor that was made from an array holds a reference to the array. At most three arrays are kept.
+        """
+        self._buffers = [buffer for buffer in self._buffers if buffer.shape == tuple(shape)]
+        for index in range(len(self._buffers)):
+            if sys.getrefcount(self._buffers[index]) == _ALONE:
+                return self._buffers[index]
+        self._buffers = [*self._buffers[-2:], np.empty(tuple(shape), np.float32)]
+        return self._buffers[-1]
 
 
 def _on_device(logits: Any, rows: Row, held: Sequence[bool]) -> tuple[Any, Any]:

@@ -472,7 +472,7 @@ class Dialogue:
         if not (self._settings.resume and self._continues and self._may_ask()):
             return False
         if self._has_guarantee() and not self._shown:
-            return False  # a new answer is sent with the constraint, a continuation without it
+            return False  # a request for a new answer contains the constraint, one for a continuation does not
         check = self._answer.check
         data = self._answer.data[: check.taken]
         if not check.failed:

@@ -45,9 +45,10 @@ class _RoutePlanner:
         self.json_schema = json_of(constraint)
 
     def own(self) -> Constraint[Any] | None:
-        """Return the constraint on the text of an answer that is not encoded; a JSON Schema allows every JSON spelling.
+        """Return the constraint that the text of an answer must fit, if the answer is not encoded.
 
-        None if that is not supported, so that only the whole text can be checked.
+        For a JSON Schema, the constraint allows every JSON spelling. It is None if that is not supported for the
+        schema; then only the whole text can be checked.
         """
         return self.constraint if self.json_schema is None else any_spelling(self.json_schema)
 

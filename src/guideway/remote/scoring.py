@@ -1,8 +1,9 @@
-"""`score` for endpoints that return log-probabilities. The scores are exact; otherwise `UnsupportedError` is raised.
+"""`score` for endpoints that return log-probabilities. Without an exact score, `UnsupportedError` is raised.
 
-prompt   the endpoint returns the log-probability of every token of the prompt (vLLM): one request for each option, in
-         which the option is the beginning of the answer
-top      the endpoint returns the most probable first tokens of an answer: one request; each option must be one of them
+prompt   The endpoint returns the log-probability of every token of the prompt (vLLM). One request is sent for each
+         option; the option is the prefill (the beginning of the answer).
+top      The endpoint returns the most probable first tokens of an answer. One request is sent; each option must be one
+         of these tokens.
 """
 
 from __future__ import annotations

@@ -23,8 +23,9 @@ class SchemaSubset:
         tuples: `prefixItems` is supported.
         min_items: The largest value of `minItems` that is enforced; None: every value is.
         enum_scalars: Enumerations may have scalars of every type; otherwise only strings.
-        enum_values: The largest number of values of an enumeration. Of a larger one, only the types are sent. None: no
-            limit.
+        enum_values: The largest number of values of an enumeration that is sent. A larger one is sent as its types, or
+            as a string that contains JSON text. None: no limit. `lowered_within` sets it, so that all enumerations
+            together fit the provider's limits.
     """
 
     keywords: frozenset[str] = frozenset()

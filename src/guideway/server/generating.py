@@ -249,7 +249,7 @@ class GenerationEndpoint:
         try:
             if (accepted := self.accepted(request)) is not None:
                 await JSONResponse(accepted)(scope, receive, send)
-                results = await running.results()  # also if the client has left
+                results = await running.results()  # even if the client has disconnected
             elif streams:
                 chunks = self._chunks(model, request, found.family)
                 if found.echo is not None:

@@ -177,8 +177,11 @@ def _opened(model: Model, body: dict[str, Any]) -> Session:
 async def _leased(state: ServerState, store: SessionStore, found: OpenSession) -> AsyncIterator[None]:
     """Keep the model of a session loaded in the block.
 
+    If the model was unloaded since the session was opened, the session is closed.
+
     Raises:
-        HttpError: The model was unloaded since the session was opened, which closed the session (404).
+        HttpError: The session was closed for this reason (404), or the model cannot be loaded now (503; see
+            `PooledModels.lease`).
     """
     async with state.models.lease(found.model) as model:
         if local_model(model) is not found.owner:

@@ -1,4 +1,7 @@
-"""What a session stores for rewinding: recent logits, and earlier states (checkpoints) if they cannot be truncated."""
+"""What a session stores for rewinding: recent logits; and checkpoints, if the engine cannot truncate its caches.
+
+A checkpoint is the cache of a shorter prefix.
+"""
 
 from __future__ import annotations
 

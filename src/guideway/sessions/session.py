@@ -148,7 +148,7 @@ class Session:
         self._shift = 0  # the number of these positions
         self._cache: Cache | None = None
         self._shareable = tokens is None and (kv_cache is None or kv_cache.shareable)
-        self._ran = 0  # the number of tokens that the model has run at least once
+        self._ran = 0  # the number of tokens at the start that were run at least once, here or for a given cache
         self._ring = LogitsRing(logits_bytes)
         self._checkpoints = None if engine.supports_rollback else Checkpoints(checkpoint_bytes)
         self.matcher: Matcher | None = None
@@ -163,7 +163,7 @@ class Session:
         self.seed = integer("seed", seed)
         self.row = integer("row", row)
         self.sampler = sampler or Sampler()
-        self._memory: list[_Memory] = []  # Mirostat's state after each draw; empty for other samplers
+        self._memory: list[_Memory] = []  # Mirostat's state after draws; empty if no draw used Mirostat
         self.tolerance = 0.0
         self._repeated = 0  # the number of tokens that the model ran for `logits_alone`
         self._counted = [0, 0, 0]  # as in `Counts`
@@ -196,7 +196,10 @@ class Session:
 
     @property
     def memory(self) -> list[tuple[int, int, float]]:
-        """The state of the Mirostat sampler after each draw: (position, id, value). Empty for other samplers."""
+        """The state of the Mirostat sampler after draws: (position, id, value). Empty if no draw used Mirostat.
+
+        `rewind` removes the entries of removed tokens.
+        """
         return [(one.at, one.token_id, one.value) for one in self._memory]
 
     @memory.setter
@@ -764,7 +767,7 @@ class Session:
         return self._cache.truncated(self._shift + limit) if limit else self._prefix
 
     def _plan(self) -> tuple[Cache | None, list[int]]:
-        """Return the cache to continue from, and the ids that the model must run to get the logits.
+        """Return the cache to continue from, and the ids that the model must run to get the logits after the session.
 
         The ids are [] if the logits are stored. Raises `EmptySequenceError` if the session has no tokens.
         """

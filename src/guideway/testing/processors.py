@@ -19,7 +19,7 @@ __all__ = ["processor_contract"]
 
 TOKENS = [b"", *(bytes([b]) for b in b"abcde "), b"ab", b"cab", b"de ", b"\xc3", b"\xa9", b""]
 PAD = len(TOKENS) - 1
-WIDTH = len(TOKENS) + 3  # wider than the vocabulary, because models pad it
+WIDTH = len(TOKENS) + 3  # wider than the vocabulary, because models pad their logits
 
 Make = Callable[[list[Any], Vocabulary], Any]
 Call = Callable[[Any, list[list[int]], Logits], Logits]

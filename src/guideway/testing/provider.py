@@ -1,4 +1,4 @@
-"""`Provider`: a local HTTP server that answers in the wire formats of API providers, and fails on request.
+"""`Provider`: a local HTTP server that answers in the wire formats of API providers, and fails where the test says so.
 
     with Provider(Answer('{"a": 1}')) as provider:
         client = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="-", max_retries=0)

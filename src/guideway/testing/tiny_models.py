@@ -139,7 +139,11 @@ def _mamba() -> tuple[Shapes, Shapes]:
 
 
 def _made(architecture: str, context: int) -> tuple[dict[str, Any], str, Shapes, Shapes]:
-    """Return config.json, the prefix of layer names, the tensors outside of layers, and those of one layer."""
+    """Return the architecture's members of config.json, the prefix of layer names, and the shapes of tensors by name.
+
+    The first shapes are those outside of layers, the second those of one layer, with names relative to the layer. The
+    caller adds the members of config.json that all architectures share.
+    """
     config: dict[str, Any]
     wide = {"hidden_size": WIDTH, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
     wide |= {"intermediate_size": INNER, "max_position_embeddings": context}

@@ -564,7 +564,11 @@ class TemplateSandbox(ImmutableSandboxedEnvironment):
         return result if owner is __self else _checked(result)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Apply an operator. Raises `LimitExceededError` before the operation if its result would be too large."""
+        """Apply an operator. Raises `LimitExceededError` if a limit of size or work is exceeded.
+
+        Concatenations of texts and lists, repetitions, powers and `%` are checked before they run, by an upper bound of
+        the size of the result. All results are checked after the operation.
+        """
         if operator == "+" and isinstance(left, (str, list, tuple)):
             _limit(_size(left) + _size(right))
         elif operator == "-":  # the operands can be the keys of dicts

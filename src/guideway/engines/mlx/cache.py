@@ -18,9 +18,9 @@ __all__ = ["MLX", "copied_state", "like_cache", "restore"]
 
 
 def copied_state(cache: Cache | None, empty: Any) -> Any:
-    """Return a copy of the library's cache in `cache`, which the model may modify.
+    """Return a copy of the library's cache in `cache`. The model may modify the copy.
 
-    `empty` is returned if there are no tokens.
+    `empty` itself is returned if `cache` is None or has no tokens.
     """
     return empty if cache is None or not cache.length else own_state(cache, MLX).copy_whole()
 

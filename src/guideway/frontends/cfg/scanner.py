@@ -21,7 +21,7 @@ MAX_COUNT = 1_000_000
 MAX_IDS = 10_000
 """Maximum number of token ids in one `<[…]>`."""
 
-_WINDOW = 70  # the maximum number of characters before and after the caret
+_WINDOW = 70  # a message shows at most this number of characters before the error, and as many from the error on
 
 
 def special_of(written: str) -> Regular:

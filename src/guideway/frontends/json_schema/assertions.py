@@ -224,12 +224,12 @@ class TypeAssertions:
 
     Attributes:
         types: The allowed types as bits, such as `NULL | STRING`.
-        number: Assertions about numbers; None: all numbers are allowed. The next three are similar.
+        number: Assertions about numbers; None: there are none. The next three are similar.
         string: Assertions about strings.
         array: Assertions about arrays.
         object: Assertions about objects.
-        composites: The allowed arrays and objects, listed as constants by `constant_key`; None: they are not listed.
-            `array` and `object` must hold as well.
+        composites: The allowed arrays and objects by `constant_key`; None: they are not listed. They must also meet
+            `array` and `object`.
     """
 
     types: int = ALL

@@ -192,7 +192,7 @@ class _DecisionDiagram(Formulas):
             if own.types & types:
                 part = own.number if types == NUMBER else own.string if types == STRING else own.array
                 if (types & (NUMBER | STRING | ARRAY) and part is not None) or (types == ARRAY and own.composites):
-                    formulas[place] = ExactlyOne((), True)  # an opaque formula: the result is unknown
+                    formulas[place] = ExactlyOne((), True)  # not simplified: whether a value meets these is unknown
                     continue
             parts: list[Formula] = [bool(own.types & types), *(self._formula(one) for one in analysis.conjuncts)]
             parts += (
@@ -569,7 +569,7 @@ class _DecisionDiagram(Formulas):
         return made
 
     def _patterns(self, literal: int) -> bool:
-        """Return whether the schema of an even literal asserts only that the value is a string that matches patterns."""
+        """Return whether a schema has no assertions but `type: string` and patterns. `literal` must be even."""
         analysis = self._analysis(literal)
         own = analysis.own
         if (

@@ -365,7 +365,7 @@ class Expander(SchemaGraph):
     def _check_cycles(self, start: int) -> None:
         """Raise `InvalidConstraintError` if a schema applies to the same value as itself, by references in a cycle.
 
-        `start` is the number of the first schema.
+        `start` is the number of a schema. It and the schemas that apply to the same value are checked.
         """
         if start in self._sound:
             return
@@ -989,7 +989,7 @@ def _asserts_conjuncts_only(analysis: SchemaAnalysis) -> bool:
 
 
 def _only_keys(assertions: TypeAssertions) -> Set[str] | None:
-    """Return the keys of the first property rules that allow no other keys. None if all rules allow other keys."""
+    """Return the keys of the first set of property rules that allows no other keys; None if there is no such set."""
     if assertions.object is not None:
         for rules in assertions.object.rule_sets:
             if rules.additional is not None and 1 in rules.additional and not rules.patterns:

@@ -385,12 +385,15 @@ class FastPath:
     def open_entries(
         self, patterns: tuple[int, list[tuple[bool, Regular]]], names: tuple[str, ...], others: int
     ) -> tuple[Property, ...]:
-        """Return the open properties of an object with `patternProperties`.
+        """Return `Object.open` of an object with `patternProperties`: classes of entries for all keys not in `names`.
+
+        Key classes with equal values are one class.
 
         Args:
             patterns: The result of `_patterns`.
-            names: The keys that have a property each.
-            others: The number of the node of the values of all other keys; -1: there are none.
+            names: The keys of `Object.properties`.
+            others: The number of the node for the values of keys that do not match the pattern; -1: these keys are not
+                allowed.
         """
         values = {True: patterns[0], False: others}
         return open_entries([(values[held], keys) for held, keys in patterns[1]], names, self._common.quoted)

@@ -1,8 +1,8 @@
 """Boolean formulas over multi-valued variables: conjunction, disjunction, "exactly one", and negation.
 
 The values of a variable are classes, written as bits. For a key of an object, the classes are sets of values, and one
-class means that the key is absent. A cube is a conjunction of conditions on single variables: it maps each of its
-variables to the classes that are allowed.
+class means that the key is absent. A cube is a conjunction of conditions on single variables: a dict from each of
+these variables to the bits of the classes that are allowed. Other variables may have any class.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_SPLITS = 100_000
 ABSENT = 1
 """The bit of the class "the key is absent"."""
 
-Cube = dict[int, int]  # variable -> bits of the allowed classes; all these conditions must hold
+Cube = dict[int, int]  # variable -> bits of the allowed classes; see the module's docstring
 
 
 class TooComplex(Exception):

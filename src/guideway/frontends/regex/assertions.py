@@ -1,6 +1,6 @@
 """The assertions `^`, `$`, `\\b` and `\\B` as parts of the syntax tree, by dialect and flags.
 
-In all functions, `at` is the position in the pattern, for errors.
+The argument `at` is the position in the pattern, for errors.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ _AT_ONCE = 2  # maximum number of nullable symbols of a production whose combina
 def nullable_variables(
     group: dict[int, list[Production]], outside: Callable[[int], bool], expressions: Expressions, solid: set[int]
 ) -> set[int]:
-    """Return the variables of a component that derive the empty text.
+    """Return the variables of a strongly connected component that derive the empty text.
 
     Args:
-        group: The productions of the component.
+        group: The productions of the strongly connected component.
         outside: Returns whether a variable outside the component derives the empty text.
         expressions: The properties of expressions.
         solid: Variables that do not derive the empty text, whatever their productions are.
@@ -47,7 +47,7 @@ def without_empty(
     If a production has more than `_AT_ONCE` nullable symbols, new variables derive the ends of the production.
 
     Args:
-        group: The productions of a component.
+        group: The productions of a strongly connected component.
         nullable: Returns whether a symbol derives the empty text.
         made: Supplies new variables, and counts the productions.
         expressions: The properties of expressions.

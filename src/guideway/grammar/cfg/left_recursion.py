@@ -1,9 +1,10 @@
 """Eliminates left recursion by the left-corner transform.
 
-Rosenkrantz and Lewis, "Deterministic left corner parsing" (1970), restricted to the left-recursive strongly connected
-components. No variable may derive the empty text. A text of a variable A begins with a production of the component of A
-whose first symbol is outside the component. A new variable derives the rest, from there up to A. New variables are
-right recursive.
+Rosenkrantz and Lewis, "Deterministic left corner parsing" (1970), restricted to the left-recursive sets. These are the
+sets of variables that reach each other in at least one step, in the graph from each variable to the first symbols of
+its productions. No variable may derive the empty text. A text of a variable A begins with a production of the set of A
+whose first symbol is outside the set. A new variable derives the rest, from there up to A. New variables are right
+recursive.
 """
 
 from __future__ import annotations
@@ -18,50 +19,52 @@ Group = dict[int, list[Production]]
 
 
 def without_left_recursion(group: Group, wanted: set[int], made: Productions) -> Group:
-    """Return productions without left recursion, for the variables of `wanted` and all that they refer to.
+    """Return equivalent productions without left recursion.
+
+    Left-recursive variables to which nothing refers any more have no productions in the result.
 
     Args:
-        group: The productions, without empty ones.
-        wanted: The variables that other components refer to.
+        group: The productions of a strongly connected component of the grammar, and of its helper variables. None is
+            empty.
+        wanted: The variables of `group` that must keep productions: the start variable, and those to which the rest of
+            the grammar refers.
         made: Supplies new variables, and counts the productions and the work.
     """
 
     def corners(variable: int) -> list[int]:
         return [one[0] for one in group[variable] if isinstance(one[0], int) and one[0] in group]
 
-    component_of: dict[int, int] = {}  # variable -> index of its component, for left-recursive variables
+    set_of: dict[int, int] = {}  # left-recursive variable -> index of its left-recursive set
     found = strongly_connected_components(group, corners)
-    for number, component in enumerate(found):
-        if len(component) > 1 or component[0] in corners(component[0]):
-            component_of |= dict.fromkeys(component, number)
-    if not component_of:
+    for number, members in enumerate(found):
+        if len(members) > 1 or members[0] in corners(members[0]):
+            set_of |= dict.fromkeys(members, number)
+    if not set_of:
         return group
     needed = set(wanted)
     for variable, productions in group.items():
         for one in productions:
-            inside = (
-                isinstance(one[0], int)
-                and variable in component_of
-                and component_of.get(one[0]) == component_of[variable]
-            )
+            inside = isinstance(one[0], int) and variable in set_of and set_of.get(one[0]) == set_of[variable]
             needed.update(symbol for symbol in one[1 if inside else 0 :] if isinstance(symbol, int))
-    result = {variable: productions for variable, productions in group.items() if variable not in component_of}
-    for component in found:
-        if component[0] in component_of:
-            _Component(component, group, made).turn([variable for variable in component if variable in needed], result)
+    result = {variable: productions for variable, productions in group.items() if variable not in set_of}
+    for members in found:
+        if members[0] in set_of:
+            _LeftRecursiveSet(members, group, made).turn(
+                [variable for variable in members if variable in needed], result
+            )
     return result
 
 
-class _Component:
-    """A left-recursive component, as a graph: from each variable to the variables whose productions begin with it."""
+class _LeftRecursiveSet:
+    """A left-recursive set, as a graph: from each variable to the variables whose productions begin with it."""
 
-    def __init__(self, component: list[int], group: Group, made: Productions) -> None:
+    def __init__(self, variables: list[int], group: Group, made: Productions) -> None:
         self._made = made
-        members = set(component)
+        members = set(variables)
         self._bases: list[tuple[Production, int]] = []
-        self._edges: dict[int, list[tuple[Production, int]]] = {variable: [] for variable in component}
-        alone: dict[int, list[int]] = {variable: [] for variable in component}
-        for variable in component:
+        self._edges: dict[int, list[tuple[Production, int]]] = {variable: [] for variable in variables}
+        alone: dict[int, list[int]] = {variable: [] for variable in variables}
+        for variable in variables:
             for one in group[variable]:
                 corner = one[0]
                 if not isinstance(corner, int) or corner not in members:
@@ -70,11 +73,11 @@ class _Component:
                     alone[corner].append(variable)
                 else:
                     self._edges[corner].append((one[1:], variable))
-        # The variables that each one reaches by unit productions, and the steps of all these. Variables that reach one
-        # another share both.
+        # `_same`: for each variable, itself and the variables that derive it by unit productions only. `_steps`: the
+        # edges from these. Variables that derive one another share both.
         self._same: dict[int, dict[int, None]] = {}
         self._steps: dict[int, list[tuple[Production, int]]] = {}
-        for equal in strongly_connected_components(component, alone.__getitem__):
+        for equal in strongly_connected_components(variables, alone.__getitem__):
             reached = dict.fromkeys(equal)
             for variable in equal:
                 for after in alone[variable]:
@@ -88,7 +91,7 @@ class _Component:
 
     def turn(self, wanted: list[int], result: Group) -> None:
         for target in wanted:
-            # by variable of the component, the new variable for the rest from it up to the target
+            # by variable of the set, the new variable for the rest from it up to the target
             rest: dict[int, int] = {}
             todo: list[int] = []
 

@@ -154,7 +154,10 @@ class _Lowering:
         self._final |= left
 
     def _is_simple(self, component: list[int]) -> bool:
-        """Lower a component that is one repetition or one difference of regular symbols. Returns False for others."""
+        """Lower a strongly connected component that is one repetition or one difference of regular symbols.
+
+        Returns False for others.
+        """
         variable, made = component[0], self._made.of[component[0]]
         for one in component:
             exception = self._made.of[one]

@@ -13,7 +13,7 @@ __all__ = ["fold"]
 
 Group = dict[int, list[Production]]
 
-_MAX_EQUATIONS = 8  # maximum size of a component that is solved, because larger ones give long expressions
+_MAX_EQUATIONS = 8  # maximum number of variables that are solved together, because larger ones give long expressions
 
 
 def fold(group: Group, expressions: Expressions) -> tuple[dict[int, Regular], Group]:
@@ -61,9 +61,9 @@ def joined(productions: list[Production], known: dict[int, Regular], expressions
 
 
 def _solved(component: Group, expressions: Expressions) -> dict[int, Regular] | None:
-    """Return an expression for each variable of a right-linear component, by Arden's rule.
+    """Return an expression for each variable of a right-linear strongly connected component, by Arden's rule.
 
-    None: the component is not right linear, or has more than `_MAX_EQUATIONS` variables.
+    None: the strongly connected component is not right linear, or has more than `_MAX_EQUATIONS` variables.
     """
     if len(component) > _MAX_EQUATIONS:
         return None

@@ -48,10 +48,11 @@ def register() -> None:
 
 
 def early() -> None:
-    """Register the name of the backend. It is the entry point for platform plugins; None means that it is no platform.
+    """Register only the name of the backend.
 
-    It is needed because vLLM loads general plugins only after `LLM(structured_outputs_config=...)` has validated the
-    name, but platform plugins already when its configuration is imported.
+    vLLM calls this function as an entry point for platform plugins. The result None says that this package has no
+    platform. General plugins are loaded too late: after `LLM(structured_outputs_config=...)` has validated the name.
+    Platform plugins are loaded when vLLM's configuration is imported.
     """
     try:
         from vllm.config.structured_outputs import StructuredOutputsConfig

@@ -80,9 +80,12 @@ E = TypeVar("E", bound=Exception)
 
 
 def cause(problem: BaseException, kind: type[E]) -> E | None:
-    """Return the first exception of a class among an exception, its causes and its contexts; None if there is none."""
+    """Return the first exception of a class among an exception, its causes and its contexts, breadth first.
+
+    None if there is none among the first 20 or so.
+    """
     todo: list[BaseException | None] = [problem]
-    for one in todo:  # the loop extends this list, to about 20 exceptions
+    for one in todo:  # the loop extends this list, to at most 21 entries; some are None or repeated
         if isinstance(one, kind):
             return one
         if one is not None and len(todo) < 20:

@@ -175,8 +175,11 @@ class _Splitting:
         production, place, state, _ = item
         return production, place + 1, self.tables.goto[state][symbol], context
 
-    def left(self, copy: _SpecialisedRule, item: tuple[int, int, int, int]) -> Iterable[int]:
-        """Return the lexer contexts that are possible after the symbol after the dot of an item."""
+    def left(self, item: tuple[int, int, int, int]) -> Iterable[int]:
+        """Return the lexer contexts that are possible after the symbol that follows the dot of an item.
+
+        The dot must not be at the end of the production.
+        """
         symbol = symbol_after_dot(self.tables, item)
         if isinstance(symbol, str):
             return self.steps.step(symbol, item[3], self.accepted[self.tables.goto[item[2]][symbol]])
@@ -256,7 +259,7 @@ class _Writing:
                 prepared.append((not body, None, _ENDS - made.end(item), ()))
                 continue
             symbol = body[item[1]]
-            ways = tuple((one, number[made.after(item, symbol, one)]) for one in made.left(copy, item))
+            ways = tuple((one, number[made.after(item, symbol, one)]) for one in made.left(item))
             if isinstance(symbol, str):
                 key = steps.key(symbol, item[3], made.accepted[tables.goto[item[2]][symbol]])
                 prepared.append((item[1] == 0, None, -1 - key, ways))
@@ -335,7 +338,7 @@ class _Writing:
         """
         made = self._made
         groups: dict[int, tuple[Term, set[int]]] = {}
-        for context in sorted(made.left(copy, item)):
+        for context in sorted(made.left(item)):
             following = rest[made.after(item, symbol, context)]
             if following is not None:
                 groups.setdefault(following[0], (following[1], set()))[1].add(context)

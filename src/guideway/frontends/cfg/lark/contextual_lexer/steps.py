@@ -24,7 +24,7 @@ from guideway.grammar.regular import Concat, Regular, Repeat, Union
 
 __all__ = ["Accepted", "Steps"]
 
-Accepted = frozenset[str]  # terminals that the parser accepts in a state, and ignored terminals
+Accepted = frozenset[str]  # the terminals that the parser accepts in a state, and all ignored terminals
 Pending = frozenset[int]  # numbers of `ForbiddenContinuations` that the next characters can still complete
 
 _MAX_NODES = 100_000  # maximum number of states of the automaton of one terminal
@@ -301,7 +301,11 @@ class Steps:
     def _boundaries(self, accepted: Accepted, pending: Pending) -> list[Pending]:
         """Return the sets of forbidden continuations that are possible after any number of ignored terminals.
 
-        `pending` is the set before the ignored text.
+        The first one is `pending`.
+
+        Args:
+            accepted: The terminals that the lexer tries within and after the ignored text.
+            pending: The forbidden continuations before the ignored text.
         """
         order = [pending]
         for at in order:  # the list grows during iteration
