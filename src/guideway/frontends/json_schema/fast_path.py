@@ -82,11 +82,11 @@ MOST_TYPES = 7
 def open_entries(
     found: Iterable[tuple[Value, Regular]], names: Collection[str], quoted: Callable[[Regular], Regular]
 ) -> tuple[Property, ...]:
-    """Return the open properties of an object. Key classes with equal values become one property.
+    """Return `Object.open` for classes of keys. Classes with equal values become one `Property`.
 
     Args:
         found: The value and the language of each key class. A class with the value -1 is left out: it allows no value.
-        names: The keys that have a property each, in their order. They are removed from the languages.
+        names: The keys of `Object.properties`, in their order. They are removed from the languages.
         quoted: Returns the language of the JSON strings whose decoded text is in a language.
     """
     by_value: dict[Value, list[Regular]] = {}
@@ -385,7 +385,7 @@ class FastPath:
     def open_entries(
         self, patterns: tuple[int, list[tuple[bool, Regular]]], names: tuple[str, ...], others: int
     ) -> tuple[Property, ...]:
-        """Return `Object.open` of an object with `patternProperties`: classes of entries for all keys not in `names`.
+        """Return `Object.open` of an object with `patternProperties`: entries with keys not in `names`.
 
         Key classes with equal values are one class.
 
