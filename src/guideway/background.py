@@ -363,7 +363,7 @@ def _resume(job: _Job, level: int) -> None:
 
 
 def _check_caller() -> None:
-    """Raise `Cancelled` if nobody waits any more for the result of this thread's function, or the pool is closed."""
+    """Raise `Cancelled` if this thread's caller no longer waits for its result, or if the pool is closed."""
     caller, pool = _THREAD.caller, _THREAD.pool
     if (caller is not None and caller.is_cancelled) or (pool is not None and pool.is_closed):
         raise Cancelled
