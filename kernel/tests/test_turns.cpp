@@ -394,12 +394,13 @@ void budgets() {
         programs::Writer w;
         const std::uint32_t name = w.quoted(w.literal("a")), text = w.quoted(w.literal("x"));
         programs::Words object{3};
-        for (std::uint32_t word : programs::Writer::marks(false, "<" + std::to_string(i), std::to_string(i) + ">")) object.push_back(word);
+        const std::string begin = std::string("<").append(std::to_string(i));
+        for (std::uint32_t word : programs::Writer::marks(false, begin, std::to_string(i) + ">")) object.push_back(word);
         for (std::uint32_t word : {0u, 0u, ~0u, 0u, 0u, 0u, 1u, name, 1u, 1u, 0u, 1u, 0u}) object.push_back(word);
         w.node(object);
         w.node({0, text});
         Matcher one(Automaton::compile(small, w.program(0)));
-        for (const char c : "<" + std::to_string(i)) {
+        for (const char c : begin) {
             one.fill_mask(row);
             one.advance(token_of(c));
         }
