@@ -210,7 +210,7 @@ ExprId NumberLanguage::start(const List<Cell>& cells, NumberText text) {
             Range range = range_of(cell, side == 1);
             if (range.multiple && range.multiple->r > kMaxRemainders && !range.high.given())
                 throw over_limit(kMaxRemainders, "remainders of a divisor of unbounded numbers",
-                                 "add a maximum, or use a divisor with fewer digits");
+                                 "add a minimum and a maximum, or use a divisor with fewer digits");
             if (holds_value(range, {}, {})) spec.sides[side].push_back(std::move(range));
         }
     }
