@@ -26,7 +26,10 @@ class Structured(ABC):
         """
 
     def _equal_unhashed(self, other: Any) -> bool:
-        """Return whether what cannot be hashed, and therefore is not in `_content`, is equal in a constraint of the same class."""
+        """Return whether the values that `_content` omits, because they cannot be hashed, equal those of `other`.
+
+        `other` is a constraint of the same class.
+        """
         return True
 
     def _shown(self) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -343,17 +344,16 @@ def _read_arguments(tool: Tool, given: Any) -> tuple[Any, Any]:
     Raises:
         InvalidTextError: The tool does not allow the arguments.
     """
-    ways = [given]
-    if isinstance(given, str):
-        decoded = _decoded(given)
-        ways = [decoded, given] if isinstance(decoded, dict) else [given, decoded]
-    problem: InvalidTextError | None = None
-    for arguments in ways:
-        try:
-            return arguments, tool.read(arguments)
-        except InvalidTextError as error:
-            problem = problem or error
-    raise problem or InvalidTextError("no arguments")
+    if not isinstance(given, str):
+        return given, tool.read(given)
+    decoded = _decoded(given)
+    first, second = (decoded, given) if isinstance(decoded, dict) else (given, decoded)
+    try:
+        return first, tool.read(first)
+    except InvalidTextError:
+        with suppress(InvalidTextError):
+            return second, tool.read(second)
+        raise
 
 
 def _decoded(text: str) -> Any:
