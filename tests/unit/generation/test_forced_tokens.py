@@ -78,3 +78,17 @@ def test_longer_texts_are_not_encoded(tiny: gw.Model, monkeypatch: pytest.Monkey
     found = complete(tiny, "x\n", gw.Choice([text]), max_tokens=2 * MOST_ENCODED)  # more than the text can need
     assert found.text == text
     assert any(text in one for one in encoded) == (size <= MOST_ENCODED)
+
+
+def test_a_text_beyond_the_budget_is_not_encoded(tiny: gw.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "ab" * MOST_ENCODED
+    longest: list[int] = []
+    real = type(tiny.tokenizer).encode
+
+    def encode(self: Any, text: str, *rest: Any) -> list[int]:
+        longest.append(len(text))
+        return real(self, text, *rest)
+
+    monkeypatch.setattr(type(tiny.tokenizer), "encode", encode)
+    assert text.startswith(complete(tiny, "x\n", gw.Choice([text]), max_tokens=5, allow_truncation=True).text)
+    assert max(longest) < 100

@@ -1,0 +1,151 @@
+"""The loop of async calls: its calls in event loops (`Outbox`), and the pauses of background threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import guideway as gw
+from guideway import background
+from guideway.generation import scheduler
+from guideway.generation.async_loop import Call, Loop, Outbox
+from guideway.generation.plan import Job
+from guideway.generation.scheduler import Row
+from guideway.testing import ConstantModel
+from tests.helpers.byte_tokens import BYTES
+
+
+class EventLoop:
+    """A substitute for an event loop. It runs functions at once, and counts the calls (wake-ups)."""
+
+    def __init__(self, *, is_closed: bool = False) -> None:
+        self.wake_ups = 0
+        self.is_closed = is_closed
+
+    def call_soon_threadsafe(self, function: Callable[..., object], *args: object) -> None:
+        if self.is_closed:
+            raise RuntimeError("Event loop is closed")
+        self.wake_ups += 1
+        function(*args)
+
+
+def send(outbox: Outbox, where: EventLoop, to: list[str], text: str) -> None:
+    """Append a text in the event loop; with "lost " before it if the event loop is closed."""
+    loop: Any = where
+    outbox.call(loop, lambda: to.append(text), lambda: to.append(f"lost {text}"))
+
+
+def test_the_calls_of_a_block_wake_each_event_loop_once() -> None:
+    outbox, one, other = Outbox(), EventLoop(), EventLoop()
+    made: list[str] = []
+    with outbox:
+        for text in ("a", "b", "c"):
+            send(outbox, one, made, text)
+        send(outbox, other, made, "d")
+        assert not made
+    assert made == ["a", "b", "c", "d"]
+    assert (one.wake_ups, other.wake_ups) == (1, 1)
+    send(outbox, one, made, "e")
+    assert made[-1] == "e", "outside of a block, a call is made at once"
+    with outbox:
+        pass
+    assert (one.wake_ups, other.wake_ups) == (2, 1)
+
+
+def test_calls_of_other_threads_do_not_wait_for_the_end_of_the_block() -> None:
+    outbox, one = Outbox(), EventLoop()
+    made: list[str] = []
+    with outbox:
+        send(outbox, one, made, "loop")
+        thread = threading.Thread(target=send, args=(outbox, one, made, "other"))
+        thread.start()
+        thread.join()
+        assert made == ["other"]
+    assert made == ["other", "loop"]
+
+
+def test_an_exception_in_the_block_does_not_discard_calls() -> None:
+    outbox, one = Outbox(), EventLoop()
+    made: list[str] = []
+
+    def fail() -> None:
+        with outbox:
+            send(outbox, one, made, "a")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert made == ["a"]
+    send(outbox, one, made, "b")
+    assert made == ["a", "b"]
+
+
+def test_a_closed_event_loop_does_not_affect_others() -> None:
+    outbox, closed, one = Outbox(), EventLoop(is_closed=True), EventLoop()
+    made: list[str] = []
+    with outbox:
+        send(outbox, closed, made, "a")
+        send(outbox, one, made, "b")
+        send(outbox, closed, made, "c")
+    assert sorted(made) == ["b", "lost a", "lost c"]
+
+
+def test_a_round_wakes_an_event_loop_once() -> None:
+    model, loop, where = ConstantModel(BYTES), Loop(), EventLoop()
+    made: list[str] = []
+
+    def call(name: str) -> Call:
+        options: Any = {"max_tokens": 8, "min_tokens": 8, "batch_size": 4}
+        job = Job(model, [gw.GenerationRequest("x", None)], None, None, options)
+        return Call(job, lambda _: send(loop.outbox, where, made, name), lambda _: None)
+
+    calls = [call(name) for name in "abc"]
+    for number in (1, 2):
+        loop._round(calls)
+        assert made == list("abc") * number
+        assert where.wake_ups == number
+
+
+@pytest.mark.parametrize("error", [None, RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("drafted", [0, 3])
+def test_background_threads_pause_only_while_the_loop_computes(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException] | None, drafted: int
+) -> None:
+    """Each `begin_round` has its `end_round`, also if the engine fails in the second round."""
+    rounds = background._POOL.rounds
+    before_draws: list[int] = []
+    in_engine: list[int] = []
+    after: list[int] = []
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **options: Any) -> Any:
+            in_engine.append(rounds.count)
+            if error is not None and after:
+                raise error
+            return function(*args, **options)
+
+        return run
+
+    def draw(row: Row, draw: Callable[[Row], None] = Row.draw) -> None:
+        before_draws.append(rounds.count)
+        draw(row)
+
+    monkeypatch.setattr(scheduler, "feed_all", noting(scheduler.feed_all))
+    monkeypatch.setattr(scheduler, "speculate", noting(scheduler.speculate))
+    monkeypatch.setattr(Row, "draw", draw)
+    options: dict[str, Any] = {"max_tokens": 40, "min_tokens": 40, "prompt_lookup_num_tokens": drafted}
+    job = Job(gw.load("tiny"), [gw.GenerationRequest("x", None)], None, None, options)
+    loop, call = Loop(), Call(job, lambda _: after.append(rounds.count), lambda _: None)
+    loop._round([call])
+    if error is None:
+        loop._round([call])
+    else:
+        with pytest.raises(error):
+            loop._round([call])
+    assert in_engine == [0, 0], "background threads work while the model runs"
+    assert set(before_draws) == {1}
+    assert set(after) == {0}
+    assert rounds.count == 0
