@@ -84,7 +84,7 @@ def _report(console: Console, title: str, found: Explanation, as_json: bool) -> 
     if as_json:
         rows = [dict(zip(("place", "keyword", "status"), row, strict=True)) for row in found.keyword_report]
         parts = {"keywords": rows, "refusals": found.refusals, "conflict": found.conflict, "examples": found.examples}
-        print(json.dumps(parts, ensure_ascii=False))
+        typer.echo(json.dumps(parts, ensure_ascii=False))
     else:
         _show(console, title, found)
     if found.refusals or found.conflict:

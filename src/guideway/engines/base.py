@@ -210,10 +210,11 @@ class VerifyingEngine(StepEngine, Protocol):
 
 
 def batch_tolerance(engine: StepEngine) -> float:
-    """Return the attribute `batch_tolerance` of an engine. 0.0, also without the attribute: nothing is known.
+    """Return the attribute `batch_tolerance` of an engine; 0.0 if it has none.
 
-    A positive number is an estimated limit. If other rows run in the same call, or if the tokens of a row are divided
-    into calls in another way, the difference of two logits of the row changes by less than this number.
+    0.0 means that nothing is known. A positive number is an estimated limit. If other rows run in the same call, or if
+    the tokens of a row are divided into calls in another way, the difference of two logits of the row changes by less
+    than this number.
     """
     return float(getattr(engine, "batch_tolerance", 0.0))
 

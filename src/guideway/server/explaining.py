@@ -165,9 +165,9 @@ def _parameters_of(tool: Any) -> Any:
 
 
 def _rows(prefix: str, found: Explanation) -> list[dict[str, str]]:
-    """Return the status of each keyword. A refused keyword has the reason in addition.
+    """Return an object with the place, the name and the status of each keyword, and the reason for a refused keyword.
 
-    `prefix` is the JSON Pointer of the schema in the request.
+    `prefix` is put before each place: the JSON Pointer of the schema in the list of tools, or "".
     """
     rows = []
     for place, keyword, status in found.keyword_report:

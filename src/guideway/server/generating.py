@@ -116,9 +116,9 @@ class Outcome(NamedTuple):
     """How the generation for a request ended.
 
     Attributes:
-        answer: The body of the answer, or for a stream of the Responses API the last response object. None: there is
-            no answer, or it was a stream of another endpoint.
-        one: The first text that was generated; None if it is not complete.
+        answer: The body of the answer. For a stream, it is the last response object of the Responses API, or None for
+            chat completions and completions. None, too, if there is no answer.
+        one: The result of the first text; None if this text failed or is not complete.
         error: The exception that ended the request, also `ClientLeft` and `asyncio.CancelledError`; None: there is
             none, or it was sent as an event of a stream.
     """
@@ -157,15 +157,15 @@ class GenerationEndpoint:
         return request
 
     def begun(self, request: BatchRequest, key: str, running: ServedRequest | UpstreamRequest) -> None:
-        """Called when generation for a request begins. Subclasses override it; this method does nothing."""
+        """Do nothing. Subclasses override this method, which is called when generation for a request begins."""
 
     def ended(self, request: BatchRequest, key: str, outcome: Outcome) -> None:
-        """Called once after `begun`, when generation has ended or failed. Subclasses override it.
+        """Do nothing. Subclasses override this method, which is called once after `begun`, at the end of generation.
 
         Args:
             request: The request.
             key: The name of its API key.
-            outcome: The answer, or the reason why there is none.
+            outcome: How generation ended.
         """
 
     def accepted(self, request: BatchRequest) -> dict[str, Any] | None:

@@ -136,7 +136,7 @@ class ServerState:
             raise busy(f"{self._count} requests run or wait; send the request again later")
 
     def reserve(self, tokens: int) -> None:
-        """Reserve tokens, until the caller subtracts them from `_tokens`.
+        """Reserve tokens. `Admission.reserve` calls it; `admitted` releases the tokens at the end of the request.
 
         Raises `HttpError` (429) if all requests together would need more than `max_tokens_in_flight`.
         """

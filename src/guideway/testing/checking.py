@@ -39,10 +39,10 @@ BYTES_END = 256
 MOST_TOLD = 5
 """The maximum number of failures of one kind that are described."""
 MOST_TOKENS = 3000
-"""The number of tokens of a mask that are checked if the vocabulary has more.
+"""If the vocabulary has more tokens than this number, a random sample of about this number is checked in each mask.
 
-It is a random sample, to which end tokens and some special tokens are added. At most half of it are legal tokens that
-were chosen as such.
+At most half of the sample is drawn from the legal tokens, the rest from all tokens. End tokens and some special tokens
+are added.
 """
 
 

@@ -19,7 +19,7 @@ __all__ = ["ScriptedEngine", "ScriptedModel"]
 
 @dataclass(frozen=True)
 class _Progress:
-    """A cache. For each token: the index of the text that began last (-1: none), and how many of its bytes there are."""
+    """A cache. For each token: the index of the text that began last (-1: none), and its number of bytes so far."""
 
     texts: tuple[int, ...] = ()
     offsets: tuple[int, ...] = ()

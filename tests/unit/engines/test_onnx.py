@@ -246,8 +246,21 @@ def test_unused_blocks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert small.size == 0
 
 
+def test_blocks_that_do_not_fit_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 19)
+    blocks = Blocks()
+    held = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(8)]
+    del held[1:]
+    held.append(blocks.arrays([(1, 1, 1_000_000, 1)], FLOAT))
+    assert blocks._used_bytes == 9 << 19  # more than at any time before
+    blocks.arrays([(1, 1, 30_000, 1)], FLOAT)  # applies the limit, and uses a new, smaller block
+    assert sum(map(len, blocks._unused)) <= (9 << 19) // 4
+    assert [len(block) for block in blocks._unused].count(1 << 19) == 2
+    assert len(held) == 2
+
+
 def test_blocks_that_are_no_longer_needed_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 20)
+    monkeypatch.setattr(onnx_blocks, "KEPT_BYTES", 1 << 19)
     monkeypatch.setattr(onnx_blocks, "PERIOD", 8)
     blocks = Blocks()
     many = [blocks.arrays([(1, 1, 100_000, 1)], FLOAT) for _ in range(10)]
@@ -255,11 +268,11 @@ def test_blocks_that_are_no_longer_needed_are_released(monkeypatch: pytest.Monke
     assert len(blocks._unused) == 9
     for _ in range(16):
         blocks.arrays([(1, 1, 100_000, 1)], FLOAT)
-    assert len(blocks._unused) == 2  # at most two were used at the same time
+    assert len(blocks._unused) == 1  # two were used at the same time, and one still is
     assert many[0][0].size == 100_000
 
 
-def test_steps_in_several_calls_map_no_new_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_in_several_calls_map_few_new_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     mapped: list[int] = []
     new = onnx_blocks._mapped
     monkeypatch.setattr(onnx_blocks, "_mapped", lambda nbytes: mapped.append(nbytes) or new(nbytes))

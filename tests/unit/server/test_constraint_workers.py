@@ -98,13 +98,14 @@ def test_a_constraint_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="the operating system has no idle scheduling")
-def test_a_process_runs_while_a_processor_has_nothing_else_to_do() -> None:
+def test_a_patient_process_has_a_low_priority() -> None:
     async def run() -> None:
-        worker = await _Worker.start(is_patient=True)
+        worker = await _Worker.start()  # patient by default, as for `ConstraintWorkers`
         try:
             until, pid = time.monotonic() + 60, worker._process.pid
+            # Where idle scheduling is not permitted, the process gets another low priority.
             while os.sched_getscheduler(pid) != os.SCHED_IDLE and os.getpriority(os.PRIO_PROCESS, pid) < 10:
-                assert time.monotonic() < until  # the priority is low where idle scheduling is not permitted
+                assert time.monotonic() < until
                 await asyncio.sleep(0.05)
         finally:
             await worker.close()

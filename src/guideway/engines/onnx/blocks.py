@@ -26,13 +26,13 @@ KEPT_BYTES = 16 << 20
 """A `Blocks` may keep this number of bytes of unused blocks, even if it has no used ones."""
 
 PERIOD = 256
-"""A `Blocks` compares the bytes that are used with those of the last `PERIOD` to `2 * PERIOD` requests for memory."""
+"""The limit of a `Blocks` depends on the memory that was used during its last `PERIOD` to `2 * PERIOD` requests."""
 
 _MAPPED = 1 << 16
 """Blocks of fewer bytes are in the heap."""
 
 _HUGE_PAGE = 1 << 21
-"""Linux clears pages of this size at once, if a block has at least this number of bytes: much faster than small pages."""
+"""Huge pages of Linux are requested for blocks of at least this size. They are cleared much faster than small pages."""
 
 _ALIGNED = 64
 _PRIVATE: dict[str, int] = {} if sys.platform == "win32" else {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS}
@@ -80,9 +80,11 @@ class Blocks:
 
     A block returns when the last array in it is deleted, which may happen in any thread. It is then kept for other
     arrays. A call of the model needs memory for its joined inputs and for its outputs, and a step may have several
-    calls, so the number of used bytes varies within a step. Used and unused blocks together have at most 1.25 times as
-    many bytes as were used at the same time recently (`PERIOD`). If that is less than `KEPT_BYTES`, or if no block is
-    used, the unused blocks have at most `KEPT_BYTES`. Beyond this limit, the blocks that returned first are released.
+    calls, so the number of used bytes varies within a step.
+
+    The unused blocks may always have `KEPT_BYTES`. While a block is used, they may have more: used and unused blocks
+    together may have 1.25 times as many bytes as were used at the same time recently (`PERIOD`). When a block returns,
+    and before one is used, the unused blocks that returned first are released until the limit is met.
     """
 
     def __init__(self) -> None:

@@ -40,6 +40,7 @@ def gather(graph: Graph, caches: Sequence[Cache | None], blocks: Blocks) -> Arra
                 array[begin:end] = 0
             continue
         stop = first.start + first.length
+        # Several rows are copied with the values before the shorter ones, which the attention mask excludes.
         width = min(longest, stop if end - begin > 1 else first.length)
         for array, held_array in zip(arrays, first.batch.arrays, strict=True):
             array[begin:end, :, : longest - width] = 0
@@ -78,7 +79,7 @@ def without_gaps(arrays: tuple[NDArray[Any], ...], cached: int, counts: Sequence
     for gap in np.unique(gaps[gaps > 0]).tolist() if cached else ():
         places = np.flatnonzero(gaps == gap)
         for array in arrays:
-            array[places, :, gap : cached + gap] = array[places, :, :cached]  # the index makes a copy
+            array[places, :, gap : cached + gap] = array[places, :, :cached]  # indexing with an array copies the values
     return arrays
 
 

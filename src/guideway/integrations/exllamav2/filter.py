@@ -121,7 +121,7 @@ class ConstraintFilter(ExLlamaV2Filter):  # type: ignore[misc]  # ExLlamaV2 has 
     def mask_logits(self, logits: torch.Tensor) -> torch.Tensor:
         """Set the logits of forbidden tokens to -inf, in place, and return them.
 
-        If all logits are -inf then, `error` is set and the logits of the end tokens become 0. `logits`: float32
+        If all logits are then -inf, `error` is set and the logits of the end tokens become 0. `logits`: float32
         [vocabulary] on the CPU.
         """
         made, nothing = self._apply(logits[None], self._row[None], [True])

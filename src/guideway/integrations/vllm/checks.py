@@ -1,4 +1,4 @@
-"""Compiles the constraint of a request when the request arrives, so that an error is the response to this request."""
+"""Checks the constraint of a request when the request arrives, so that an error is the response to this request."""
 
 from __future__ import annotations
 
@@ -47,8 +47,12 @@ def runnable(original: Any, processor: Any, params: Any, *rest: Any, **named: An
     With speculative decoding, the V1 runner loads no logits processors of entry points, and does not report it.
     Without this check, the constraint of such a request would have no effect.
 
+    `original` is the replaced method, which is called first.
+
     Raises:
-        VLLMValidationError: The request is invalid.
+        VLLMValidationError: The request has a constraint that would have no effect.
+        InvalidConstraintError: As for `requested_in_extra_args`, if the engine has no tokenizer. Otherwise `validated`,
+            which `original` calls, has already raised an error.
     """
     found = original(params, *rest, **named)
     config = processor.vllm_config

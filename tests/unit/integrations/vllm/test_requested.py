@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 import guideway as gw
 from guideway.errors import BudgetTooSmallError, InvalidConstraintError
+from guideway.integrations.vllm.checks import runnable
 from guideway.integrations.vllm.requested import budget_of, follower_of, requested_in_extra_args
 from guideway.tokenizers import Tokenizer
 
@@ -45,10 +47,11 @@ def test_wrong_budgets() -> None:
 def test_a_request_that_no_processor_would_constrain_is_refused(
     drafts: bool, second_runner: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only the V1 runner with drafts is without logits processors. A small stand-in replaces vLLM's exceptions."""
-    import sys
+    """`runnable` refuses a constraint in `extra_args` only for the V1 runner with speculative decoding.
 
-    from guideway.integrations.vllm.checks import runnable
+    vLLM loads no logits processors for this runner. The test runs without vLLM: a module with the class defined here
+    replaces `vllm.exceptions`.
+    """
 
     class VLLMValidationError(ValueError):
         def __init__(self, message: str, parameter: str | None = None) -> None:

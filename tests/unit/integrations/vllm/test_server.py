@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,7 @@ from pydantic import BaseModel
 
 import guideway as gw
 from guideway.testing import tiny_model
-from tests.helpers.vllm import serve
+from tests.helpers.vllm import ENVIRONMENT, serve
 from tests.unit.integrations.vllm.test_backend import SCHEMA
 
 pytestmark = [pytest.mark.engine("vllm", "openai"), pytest.mark.filterwarnings("default")]
@@ -180,11 +182,6 @@ def test_many_at_once_some_cancelled_some_hostile(server: str) -> None:
 
 
 def test_a_start_logs_no_failed_registration() -> None:
-    import subprocess
-    import sys
-
-    from tests.helpers.vllm import ENVIRONMENT
-
     environment = {**os.environ, **ENVIRONMENT}
     command = [sys.executable, "-c", "import vllm.config; from vllm.plugins import load_general_plugins as f; f()"]
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
