@@ -49,9 +49,9 @@ long as_bound(nb::handle value, long most) {
 
 nb::tuple as_tuple(nb::handle values) { return nb::steal<nb::tuple>(checked(PySequence_Tuple(values.ptr()))); }
 
-constexpr long kNever = -1;  // in place of a node number: the schema allows no value
+constexpr long kNever = -1;  // instead of a node number: the same as `_NEVER` of fast_path.py
 
-// Of keywords, and of the attributes of a `FastPath`.
+// The names of keywords, and of methods of a `FastPath`.
 struct Names {
     nb::str ref{"$ref"}, type{"type"}, properties{"properties"}, required{"required"}, additional{"additionalProperties"},
         min_properties{"minProperties"}, max_properties{"maxProperties"};
@@ -59,7 +59,7 @@ struct Names {
         refuse_nodes{"refuse_nodes"};
 };
 
-// Makes the nodes of one style.
+// Makes the nodes of objects in one style.
 class NodeMaker {
 public:
     NodeMaker(const nb::tuple& classes, nb::frozenset words, nb::object quote, nb::object spelling, nb::object new_key, nb::object braces,
@@ -69,10 +69,10 @@ public:
           any_key_(std::move(any_key)), is_ordered_(ordered) {}
 
     const Names names;
-    const nb::frozenset keywords;  // that have an effect
+    const nb::frozenset keywords;  // the names of the keywords that have an effect
     const bool is_closed;          // objects with `properties`, but without `additionalProperties`, have no other keys
     const std::size_t max_nodes;
-    const long max_count;  // of the bounds of objects
+    const long max_count;  // the maximum of `minProperties` and `maxProperties`
 
     nb::object key(nb::handle name, const nb::dict& keys) const {
         nb::object known = item_of(keys, name.ptr());
@@ -150,7 +150,8 @@ private:
         complement_{kinds_[complement], "part"}, texts_{kinds_[literals], "texts"};
 };
 
-// The nodes of the schemas of one document. It holds no reference to the `FastPath`, which owns it and is passed to each call.
+// The nodes of the schemas of one document. The `FastPath` owns this object and is an argument of each call (`owner`). No reference to
+// it is stored, because that would be a cycle.
 class DocumentNodes {
 public:
     DocumentNodes(nb::object maker, nb::frozenset plain, nb::object dialect, nb::dict scalars, nb::list nodes, nb::list places,
@@ -163,7 +164,7 @@ public:
         const nb::object id = nb::steal(checked(PyLong_FromVoidPtr(schema.ptr())));
         if (nb::object known = item_of(numbers_, id.ptr()); known.is_valid()) return known;
         if (!schema.size()) return owner.attr(names_.any_number)();
-        if (PyDict_Contains(schema.ptr(), names_.ref.ptr()) == 1)
+        if (item_of(schema, names_.ref).is_valid())
             if (nb::object target = owner.attr(names_.reference)(schema, place); !target.is_none()) return target;
         return own_number(owner, schema, std::move(place));
     }
@@ -183,7 +184,7 @@ public:
         return made;
     }
 
-    // None: the schema needs the general path.
+    // Returns None if the schema needs the general path.
     nb::object object(nb::handle owner, const nb::dict& schema, const nb::object& place, const nb::object& patterns) {
         nb::object properties = item_of(schema, names_.properties), required = item_of(schema, names_.required);
         const nb::object additional = item_of(schema, names_.additional);
@@ -192,7 +193,7 @@ public:
         if (!required.is_valid()) required = nb::list();
         if (!PyDict_CheckExact(properties.ptr()) || !PyList_CheckExact(required.ptr())) return nb::none();
         if (additional.is_valid() && !PyDict_CheckExact(additional.ptr()) && !PyBool_Check(additional.ptr())) return nb::none();
-        nb::dict missing;  // its keys
+        nb::dict missing;  // its keys: required, but not in `properties`
         for (const nb::handle name : nb::borrow<nb::list>(required)) {
             if (!PyUnicode_CheckExact(name.ptr())) return nb::none();
             if (!item_of(properties, name.ptr()).is_valid()) set_item(missing, name, nb::none());
@@ -221,7 +222,7 @@ public:
     }
 
 private:
-    // Adds a node. If it is None, it is added to the worklist.
+    // Adds a node. None only reserves its number, and adds the schema to the worklist.
     nb::object add(nb::handle owner, nb::object node, const nb::dict& schema, nb::object keywords, nb::object place) {
         nb::object made = nb::int_(nodes_.size());
         if (nodes_.size() > maker_.max_nodes) owner.attr(names_.refuse_nodes)(place);
@@ -231,7 +232,8 @@ private:
         return made;
     }
 
-    // The node of a schema with at most one keyword, if it asserts only one type, or nothing. Otherwise an invalid object.
+    // Returns the number of the node of a schema without keywords, or with `type` and one name as its only keyword. Returns an invalid
+    // object for other schemas. `keywords` has at most one name.
     nb::object plain_number(nb::handle owner, const nb::dict& schema, const nb::object& keywords, const nb::object& place) {
         nb::object type = nb::none(), node;
         if (PySet_GET_SIZE(keywords.ptr())) {
@@ -246,7 +248,7 @@ private:
         return known;
     }
 
-    // False: the bounds are invalid, or `needed` keys are too many.
+    // Returns false if the bounds are invalid, or if the maximum is less than `needed`, the number of required keys.
     bool read_bounds(const nb::dict& schema, std::size_t needed, nb::object& minimum, nb::object& maximum) const {
         const nb::object least = item_of(schema, names_.min_properties), most = item_of(schema, names_.max_properties);
         if (!least.is_valid() && !most.is_valid()) return true;
@@ -277,7 +279,7 @@ private:
         return made;
     }
 
-    // None: it is no schema.
+    // Returns None if the value is no schema.
     nb::object number_of_value(nb::handle owner, PyObject* schema, const nb::object& place, const nb::object& name) {
         if (PyDict_CheckExact(schema))
             return number_of(owner, nb::borrow<nb::dict>(schema), nb::make_tuple(place, names_.properties, name));
@@ -325,8 +327,8 @@ void bind_schema_nodes(nb::module_& m) {
             "effect. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. "
             "If it is None, keys are escaped and quoted with `spelling` and `quote`. braces: the punctuation of objects. any_key: the "
             "expression of all keys. ordered: whether entries have the order of the schema. closed: whether objects with `properties`, but "
-            "without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of the "
-            "bounds of objects.");
+            "without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of "
+            "`minProperties` and `maxProperties`.");
     nb::class_<DocumentNodes>(m, "DocumentNodes", "Numbers the schemas of one document, and makes the nodes of objects.")
         .def(
             nb::init<nb::object, nb::frozenset, nb::object, nb::dict, nb::list, nb::list, nb::dict, nb::list, nb::list>(), nb::arg("maker"),
@@ -336,22 +338,22 @@ void bind_schema_nodes(nb::module_& m) {
                 "def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, scalars: dict[str, typing.Any], nodes: list[typing.Any], "
                 "places: list[typing.Any], numbers: dict[int, int], todo: list[typing.Any], "
                 "unusual: list[typing.Any]) -> None"),
-            "All arguments but `maker` are of a `FastPath`; the lists and `numbers` are changed. plain: names that need no check for "
-            "misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.")
+            "All arguments except `maker` belong to a `FastPath`. The lists and `numbers` are modified. plain: names that need no check "
+            "for misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.")
         .def("number_of", &DocumentNodes::number_of, nb::arg("fast_path"), nb::arg("schema"), nb::arg("place").none(),
              nb::sig("def number_of(self, fast_path: typing.Any, schema: dict[str, typing.Any], place: typing.Any) -> int"),
-             "Return the number of the node of a schema, or -1 if the schema allows no value.")
+             "Return the number of the node of a schema. -1 if its `$ref` leads to `false`, or cannot be resolved.")
         .def(
             "own_number", &DocumentNodes::own_number, nb::arg("fast_path"), nb::arg("schema"), nb::arg("place").none(),
             nb::sig("def own_number(self, fast_path: typing.Any, schema: dict[str, typing.Any], place: typing.Any) -> int"),
-            "Return the number of a new node for a schema that has other keywords than `$ref`, and no node yet. Schemas that assert only one "
-            "type share a node. Other nodes are added to the worklist.")
+            "Return the number of the node of a schema that is not in `numbers`, and that is not only a reference. Schemas without keywords "
+            "share a node, and schemas with only the same `type`. A node that is not complete yet is added to the worklist.")
         .def(
             "object", &DocumentNodes::object, nb::arg("fast_path"), nb::arg("schema"), nb::arg("place").none(), nb::arg("patterns").none(),
             nb::sig(
                 "def object(self, fast_path: typing.Any, schema: dict[str, typing.Any], place: typing.Any, patterns: object) -> typing.Any"),
             "Make the node of the objects that a schema allows. Returns None if the schema needs the general path. patterns: the result of "
-            "`FastPath.patterns`; None without `patternProperties`.");
+            "`FastPath._patterns`; None without `patternProperties`.");
 }
 
 }  // namespace guideway

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kSpins = 200;  // attempts before a thread sleeps and releases Python's interpreter; most sections are shorter
 
-constexpr std::chrono::microseconds kPoll{200};  // between two looks at the rounds that run
+constexpr std::chrono::microseconds kPoll{200};  // the time between two checks whether a round runs
 
 std::atomic<std::uint64_t> most_of_calls = 0;
 
@@ -50,7 +50,7 @@ StoreLock::Waiter& StoreLock::Queue::pop() {
     return waiter;
 }
 
-// Polls: a round that ends must not have to wake other threads.
+// Polls, so that the end of a round need not wake other threads.
 void StoreLock::wait_for_rounds() {
     if (!LoopRounds::is_running()) return;
     LongCall::begins(0);
@@ -156,6 +156,7 @@ void StoreLock::piece_done(std::uint64_t units) {
     delayed_ = delays ? delayed_ + units : 0;
     raise_to(most_delayed_, delayed_);
     const bool by_fork = forks_.size.load(std::memory_order_relaxed) != 0;
+    // While a round runs, background work yields to readers too.
     const bool by_round = rank_ == Rank::background && delays && LoopRounds::is_running();
     const bool by_step =
         (by_round || steps_.size.load(std::memory_order_relaxed) != 0) && done_ >= (rank_ == Rank::step ? kStepTurn : kBackgroundTurn);

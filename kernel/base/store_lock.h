@@ -11,8 +11,8 @@
 // kMostSteps steps, one of the other writers gets a turn. The lock is passed from thread to thread, so no thread can
 // overtake a waiting one.
 //
-// A loop that generates for many sequences takes the lock hundreds of times per round. So that it does not wait each time,
-// background writers wait for the end of its round before they take the lock, at most kMostPause (`LoopRounds`).
+// A loop that generates for many sequences takes the lock hundreds of times per round. It must not wait each time. Therefore a
+// background writer waits for the end of the round before it takes the lock, but at most kMostPause (`LoopRounds`).
 #pragma once
 
 #include <atomic>
@@ -86,10 +86,10 @@ private:
     bool has_begun_ = false;
 };
 
-// The rounds of generation loops that run now, in all threads, and the threads whose steps are background work.
+// Counts the rounds of generation loops that run now, in all threads. Also stores whether this thread does only background work.
 class LoopRounds {
 public:
-    // A round of this thread.
+    // Begin and end a round of this thread. A thread has at most one round at a time.
     static void begin() noexcept {
         if (!std::exchange(is_mine_, true)) count_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -101,7 +101,7 @@ public:
     // From now on, steps of this thread have the rank of background work.
     static void work_in_background() noexcept { is_background_ = true; }
     static bool is_background() { return is_background_; }
-    // In the child, where the other threads do not exist.
+    // Call it in the child: the other threads do not exist there, so their rounds have ended.
     static void after_fork() noexcept { count_.store(is_mine_ ? 1 : 0, std::memory_order_relaxed); }
 
 private:
@@ -116,7 +116,7 @@ public:
     static constexpr std::uint64_t kStepTurn = 300'000, kBackgroundTurn = 100'000, kLongTurn = 2'000'000;
     static constexpr unsigned kMostSteps = 32;
     static constexpr std::chrono::milliseconds kMostPause{5};
-    // Turns of one call of this thread that are cut off, before the call moves to a separate store.
+    // The number of preempted turns after which a call of this thread uses a separate store. Background work is preempted more often.
     static unsigned most_tries() { return LoopRounds::is_background() ? 30 : 3; }
 
     StoreLock() { enter(); }

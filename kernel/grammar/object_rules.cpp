@@ -457,7 +457,7 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
     const std::uint32_t all = k.bounded ? 0 : sum(entries_cost(node, regs), length(k.punctuation->close));
     LabelDistance best{0, kInfinite, false};
     const auto& reachable = core_.pool.labels.reachable(state);
-    const bool has_rests = k.bounded && !k.demands;  // then entries that may not come, unless they came, have the cost kInfinite
+    const bool has_rests = k.bounded && !k.demands;  // then `value_and_rest` is kInfinite for entries that may not come, unless they came
     const auto first = std::lower_bound(reachable.begin(), reachable.end(), k.ordered ? position(k, regs) : 0,
                                         [](const LabelDistance& reach, std::uint32_t label) { return reach.label < label; });
     for (auto reach = first; reach != reachable.end(); ++reach) {
@@ -477,8 +477,8 @@ LabelDistance ObjectRules::find_best_label(std::uint32_t node, std::uint32_t reg
     return best;
 }
 
-// Stores the best label of the state after a byte that leads from `state` towards its best label: it is the same, since no name
-// becomes cheaper than by this byte.
+// Stores the best label of `next`, the state after a byte that leads from `state` to its best label. The label does not change: one
+// byte shortens the way to each name by at most one byte, so no other name becomes cheaper.
 void ObjectRules::follow_best_label(ExprId state, ExprId next) {
     if (best_label_.node == kDone || best_label_.state != state || best_label_.label.distance == kInfinite) return;
     best_label_.state = next;

@@ -38,9 +38,9 @@ bool Emptiness::measured_by_length(ExprId difference) {
     return true;
 }
 
-// Searches a shortest text of a value that must differ from other values. A* is fast here, because such a text is hardly longer
-// than the shortest text of the value, and usually the next byte distinguishes them (Hart, Nilsson and Raphael, "A formal basis for
-// the heuristic determination of minimum cost paths", 1968).
+// Searches for a shortest text of a value that must differ from other values. A* is fast here: such a text is usually not much
+// longer than the shortest text of the value, and usually the next byte distinguishes the values (Hart, Nilsson and Raphael, "A
+// formal basis for the heuristic determination of minimum cost paths", 1968).
 void Emptiness::search_other_composite(ExprId start) {
     if (measured_by_length(start)) return;
     std::vector<SeenDifference> seen{{start, 0, 0}};

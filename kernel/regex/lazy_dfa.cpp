@@ -20,7 +20,7 @@ namespace guideway {
 namespace {
 
 constexpr std::uint32_t kMaxHeads = 64;
-constexpr std::size_t kMaxWays = 48;                                      // if there are more, each byte is a class of its own
+constexpr std::size_t kMaxWays = 48;                                      // beyond this, each byte becomes a separate class
 constexpr std::uint64_t kRowWork = 100, kByteWork = 20, kStateWork = 20;  // of a row; of a byte without one; of a search
 
 // Splits each of several disjoint sets into the bytes that are in `by` and those that are not.

@@ -48,8 +48,8 @@ ExprId Supersets::saturate_counters(ExprId e, std::uint32_t reach, bool name_bod
 }
 
 // A text of n bytes has at most n iterations, so it cannot reach larger upper bounds. If the expression is not Boolean, every text
-// read so far can be completed, and with a smaller lower bound only texts of kNear bytes or more can leave the repetition too early. If it is
-// Boolean, a completion in the superset must also be in reach of the bounds and of the excluded texts.
+// read so far can be completed, and with a smaller lower bound only texts of kNear bytes or more can leave the repetition too
+// early. If it is Boolean, a completion in the superset must also be in reach of the bounds and of the excluded texts.
 Superset Supersets::relax(ExprId e, Bounds which, const std::vector<Superset>& parts) {
     const Expr x = exprs_[e];
     Superset made{e};

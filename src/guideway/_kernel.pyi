@@ -396,7 +396,7 @@ class NodeMaker:
 
     def __init__(self, classes: tuple[type, ...], keywords: frozenset[str], quote: object, spelling: str, new_key: Callable[[str], object] | None, braces: object, any_key: object, ordered: bool, closed: bool, max_nodes: int, max_count: int) -> None:
         """
-        classes: Object, Property, Concat, JsonEscaped, Complement and Literals. keywords: the names of the keywords that have an effect. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. braces: the punctuation of objects. any_key: the expression of all keys. ordered: whether entries have the order of the schema. closed: whether objects with `properties`, but without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of the bounds of objects.
+        classes: Object, Property, Concat, JsonEscaped, Complement and Literals. keywords: the names of the keywords that have an effect. quote: the expression of a quotation mark. spelling: the spelling of keys. new_key: returns the expression of a key. If it is None, keys are escaped and quoted with `spelling` and `quote`. braces: the punctuation of objects. any_key: the expression of all keys. ordered: whether entries have the order of the schema. closed: whether objects with `properties`, but without `additionalProperties`, have no other keys. max_nodes: the maximum number of nodes. max_count: the maximum of `minProperties` and `maxProperties`.
         """
 
 class DocumentNodes:
@@ -404,20 +404,20 @@ class DocumentNodes:
 
     def __init__(self, maker: NodeMaker, plain: frozenset[str], dialect: object, scalars: dict[str, Any], nodes: list[Any], places: list[Any], numbers: dict[int, int], todo: list[Any], unusual: list[Any]) -> None:
         """
-        All arguments but `maker` are of a `FastPath`; the lists and `numbers` are changed. plain: names that need no check for misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.
+        All arguments except `maker` belong to a `FastPath`. The lists and `numbers` are modified. plain: names that need no check for misspelt keywords. scalars: by type, the node of a schema whose only keyword is `type`; None: the type is no scalar.
         """
 
     def number_of(self, fast_path: Any, schema: dict[str, Any], place: Any) -> int:
         """
-        Return the number of the node of a schema, or -1 if the schema allows no value.
+        Return the number of the node of a schema. -1 if its `$ref` leads to `false`, or cannot be resolved.
         """
 
     def own_number(self, fast_path: Any, schema: dict[str, Any], place: Any) -> int:
         """
-        Return the number of a new node for a schema that has other keywords than `$ref`, and no node yet. Schemas that assert only one type share a node. Other nodes are added to the worklist.
+        Return the number of the node of a schema that is not in `numbers`, and that is not only a reference. Schemas without keywords share a node, and schemas with only the same `type`. A node that is not complete yet is added to the worklist.
         """
 
     def object(self, fast_path: Any, schema: dict[str, Any], place: Any, patterns: object) -> Any:
         """
-        Make the node of the objects that a schema allows. Returns None if the schema needs the general path. patterns: the result of `FastPath.patterns`; None without `patternProperties`.
+        Make the node of the objects that a schema allows. Returns None if the schema needs the general path. patterns: the result of `FastPath._patterns`; None without `patternProperties`.
         """

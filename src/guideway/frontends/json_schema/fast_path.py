@@ -402,9 +402,10 @@ class FastPath:
         """Lower a `patternProperties` with one pattern that matches none of the keys that the schema names.
 
         Returns:
-            The number of the node of the pattern's value (-1: there is none, see `number_of`), and the key classes. Each class is
-            given by whether its keys match the pattern, and by its language. None if there is not exactly one pattern,
-            if it is invalid or too large, matches a key that the schema names, or matches only the keys of a short list.
+            The number of the node of the pattern's value (-1: there is none, see `number_of`), and the key classes.
+            Each class is given by whether its keys match the pattern, and by its language. None if there is not exactly
+            one pattern, or if it is invalid, is too large, matches a key that the schema names, or matches only the
+            keys of a short list.
         """
         patterns, named = schema["patternProperties"], schema.get("properties", _NO_PROPERTIES)
         required = schema.get("required", _NO_NAMES)

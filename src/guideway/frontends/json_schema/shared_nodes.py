@@ -102,8 +102,6 @@ class SharedNodes:
         key: The language of all object keys.
         maker: Makes the nodes of objects.
         spelling: How characters are written in strings.
-        new_key: Returns the language of one key.
-        entry_maker: Makes the properties of an object for the fast path.
         ordered: Whether keys are written in the order of the schema.
         spaced: Whether white space is allowed around tokens.
         first: The expressions that most grammars of the style contain (`Grammar.first`).
@@ -117,7 +115,6 @@ class SharedNodes:
         self.style = style
         self.brackets, self.braces = punctuation(style)[0]
         self.key, self.spelling = any_key(style), style.spelling
-        self.new_key = style.new_key if self.spelling == "json" else self._new_key
         self.ordered = style.key_order == "schema"
         self.maker = NodeMaker(
             (Object, Property, Concat, JsonEscaped, Complement, Literals),
@@ -147,9 +144,6 @@ class SharedNodes:
     def quoted(self, language: Regular) -> Regular:
         """Return the same as `Style.quoted`. It is faster, because the spelling of the style is stored."""
         return Concat((QUOTE, JsonEscaped(language, self.spelling), QUOTE))
-
-    def _new_key(self, name: str) -> Regular:
-        return self.quoted(Literals((name,)))
 
     def _anything(self, number: int) -> tuple[Node, ...]:
         """Return the nodes of any JSON value. They must be added in this order; `number` is the number of the first."""

@@ -63,7 +63,7 @@ class Path:
         return self.made.object(self, schema, "/a", patterns)
 
     def entry(self, name: str, value: int, required: bool = False) -> Property:
-        return Property(self.common.new_key(name), value, required)
+        return Property(self.common.style.new_key(name), value, required)
 
     def others(self, *names: str, value: int = ANY) -> Property:
         return Property(self.common.quoted(Complement(Literals(names))) if names else self.common.key, value, False)
@@ -109,6 +109,21 @@ def test_other_schemas_with_one_keyword(schema: dict[str, Any]) -> None:
     path = Path()
     assert path.made.number_of(path, schema, None) == 0
     assert path.todo == [(0, schema, frozenset(schema))]
+
+
+def test_only_schemas_of_one_type_share_its_node() -> None:
+    path = Path()
+    misspelt = {"type": "string", "titel": "x"}
+    properties = {
+        "a": {"type": "string"},
+        "b": {"type": "string", "minLength": 2},
+        "c": {"type": ["string"]},
+        "d": misspelt,
+        "e": {},
+    }
+    assert [one.value for one in path.object({"properties": properties}).properties] == [0, 1, 2, 0, ANY]
+    assert [number for number, *_ in path.todo] == [1, 2]
+    assert path.unusual == [(misspelt, ("/a", "properties", "d"), "dialect")]
 
 
 def test_references_and_empty_schemas() -> None:
@@ -171,8 +186,8 @@ def test_the_general_path_lowers_other_objects(schema: dict[str, Any]) -> None:
 
 
 def test_errors_are_raised() -> None:
-    path = Path(target="x")  # type: ignore[arg-type]
-    with pytest.raises(TypeError):  # a result that is no number
+    path = Path(target="x")  # type: ignore[arg-type]  # a wrong result of `reference`
+    with pytest.raises(TypeError):
         path.object({"properties": {"a": {"$ref": "#"}}})
     path = Path()
     path.nodes += [None] * (MAX_NODES + 1)
