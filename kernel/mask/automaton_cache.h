@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
@@ -58,6 +59,30 @@ private:
     static constexpr std::size_t kMost = std::size_t{1} << 14, kMostTogether = 32, kEntryBytes = 80;
 
     std::unordered_map<Configs, std::uint32_t, ConfigsHash> known_;
+    std::size_t bytes_ = 0;
+};
+
+// Texts by the number of a state set: a bounded number of bytes.
+class ForcedMemo {
+public:
+    const std::string* find(std::uint32_t state_set) const {
+        const auto known = known_.find(state_set);
+        return known == known_.end() ? nullptr : &known->second;
+    }
+    void keep(std::uint32_t state_set, const std::string& text) {
+        const std::size_t bytes = kEntryBytes + text.size();
+        if (bytes_ + bytes > kMaxBytes) {
+            known_.clear();
+            bytes_ = 0;
+        }
+        if (known_.emplace(state_set, text).second) bytes_ += bytes;
+    }
+    std::size_t bytes() const { return bytes_; }
+
+private:
+    static constexpr std::size_t kMaxBytes = std::size_t{1} << 20, kEntryBytes = 80;
+
+    std::unordered_map<std::uint32_t, std::string> known_;
     std::size_t bytes_ = 0;
 };
 
@@ -118,6 +143,7 @@ struct AutomatonCache {
     ArenaVector<std::uint32_t> owners;
     CompletionCache tails;      // long completions
     ConfigsMemo finish, worst;  // fewest tokens to finish, and an upper bound of that after any legal token
+    ForcedMemo forced;          // the bytes without an alternative, by state set
     std::unordered_map<std::uint32_t, std::array<std::uint64_t, 2>> mask_ids;  // by state set
     StateSetIndex state_sets;                                                  // not counted in `bytes`, nor are the state sets
     MachineTables machine;
@@ -139,7 +165,7 @@ struct AutomatonCache {
         const auto of = [](const auto& list) { return list.capacity() * sizeof(list[0]); };
         return sizeof *this + masks.bytes() + summaries.bytes() + names.bytes() + of(key_exits) + of(key_ranges) + of(parts) +
                of(key_tokens) + of(of_state_set) + of(in_state_sets) + of(owners) + tails.bytes() + finish.bytes() + worst.bytes() +
-               mask_ids.size() * 64;
+               forced.bytes() + mask_ids.size() * 64;
     }
     std::span<Mask* const> of(const StateSet& state_set) const {  // empty: not cached
         if (state_set.id >= of_state_set.size()) return {};

@@ -13,12 +13,24 @@ namespace {
 constexpr std::size_t kMaxForced = 4096;           // bytes looked ahead at once
 constexpr std::uint32_t kMaxFollowed = 1'000'000;  // bytes of a completion that is spelled out
 constexpr std::uint64_t kStepWork = 100;           // units of work for one byte of a completion
+constexpr std::size_t kFewTried = 8;               // bytes; a result that took as few is not cached
 
 }  // namespace
 
+std::string Completions::forced(const StateSet& state_set) {
+    if (const std::string* known = engine_.learned(automaton_).forced.find(state_set.id)) return *known;
+    std::size_t tried = 0;
+    std::string found = next_forced({state_set.configs().begin(), state_set.configs().end()}, tried);
+    if (tried > kFewTried) {
+        engine_.learned(automaton_).forced.keep(state_set.id, found);
+        engine_.count(automaton_);
+    }
+    return found;
+}
+
 // Appends bytes while exactly one byte is legal and the text cannot end. Stops inside a quotation: a model copies a text
 // better if it chooses the tokens itself than if it gets the longest ones.
-std::string Completions::forced(Configs configs) {
+std::string Completions::next_forced(Configs configs, std::size_t& tried) {
     std::string forced;
     Configs next, only;
     const auto copies = [&](const Config& c) {
@@ -30,6 +42,7 @@ std::string Completions::forced(Configs configs) {
            std::none_of(configs.begin(), configs.end(), copies)) {
         int byte = -1;
         for (unsigned b = 0; b < 256; ++b) {
+            ++tried;
             machine_.step_all(configs, static_cast<std::uint8_t>(b), next);
             if (next.empty()) continue;
             if (byte >= 0) return forced;

@@ -21,7 +21,7 @@ public:
     // A shortest completion. Throws Error(limit) where it is too long.
     std::string text(Configs configs);
     // The bytes that every completion begins with, up to where the text may end.
-    std::string forced(Configs configs);
+    std::string forced(const StateSet& state_set);
     // Fewest tokens that spell a shortest completion, end token included; beyond a million bytes, its bytes.
     std::uint32_t tokens(Configs configs);
     // Clears the bits of tokens after which `left - 1` more do not complete the text; returns an upper bound of what any
@@ -29,7 +29,8 @@ public:
     std::uint32_t keep_within(const Configs& configs, std::span<std::uint32_t> row, std::uint32_t left);
 
 private:
-    std::uint32_t cost(const Configs& configs);  // bytes of a shortest completion
+    std::string next_forced(Configs configs, std::size_t& tried);  // `tried`: counts the bytes that were tried
+    std::uint32_t cost(const Configs& configs);                    // bytes of a shortest completion
     std::uint32_t fewest_tokens(Configs configs);
     std::uint32_t loop_needs(const Configs& configs, std::uint32_t node);
 

@@ -345,7 +345,7 @@ std::size_t Matcher::validate(std::span<const std::int64_t> tokens) const {
 
 std::string Matcher::forced_bytes() const {
     if (finished_) return {};
-    return automaton_->vocabulary_->shown(locked([&] { return completions().forced(now()); }));
+    return automaton_->vocabulary_->shown(locked([&] { return completions().forced(history_.now()); }));
 }
 
 // Longest tokens first over the forced bytes, but only up to where no legal token could reach past their end: a token
@@ -353,7 +353,7 @@ std::string Matcher::forced_bytes() const {
 std::vector<std::uint32_t> Matcher::forced_tokens() const {
     if (finished_) return {};
     const Vocabulary& vocabulary = automaton_->vocabulary();
-    const std::string forced = locked([&] { return completions().forced(now()); });
+    const std::string forced = locked([&] { return completions().forced(history_.now()); });
     std::vector<std::uint32_t> tokens;
     for (std::size_t at = 0; at < forced.size();) {
         std::uint32_t node = vocabulary.trie().child(0, static_cast<std::uint8_t>(forced[at])), best = kInfinite;

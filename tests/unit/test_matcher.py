@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import guideway as gw
+from guideway._kernel import bound_work
 from guideway.matcher import LoopRows
 from tests.helpers.byte_tokens import filled, legal
 
@@ -88,6 +89,28 @@ def test_forced_tokens_are_legal_without_what_stands_before(name: str) -> None:
             matcher.fill_mask(row)
             matcher.advance(rng.choice(legal(row)))
     assert taken > 60
+
+
+def test_forced_bytes_are_computed_once_per_state() -> None:
+    tokenizer = gw.Tokenizer.of(gw.Vocabulary([*(bytes([n]) for n in range(256)), b"</s>"], eos_ids=[256]))
+    automaton = gw.compile(gw.JsonSchema(RECORD), tokenizer.vocabulary)
+    text, most = TEXTS[0].encode(), 10**9
+
+    def walk(matcher: gw.Matcher) -> tuple[list[bytes], int]:
+        found = []
+        bound_work(most)
+        for byte in text:
+            found.append(matcher.forced_bytes())
+            matcher.advance(byte)
+        return found, most - (bound_work(None) or 0)
+
+    first = automaton.matcher()
+    found, work = walk(first)
+    assert work > 100_000
+    assert walk(automaton.matcher()) == (found, 0)
+    first.rollback(first.position)
+    assert walk(first) == (found, 0)
+    assert all(text[place:].startswith(forced) for place, forced in enumerate(found))
 
 
 def test_forced_tokens_include_the_end() -> None:
