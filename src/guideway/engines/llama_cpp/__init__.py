@@ -6,6 +6,7 @@ running.py  calls of `llama_decode`
 batch.py    the input arrays of a decode call
 logits.py   the output arrays of a decode call
 cache.py    sequences of the KV cache as immutable values
+streams.py  which sequences share cells, and which have separate ones
 state.py    recurrent states as immutable values
 log.py      llama.cpp's log messages
 """

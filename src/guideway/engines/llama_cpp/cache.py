@@ -1,63 +1,110 @@
 """Sequences of llama.cpp as immutable cache values, with copy on write.
 
-A `CellSequence` owns a sequence number in llama.cpp's memory. After it was garbage-collected, the pool releases the
-number. A `CachedPrefix` is a cache value: the first `length` tokens of a sequence. Running more tokens after a
-`CachedPrefix` extends the sequence in place if no other `CachedPrefix` contains later tokens of this sequence.
-Otherwise a new sequence is created that shares the cells of the prefix.
+A `CellSequence` has a sequence number in llama.cpp's memory, or its tokens are saved in main memory. After it was
+garbage-collected, the pool releases the number. A `CachedPrefix` is a cache value: the first `length` tokens of a
+sequence. Running more tokens after a `CachedPrefix` extends the sequence in place if no other `CachedPrefix` contains
+later tokens of this sequence. Otherwise a new sequence is created. It shares the cells of the prefix, or has a copy of
+them if sequences have separate streams.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from weakref import ref
+from itertools import count
+from typing import NamedTuple
+from weakref import WeakSet, ref
 
 from guideway.engines.base import check_truncation
-from guideway.engines.llama_cpp.context import Context
-from guideway.errors import KVCacheFullError
+from guideway.engines.llama_cpp.context import Context, State
+from guideway.errors import EngineError, KVCacheFullError
 
-__all__ = ["CachedPrefix", "SequencePool"]
+__all__ = ["CachedPrefix", "CellSequence", "Saved", "SequencePool"]
+
+
+_ids = count()
+_PIECES = 16  # maximum number of pieces of a sequence; the later ones are joined
+
+
+class Saved(NamedTuple):
+    """The state of a sequence of `length` tokens in main memory."""
+
+    state: State
+    length: int
 
 
 class SequencePool:
-    """The free sequence numbers (`free`), and the numbers whose cells must be released (`dropped`).
+    """The sequences that exist (`live`), and which of them has which sequence number (`places`).
 
-    Sequences can be garbage-collected in any thread, also while llama.cpp runs. Therefore `CellSequence.__del__` only
-    adds their numbers to `dropped`, and `reclaim` releases the cells in a later call.
+    Sequences can be garbage-collected in any thread, also while llama.cpp runs. Therefore the references are weak, and
+    `reclaim` releases the cells in a later call.
     """
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.free = list(range(context.rows))[::-1]
-        self.dropped = deque[int]()
+        self.live = WeakSet[CellSequence]()
+        self.places: dict[int, ref[CellSequence]] = {}
+        self.copied = 0  # tokens that were copied because the cells are not shared
 
     def reclaim(self) -> None:
-        """Release the cells of sequences that were garbage-collected."""
-        while self.dropped:
-            number = self.dropped.popleft()
-            self.context.remove(number, -1)
-            self.free.append(number)
+        """Release the cells and numbers of sequences that were garbage-collected."""
+        for number in [number for number, held in self.places.items() if held() is None]:
+            self.release(number)
+
+    def release(self, number: int) -> None:
+        """Remove the tokens of a sequence number, and release the number."""
+        self.context.remove(number, -1)
+        del self.places[number]
+
+    def claim(self, sequence: CellSequence, number: int | None = None) -> int:
+        """Return this sequence number, or any free one, in use for a sequence from now on.
+
+        Raises `KVCacheFullError` if no number is free.
+        """
+        if number is None:
+            number = next((n for n in range(self.context.numbers) if n not in self.places), None)
+        if number is None:
+            raise self._full()
+        self.places[number] = ref(sequence)
+        return number
 
     def take(self) -> CellSequence:
-        """Return a new, empty sequence. Raises `KVCacheFullError` if all sequence numbers are in use."""
+        """Return a new, empty sequence. Raises `KVCacheFullError` if the maximum number of sequences exists.
+
+        It has a number if the cells are shared. With streams, it gets a number before tokens are run.
+        """
         self.reclaim()
-        if not self.free:
-            raise KVCacheFullError(
-                f"all {self.context.rows} sequences are in use; close sessions, forks or KV caches, or raise rows="
-            )
-        return CellSequence(self, self.free.pop())
+        if len(self.live) >= self.context.rows:
+            raise self._full()
+        sequence = CellSequence(self)
+        if self.context.streams == 1:
+            sequence.number = self.claim(sequence)
+        self.live.add(sequence)
+        return sequence
+
+    def _full(self) -> KVCacheFullError:
+        return KVCacheFullError(
+            f"all {self.context.rows} sequences are in use; close sessions, forks or KV caches, or raise rows="
+        )
 
 
 class CellSequence:
-    """A sequence in llama.cpp's memory.
+    """A sequence of tokens in llama.cpp's memory, or saved in main memory.
 
     Attributes:
-        tip: Number of its tokens in llama.cpp's memory.
+        number: Its sequence number in llama.cpp's memory; -1: it has none.
+        saved: Its tokens if it has no number; there may be more than `tip`. None: no tokens.
+        tip: Number of its tokens.
+        pieces: The tokens as pieces: the index of the first token, and an id. Up to the end of the shorter one, pieces
+            of two sequences with the same id have the same keys and values.
+        used: The call in which it was used last, as a count of calls.
         held: Weak references to the cache values of this sequence, dead references included. Any thread may append.
         crowd: If `held` is longer than this, `to_go_on` removes dead references.
     """
 
-    def __init__(self, pool: SequencePool, number: int) -> None:
-        self.pool, self.number, self.tip = pool, number, 0
+    def __init__(self, pool: SequencePool) -> None:
+        self.pool, self.number, self.tip, self.used = pool, -1, 0, 0
+        self.pieces = [(0, next(_ids))]
+        self.saved: Saved | None = None
         self.held = deque[ref[CachedPrefix]]()
         self.crowd = 64
 
@@ -76,14 +123,81 @@ class CellSequence:
         return longest
 
     def copy(self, length: int | None = None) -> CellSequence:
-        """Return a new sequence with the first `length` tokens of this one (None: all). The cells are shared."""
-        new = self.pool.take()
+        """Return a new sequence with the first `length` tokens of this one (None: all).
+
+        The cells are shared if the context has no streams.
+        """
+        new, context = self.pool.take(), self.pool.context
         new.tip = self.tip if length is None else length
-        self.pool.context.copy(self.number, new.number, new.tip)
+        new.pieces = self._pieces(new.tip)
+        if new.number >= 0 and self.number >= 0:
+            context.copy(self.number, new.number, new.tip)
+        elif new.tip:
+            new.leave()
+            new.saved = self.save()
+            self.pool.copied += new.tip
         return new
 
-    def __del__(self) -> None:
-        self.pool.dropped.append(self.number)
+    def cut(self, length: int) -> None:
+        """Remove the tokens from index `length` on."""
+        if self.number >= 0:
+            self.pool.context.remove(self.number, length)
+        if length < self.tip:
+            self.tip, self.pieces = length, self._pieces(length)
+
+    def _pieces(self, length: int) -> list[tuple[int, int]]:
+        """Return the pieces of the first `length` tokens, and a new piece for further tokens."""
+        kept = [piece for piece in self.pieces if piece[0] < length]
+        if len(kept) < _PIECES:
+            return [*kept, (length, next(_ids))]
+        return [*kept[:-1], (kept[-1][0], next(_ids))]
+
+    def extents(self) -> list[tuple[int, int, int]]:
+        """Return the pieces: the index of the first token, the index after the last token, and the id."""
+        ends = [start for start, _ in self.pieces[1:]]
+        return [(start, end, name) for (start, name), end in zip(self.pieces, [*ends, self.tip], strict=True)]
+
+    def common(self, other: CellSequence) -> int:
+        """Return how many first tokens are known to have the same keys and values in two sequences."""
+        length = 0
+        for (_, end, name), (_, stop, known) in zip(self.extents(), other.extents(), strict=False):
+            if name != known:
+                break
+            length = min(end, stop)
+            if end != stop:
+                break
+        return length
+
+    def save(self) -> Saved | None:
+        """Return the tokens in main memory; None: there are no tokens."""
+        if not self.tip:
+            return None
+        return self.saved if self.number < 0 else Saved(self.pool.context.state(self.number), self.tip)
+
+    def leave(self) -> None:
+        """Save the tokens in main memory, and release the number."""
+        if self.number >= 0:
+            self.saved = self.save()
+            self.pool.release(self.number)
+            self.number = -1
+
+    def enter(self, number: int | None = None) -> None:
+        """Give the sequence this number, or any free one, and load the saved tokens.
+
+        Raises:
+            KVCacheFullError: No number is free.
+            EngineError: llama.cpp rejected the saved tokens. The sequence has no number, as before.
+        """
+        number = self.pool.claim(self, number)
+        try:
+            if self.saved is not None:
+                self.pool.context.put_state(number, *self.saved)
+                if self.saved.length > self.tip:
+                    self.pool.context.remove(number, self.tip)
+        except EngineError:
+            self.pool.release(number)
+            raise
+        self.number, self.saved = number, None
 
 
 class CachedPrefix:
@@ -115,6 +229,5 @@ class CachedPrefix:
         elif own.longest() > self.length:
             return own.copy(self.length)
         else:
-            own.pool.context.remove(own.number, self.length)
-            own.tip = self.length
+            own.cut(self.length)
         return own

@@ -14,13 +14,26 @@ from guideway.engines.llama_cpp.log import listen, reason
 from guideway.engines.llama_cpp.running import Running
 from guideway.errors import EngineError, ModelNotFoundError
 
-__all__ = ["Context"]
+__all__ = ["Context", "State", "room"]
 
 BATCH = 512  # maximum number of tokens per call
+State = np.ndarray[Any, np.dtype[np.uint8]]
+_ONE = np.frombuffer(np.uint32(1).tobytes(), np.uint8)
+_EMPTY = np.array([1, 0], np.uint32).tobytes()  # the state of a sequence without tokens: one stream, no cells
+_STREAM = 256  # llama.cpp rounds the number of cells of a stream up to a multiple of this
+
+
+def room(cells: int, streams: int) -> int:
+    """Return the number of cells of each stream if there are `cells` cells in all; 0 if that is too few."""
+    return cells // streams // _STREAM * _STREAM
 
 
 class Context:
     """A loaded model and its KV cells.
+
+    The cells are shared by all sequences (`streams` is 1), or each sequence has a stream: `room` cells that no other
+    sequence uses. With shared cells, sequences share the cells of common prefixes, but each token attends to the cells
+    of all sequences.
 
     Args:
         file: The GGUF file.
@@ -31,6 +44,11 @@ class Context:
             it.
         rows: Maximum number of sequences; 1 for recurrent models.
         owner: A `llama_cpp.Llama` whose weights are used; None: the file is loaded.
+
+    Attributes:
+        cells: Number of cells when they are shared. All streams together have at most this number.
+        separable: Whether sequences can have streams: on a CPU, for models with one ordinary KV cache. The cells of a
+            sequence are moved as a state, whose format is known for these, and which a GPU copies slowly.
     """
 
     def __init__(
@@ -44,7 +62,7 @@ class Context:
         rows: int,
         owner: Any = None,
     ) -> None:
-        self._owner = owner
+        self._owner, self._file, self._half = owner, file, half
         if owner is None:
             self.model: Any = _loaded(file, gpu=gpu)
         else:
@@ -61,27 +79,54 @@ class Context:
             raise ValueError(f"context_size must be at most {known}, the context of the model, got {context}")
         self.vocab_size = int(llama.llama_vocab_n_tokens(llama.llama_model_get_vocab(self.model)))
         self.rows = 1 if self.recurrent else min(rows, int(llama.llama_max_parallel_sequences()))
-        options = llama.llama_context_default_params()
         cells = self.size if self.recurrent else max(kv_cache_tokens or 8192, self.size)
         # Avoid multiples of 512. The channels of values are this number of cells apart, and a power of two would cause
         # cache conflicts (3 to 6 % of the time of a small model).
-        options.n_ctx = cells if cells % 512 else cells + 256
-        options.n_batch = options.n_ubatch = BATCH
-        options.n_seq_max = self.rows
-        options.n_threads = options.n_threads_batch = max(1, (os.cpu_count() or 2) // 2)  # default of llama-cpp-python
-        options.kv_unified = True  # sequences share the cells of common prefixes
-        options.type_k = options.type_v = llama.GGML_TYPE_F16 if half else llama.GGML_TYPE_F32
-        options.flash_attn_type, options.no_perf = 0, True
-        self.handle: Any = llama.llama_init_from_model(self.model, options)
-        if not self.handle:
+        self.cells = cells if cells % 512 else cells + 256
+        self.handle: Any = None
+        try:
+            self.arrange(1)
+        except EngineError:
             self._free_model()
-            raise EngineError(f"llama.cpp cannot create a context of {options.n_ctx} tokens for {file}: {reason()}")
-        self.memory = llama.llama_get_memory(self.handle)
+            raise
         head = int(llama.llama_model_n_embd(self.model)) // max(1, int(llama.llama_model_n_head(self.model)))
         heads = int(llama.llama_model_n_head_kv(self.model)) * int(llama.llama_model_n_layer(self.model))
         self.cell_bytes = 2 * heads * head * (2 if half else 4)
+        on_cpu = not llama.llama_supports_gpu_offload() or (owner is None and not gpu)
+        empty = bytes(self.state(0))
+        self._head = len(empty) - len(_EMPTY)  # number of bytes before the state of the KV cache
+        self.separable = on_cpu and not self.recurrent and self._head in (0, 8) and empty.endswith(_EMPTY)
+
+    def arrange(self, streams: int) -> None:
+        """Create the cells, with this number of streams; 1: shared by all sequences. All tokens are removed.
+
+        Raises `EngineError` if llama.cpp cannot create them. The context is closed then, except for the model.
+        """
+        if self.handle:
+            old, self.handle = self.handle, None
+            llama.llama_free(old)  # before the next context is created, so that both are never in memory
+        options = llama.llama_context_default_params()
+        self.streams, self.room = streams, self.cells if streams == 1 else room(self.cells, streams)
+        options.n_ctx = streams * self.room
+        options.n_batch = options.n_ubatch = BATCH
+        options.n_seq_max = self.rows if streams == 1 else streams
+        options.n_threads = options.n_threads_batch = max(1, (os.cpu_count() or 2) // 2)  # default of llama-cpp-python
+        options.kv_unified = streams == 1
+        options.type_k = options.type_v = llama.GGML_TYPE_F16 if self._half else llama.GGML_TYPE_F32
+        options.flash_attn_type, options.no_perf = 0, True
+        self.handle = llama.llama_init_from_model(self.model, options) or None
+        if self.handle is None:
+            raise EngineError(
+                f"llama.cpp cannot create a context of {options.n_ctx} tokens for {self._file}: {reason()}"
+            )
+        self.memory = llama.llama_get_memory(self.handle)
         batch = int(llama.llama_n_batch(self.handle))  # at most the number of cells; a larger batch aborts the process
-        self.running = Running(self.handle, batch, self.vocab_size)
+        self.running = Running(self.handle, batch, self.vocab_size, ordered=streams > 1)
+
+    @property
+    def numbers(self) -> int:
+        """How many sequence numbers there are."""
+        return self.rows if self.streams == 1 else self.streams
 
     def remove(self, number: int, start: int) -> None:
         """Remove the tokens of a sequence from a position on; -1: all of them."""
@@ -89,23 +134,46 @@ class Context:
             llama.llama_memory_seq_rm(self.memory, number, start, -1)
 
     def copy(self, source: int, target: int, length: int) -> None:
-        """Copy the first `length` tokens of a sequence to another one. The cells are shared."""
+        """Copy the first `length` tokens of a sequence to another one, which shares its cells.
+
+        Not for streams: there llama.cpp copies whole streams, and aborts the process for a part of one.
+        """
         llama.llama_memory_seq_cp(self.memory, source, target, 0, length)
 
-    def state(self, number: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """Return the state of a sequence, as bytes."""
-        buffer = (ctypes.c_uint8 * (size := llama.llama_state_seq_get_size(self.handle, number)))()
-        written = llama.llama_state_seq_get_data(self.handle, buffer, size, number)
-        return np.array(np.frombuffer(buffer, dtype=np.uint8, count=written))
+    def share(self, source: int, target: int, length: int) -> None:
+        """Let a sequence use the cells of another one for its first `length` tokens. Both have the same tokens there.
 
-    def put_state(self, number: int, state: np.ndarray[Any, np.dtype[Any]], length: int) -> None:
+        Not for streams.
+        """
+        llama.llama_memory_seq_rm(self.memory, target, 0, length)
+        self.copy(source, target, length)
+
+    def state(self, number: int) -> State:
+        """Return the state of a sequence, as bytes. They do not depend on `streams`.
+
+        After a head, llama.cpp writes the number of streams, then for each stream the number of cells of the sequence,
+        followed by these cells. All cells are in one stream. The result is what llama.cpp writes for a single stream.
+        """
+        buffer = np.empty(int(llama.llama_state_seq_get_size(self.handle, number)), np.uint8)
+        written = int(llama.llama_state_seq_get_data(self.handle, _pointer(buffer), buffer.size, number))
+        if self.streams == 1:
+            return buffer[:written]
+        head = buffer[: self._head].copy()
+        whole = buffer[4 * number : written - 4 * (self.streams - 1 - number)]
+        whole[: head.size], whole[head.size : head.size + 4] = head, _ONE
+        return whole
+
+    def put_state(self, number: int, state: State, length: int) -> None:
         """Set the state of a sequence.
 
         If it is not a state of `length` tokens, all tokens of the sequence are removed and `EngineError` is raised.
         """
-        data = np.array(state, dtype=np.uint8)
-        buffer = (ctypes.c_uint8 * data.size).from_buffer_copy(data.tobytes())
-        done = llama.llama_state_seq_set_data(self.handle, buffer, data.size, number)
+        data = np.ascontiguousarray(state, dtype=np.uint8)
+        known = self.streams == 1 or bytes(data[self._head : self._head + 4]) == bytes(_ONE)
+        if self.streams > 1 and known:
+            data = np.concatenate([data, np.zeros(4 * (self.streams - 1), np.uint8)])
+            data[self._head : self._head + 4] = np.frombuffer(np.uint32(self.streams).tobytes(), np.uint8)
+        done = known and llama.llama_state_seq_set_data(self.handle, _pointer(data), data.size, number)
         if not done or llama.llama_memory_seq_pos_max(self.memory, number) != length - 1:
             self.remove(number, -1)
             raise EngineError(f"llama.cpp rejected the state of {length} tokens: it does not match the model")
@@ -120,6 +188,10 @@ class Context:
         if self._owner is None:
             llama.llama_model_free(self.model)
         self._owner = None
+
+
+def _pointer(data: State) -> Any:
+    return data.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 def _loaded(file: Path, *, gpu: bool) -> Any:

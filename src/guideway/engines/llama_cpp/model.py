@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from guideway.engines.base import SHORTEST_PREFIX, Arrays, Cache, Draw, Logits, check_rows
+from guideway.engines.base import SHORTEST_PREFIX, Arrays, Cache, Draw, EngineLogits, Logits, check_rows, on_cpu
 from guideway.engines.config import digest_of
 from guideway.engines.kv_cache import StateCache, closed_model, export_cache, foreign_cache
-from guideway.engines.llama_cpp.cache import CachedPrefix, CellSequence, SequencePool
+from guideway.engines.llama_cpp.cache import CachedPrefix, CellSequence, Saved, SequencePool
 from guideway.engines.llama_cpp.context import Context
 from guideway.engines.llama_cpp.state import LLAMA, run_state
+from guideway.engines.llama_cpp.streams import Arranger
 from guideway.errors import EngineError
 
 __all__ = ["LlamaCppEngine"]
@@ -42,6 +43,10 @@ class LlamaCppEngine:
         kv_cache_tokens: Number of tokens of all rows together that fit into the KV cache, where a shared prefix counts
             once. None: 8,192. It is raised to the context size. It has no effect on recurrent models.
         rows: Maximum number of sequences that exist at the same time, those of caches and forks included.
+        kv_unified: Whether all rows always share the cells, as with llama.cpp's option of this name. False: rows of one
+            call get separate cells (streams) where that saves time, if each of them has at most `kv_cache_tokens`
+            divided by the number of rows. A prefix that rows share is copied then, and rows that do not run may be in
+            main memory, with at most `kv_cache_tokens` tokens in all. On a GPU, rows share the cells.
 
     Raises:
         ModelNotFoundError: The file does not exist.
@@ -58,6 +63,7 @@ class LlamaCppEngine:
         context_size: int | None = None,
         kv_cache_tokens: int | None = None,
         rows: int = 64,
+        kv_unified: bool = False,
     ) -> None:
         if device not in ("cpu", "gpu"):
             raise EngineError(f"device must be 'cpu' or 'gpu' for llama.cpp, got {device!r}")
@@ -79,6 +85,7 @@ class LlamaCppEngine:
             owner=owner,
         )
         self._pool = SequencePool(self._context)
+        self._arranger = Arranger(self._pool, unified=kv_unified)
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
         self.shortest_prefix = SHORTEST_PREFIX if self._context.recurrent else _SHORTEST_PREFIX
@@ -92,10 +99,10 @@ class LlamaCppEngine:
 
         A model without rollback runs one row at a time.
         """
-        logits: list[Logits] = []
         if self.supports_rollback:
+            logits: list[Logits] = []
             # `append` returns None, which ends the call after one pass.
-            made = self.decode_steps(rows, caches, lambda lent: logits.append(np.array(lent)))
+            made = self.decode_steps(rows, caches, lambda lent: logits.append(_kept(lent)))
             return logits[0], made
         self._check_open()
         check_rows(self, rows, caches)
@@ -108,46 +115,50 @@ class LlamaCppEngine:
         """See `VerifyingEngine`."""
         self._check_open()
         check_rows(self, rows, caches)
-        taken: dict[int, CellSequence] = {}
+        taken: list[CellSequence] = []
         try:
-            self._take(caches, taken)
-            found = np.array(self._context.running.run(list(taken.values()), rows, every=True))
+            self._take(rows, caches, taken)
+            found = np.array(self._context.running.run(taken, rows, every=True))
         except BaseException:
-            self._cut(taken.values())
+            self._cut(taken)
             raise
         ends = np.cumsum([len(row) for row in rows]).tolist()
         logits = [found[end - len(row) : end] for row, end in zip(rows, ends, strict=True)]
-        return logits, [CachedPrefix(sequence, sequence.tip) for sequence in taken.values()]
+        return logits, [CachedPrefix(sequence, sequence.tip) for sequence in taken]
 
-    def _take(self, caches: Sequence[Cache | None], taken: dict[int, CellSequence]) -> None:
-        """Add a sequence that may be extended to `taken` for each cache, by sequence number."""
+    def _take(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], taken: list[CellSequence]) -> None:
+        """Add a sequence for each cache to `taken`, which may be extended by the tokens of its row."""
+        known = set[CellSequence]()
         for cache in caches:
             sequence = self._own(cache).to_go_on() if cache is not None else self._pool.take()
-            if sequence.number in taken:  # two rows extend the same cache value
+            if sequence in known:  # two rows extend the same cache value
                 sequence = sequence.copy()
-            taken[sequence.number] = sequence
+            known.add(sequence)
+            taken.append(sequence)
+        self._arranger.place(taken, [len(row) for row in rows])
 
     def decode_steps(self, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None], draw: Draw) -> list[Cache]:
         """See `MultiStepEngine`. The logits are not copied, and cache values are created only after the last pass."""
         self._check_open()
-        if self._pool.dropped:
-            self._pool.reclaim()
         check_rows(self, rows, caches)
-        taken: dict[int, CellSequence] = {}
+        taken: list[CellSequence] = []
         try:
-            self._take(caches, taken)
-            if not self._context.running.go_on(list(taken.values()), rows, draw):
-                self._cut(taken.values())
+            self._take(rows, caches, taken)
+            begin = sum(sequence.tip for sequence in taken) + sum(map(len, rows))
+            if not self._context.running.go_on(taken, rows, draw):
+                self._cut(taken)
         except BaseException:
-            self._cut(taken.values())
+            self._cut(taken)
             raise
-        return [CachedPrefix(sequence, sequence.tip) for sequence in taken.values()]
+        self._arranger.ran(sum(sequence.tip for sequence in taken) - begin)
+        return [CachedPrefix(sequence, sequence.tip) for sequence in taken]
 
     def export(self, cache: Cache) -> Arrays:
         self._check_open()
         if isinstance(cache, StateCache):
             return export_cache(cache, LLAMA)
         sequence = self._own(cache).to_go_on()  # keep it alive until its state is copied
+        self._arranger.place([sequence], [0])
         return {"state": self._context.state(sequence.number), "length": np.array([cache.length])}
 
     def restore(self, arrays: Arrays) -> Cache:
@@ -155,9 +166,12 @@ class LlamaCppEngine:
         if set(arrays) != {"state", "length"} or arrays["length"].shape != (1,) or arrays["state"].dtype != np.uint8:
             raise EngineError(f"expected the arrays 'state' and 'length' of a llama.cpp cache, got {', '.join(arrays)}")
         length = int(np.asarray(arrays["length"], dtype=np.int64)[0])
+        if not 0 <= length <= self.context_size:
+            raise EngineError(f"expected a cache of at most {self.context_size} tokens, got {length}")
         sequence = self._pool.take()
-        self._context.put_state(sequence.number, arrays["state"], length)
-        sequence.tip = length
+        sequence.leave()
+        sequence.saved, sequence.tip = Saved(np.asarray(arrays["state"], dtype=np.uint8), length), length
+        self._arranger.place([sequence], [0])
         if self.supports_rollback:
             return CachedPrefix(sequence, length)
         return StateCache(LLAMA, np.array(arrays["state"], dtype=np.uint8), length)
@@ -167,7 +181,7 @@ class LlamaCppEngine:
 
     def _cut(self, sequences: Iterable[CellSequence]) -> None:
         for sequence in sequences:  # remove the cells that a failed pass left after the last valid token
-            self._context.remove(sequence.number, sequence.tip)
+            sequence.cut(sequence.tip)
 
     def _own(self, cache: Cache) -> CachedPrefix:
         if not isinstance(cache, CachedPrefix) or cache.sequence.pool is not self._pool:
@@ -177,3 +191,9 @@ class LlamaCppEngine:
     def _check_open(self) -> None:
         if self._context.handle is None:
             raise closed_model()
+
+
+def _kept(lent: EngineLogits) -> Logits:
+    """Return logits that stay valid. They are copied if they are in llama.cpp's memory."""
+    logits = on_cpu(lent)
+    return logits if logits.base is None else logits.copy()

@@ -21,10 +21,18 @@ class Running:
     """Runs tokens in a llama.cpp context, at most `size` per call of `llama_decode`.
 
     Logits have the shape [rows, width]. They may be in llama.cpp's memory, so they are valid until the next call.
+    An array that owns its memory stays valid.
+
+    Args:
+        handle: The context.
+        size: Maximum number of tokens per call.
+        width: Size of the vocabulary.
+        ordered: Whether sequences are run in the order of their numbers. llama.cpp runs streams together that follow
+            each other in the context and in the call.
     """
 
-    def __init__(self, handle: Any, size: int, width: int) -> None:
-        self._handle, self._size = handle, size
+    def __init__(self, handle: Any, size: int, width: int, *, ordered: bool = False) -> None:
+        self._handle, self._size, self._ordered = handle, size, ordered
         self._batch = DecodeBatch(size)
         self._outputs = Outputs(width)
 
@@ -36,6 +44,15 @@ class Running:
 
         Raises `EngineError` if llama.cpp fails. No `tip` has changed then.
         """
+        if self._ordered and len(rows) > 1:
+            numbers = [sequence.number for sequence in sequences]
+            order = sorted(range(len(rows)), key=numbers.__getitem__)
+            if order != list(range(len(rows))):
+                logits = self._run([sequences[i] for i in order], [rows[i] for i in order], every=every)
+                return logits[_places([len(row) if every else 1 for row in rows], order)]
+        return self._run(sequences, rows, every=every)
+
+    def _run(self, sequences: Sequence[Begun], rows: Sequence[Sequence[int]], *, every: bool) -> Logits:
         total = len(rows[0]) if len(rows) == 1 else sum(map(len, rows))
         if total == len(rows) <= self._size:  # one token per row: the common case
             self._batch.put(sequences, rows)
@@ -73,3 +90,17 @@ class Running:
             if code == 1:
                 raise KVCacheFullError(f"the KV cache has no free cells for {total} tokens; raise kv_cache_tokens=")
             raise EngineError(f"llama_decode failed on {total} tokens with code {code}: {reason()}")
+
+
+def _places(counts: Sequence[int], order: Sequence[int]) -> list[int]:
+    """Return where the logits of each row are, row after row.
+
+    Args:
+        counts: The number of rows of logits for each row.
+        order: The indexes of the rows in the order in which they ran.
+    """
+    starts, begin = [0] * len(counts), 0
+    for index in order:
+        starts[index] = begin
+        begin += counts[index]
+    return [start + at for start, count in zip(starts, counts, strict=True) for at in range(count)]

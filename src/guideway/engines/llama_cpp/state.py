@@ -24,7 +24,7 @@ def run_state(
 
     `cache`: the state; None: the initial state.
     """
-    # When this function returns, `CellSequence.__del__` marks the sequence as dropped. A later call releases it.
+    # When this function returns, the sequence is garbage-collected. A later call releases its number.
     sequence = pool.take()
     if cache is not None:
         own = own_state(cache, LLAMA)

@@ -1,0 +1,231 @@
+"""llama.cpp with separate streams for rows: the same results as with shared cells, whatever moves in between."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from guideway.errors import EngineError, KVCacheFullError
+from guideway.testing import tiny_model
+from tests.helpers.engines import check_engine, model_of
+
+pytestmark = pytest.mark.engine("llama_cpp", "gguf")
+
+Costs = Callable[[str], None]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from tests.helpers.gguf_models import write_gguf
+
+    folder = tiny_model("llama", tmp_path_factory.mktemp("llama"), context=1024)
+    return write_gguf(folder, folder / "model.gguf")
+
+
+@pytest.fixture
+def arranged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of streams of all contexts that are created."""
+    from guideway.engines.llama_cpp.context import Context
+
+    found: list[int] = []
+    arrange = Context.arrange
+
+    def noted(context: Any, streams: int) -> None:
+        found.append(streams)
+        arrange(context, streams)
+
+    monkeypatch.setattr(Context, "arrange", noted)
+    return found
+
+
+@pytest.fixture
+def costs(monkeypatch: pytest.MonkeyPatch) -> Costs:
+    """Sets the estimated costs so that streams are made as soon as possible, or the arrangement changes in each call."""
+    from guideway.engines.llama_cpp import streams
+
+    def put(kind: str) -> None:
+        monkeypatch.setattr(streams, "_MOVE", 0)
+        monkeypatch.setattr(streams, "_PENALTY", 0 if kind == "streams" else 3)
+        monkeypatch.setattr(streams, "_CREATE", 0 if kind == "streams" else -1e9)
+
+    return put
+
+
+@pytest.mark.parametrize("kind", ["streams", "alternating"])
+def test_sessions(kind: str, file: Path, costs: Costs, arranged: list[int], tmp_path: Path) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    costs(kind)
+    with model_of(LlamaCppEngine(file, kv_cache_tokens=4096), file) as model:
+        check_engine(model, tmp_path / "session", tolerance=1e-3, exact=False)
+    assert arranged.count(1) > 5
+    assert max(arranged) > 1
+
+
+class Twins:
+    """Random calls of two engines, one of which always shares the cells."""
+
+    def __init__(self, seed: int, file: Path, **options: Any) -> None:
+        from guideway.engines.llama_cpp import LlamaCppEngine
+
+        self.rng = random.Random(seed)
+        self.ours, self.plain = LlamaCppEngine(file, **options), LlamaCppEngine(file, kv_unified=True, rows=64)
+        self.held: list[tuple[Any, Any]] = [(None, None)]
+
+    def ids(self) -> list[int]:
+        return [self.rng.randrange(3, 300) for _ in range(self.rng.choice([1, 1, 1, 2, 7, 40]))]
+
+    def step(self) -> None:
+        rng, act = self.rng, self.rng.random()
+        picked = rng.choices(self.held, k=rng.choice([1, 2, 3, 5, 6]))
+        if act < 0.2:
+            one, other = picked[0]
+            if one is not None:
+                length = rng.randint(0, one.length)
+                self.held.append((one.truncated(length), other.truncated(length)))
+        elif act < 0.3:
+            one, other = picked[0]
+            if one is not None:
+                self.held.append((self.ours.restore(self.ours.export(one)), other))
+        elif act < 0.4:
+            rows = [self.ids() for _ in picked]
+            found, made = self.ours.forward_all(rows, [one for one, _ in picked])
+            expected, others = self.plain.forward_all(rows, [other for _, other in picked])
+            for mine, theirs in zip(found, expected, strict=True):
+                np.testing.assert_allclose(mine, theirs, atol=1e-3)
+            self.held += zip(made, others, strict=True)
+        else:
+            rows = [self.ids() for _ in picked]
+            logits, made = self.ours.forward(rows, [one for one, _ in picked])
+            there, others = self.plain.forward(rows, [other for _, other in picked])
+            np.testing.assert_allclose(logits, there, atol=1e-3)
+            self.held += zip(made, others, strict=True)
+        rng.shuffle(self.held)
+        del self.held[12:]
+        self.held = [(one, other) for one, other in self.held if one is None or one.length < 200]
+        if not any(one is None for one, _ in self.held):
+            self.held.append((None, None))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_calls(seed: int, file: Path, costs: Costs, arranged: list[int]) -> None:
+    costs("alternating" if seed % 3 == 2 else "streams")
+    twins = Twins(seed, file, kv_cache_tokens=[1024, 2048, 6000][seed % 3], rows=30)
+    for _ in range(150):
+        twins.step()
+    assert max(arranged) > 1
+    twins.ours.close()
+    twins.plain.close()
+
+
+def test_rows_longer_than_a_stream_share_the_cells(file: Path, costs: Costs, arranged: list[int]) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    costs("streams")
+    engine, plain = LlamaCppEngine(file, kv_cache_tokens=2048), LlamaCppEngine(file, kv_unified=True)
+    rows = [[5 + n] * 40 for n in range(8)]
+    _, caches = engine.forward(rows, [None] * 8)
+    _, others = plain.forward(rows, [None] * 8)
+    assert arranged == [1, 1, 8]
+    more = [[9] * 300, *[[9]] * 7]
+    logits, caches = engine.forward(more, caches)
+    there, others = plain.forward(more, others)
+    assert arranged[-1] == 1
+    np.testing.assert_allclose(logits, there, atol=1e-3)
+    logits, _ = engine.forward([[7], [8]], caches[:2])  # two rows fit into streams again
+    there, _ = plain.forward([[7], [8]], others[:2])
+    assert arranged[-1] > 1
+    np.testing.assert_allclose(logits, there, atol=1e-3)
+
+
+def test_one_row_and_equal_prefixes_share_the_cells(file: Path, arranged: list[int]) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    engine = LlamaCppEngine(file)
+    _, (cache,) = engine.forward([[7] * 300], [None])
+    caches = [cache] * 12
+    for token in range(60):
+        _, caches = engine.forward([[token + n + 3] for n in range(12)], caches)
+    assert arranged == [1]
+
+
+def test_different_rows_get_streams(file: Path, arranged: list[int]) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    rows = [[5 + n] * 200 for n in range(8)]
+    engine, plain = LlamaCppEngine(file), LlamaCppEngine(file, kv_unified=True)
+    logits, caches = engine.forward(rows, [None] * 8)
+    there, _ = plain.forward(rows, [None] * 8)
+    np.testing.assert_allclose(logits, there, atol=1e-3)
+    assert arranged == [1, 1, 8]
+    idle = caches[3:5]
+    for token in range(30):  # rows leave, and the others move together
+        logits, caches = engine.forward([[token + 3]] * (8 - token // 5), caches[: 8 - token // 5])
+    assert arranged == [1, 1, 8]
+    assert [one.length for one in idle] == [200, 200]
+
+
+def test_rejected_states_leave_the_streams(file: Path, costs: Costs, arranged: list[int]) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    costs("streams")
+    engine = LlamaCppEngine(file)
+    _, caches = engine.forward([[5] * 30, [6] * 20], [None, None])
+    assert arranged[-1] > 1
+    arrays = dict(engine.export(caches[0]))
+    state = np.asarray(arrays["state"])
+    for data in (state[:0], state[:9], state[:14], state[:-5], np.roll(state, 3), np.full_like(state, 255)):
+        with pytest.raises(EngineError, match="rejected the state"):
+            engine.restore({**arrays, "state": np.array(data)})
+    for length in (-1, 29, 10**15):
+        with pytest.raises(EngineError, match=r"rejected the state|at most 1024 tokens"):
+            engine.restore({**arrays, "length": np.array([length])})
+    logits, _ = engine.forward([[9], [9]], [caches[0], engine.restore(arrays)])
+    np.testing.assert_allclose(logits[0], logits[1], atol=1e-4)
+
+
+def test_cells_stay_shared_if_streams_cannot_be_made(
+    file: Path, costs: Costs, arranged: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import llama_cpp
+
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    costs("streams")
+    engine, make = LlamaCppEngine(file), llama_cpp.llama_init_from_model
+    _, (cache,) = engine.forward([[5] * 30], [None])
+    monkeypatch.setattr(
+        llama_cpp, "llama_init_from_model", lambda model, given: make(model, given) if given.kv_unified else None
+    )
+    for _ in range(3):
+        logits, _ = engine.forward([[9], [5] * 31], [cache, None])
+    assert arranged == [1, 32, 1]
+    monkeypatch.undo()
+    there, _ = LlamaCppEngine(file, kv_unified=True).forward([[5] * 30 + [9], [5] * 31], [None, None])
+    np.testing.assert_allclose(logits, there, atol=1e-3)
+
+
+def test_idle_rows_are_bounded(file: Path, costs: Costs) -> None:
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    costs("streams")
+    engine = LlamaCppEngine(file, kv_cache_tokens=1024, rows=64)
+    held: list[Any] = []
+
+    def fill() -> None:
+        for n in range(60):
+            held.extend(engine.forward([[5 + n] * 60, [6 + n] * 60], [None, None])[1])
+
+    with pytest.raises(KVCacheFullError, match=r"kv_cache_tokens="):
+        fill()
+    assert 1024 <= sum(one.length for one in held) <= 2 * 1280 + 120
+    before = len(held)
+    logits, _ = engine.forward([[9]], [held.pop()])
+    fresh = LlamaCppEngine(file, kv_unified=True)
+    there, _ = fresh.forward([[6 + before // 2 - 1] * 60 + [9]], [None])
+    np.testing.assert_allclose(logits, there, atol=1e-3)
