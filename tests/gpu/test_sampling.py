@@ -1,4 +1,4 @@
-"""Sampling on a CUDA device draws the tokens of the CPU."""
+"""Draws from logits on a CUDA device give the tokens of the CPU."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import math
 
 import pytest
 
-from guideway.errors import InvalidLogitsError, NoAllowedTokenError
-from guideway.sampling import draw
-from tests.unit.sampling.test_torch import SAMPLERS, check_tokens
+from tests.unit.sampling.test_device_rows import SAMPLERS, check_draws, check_greedy_tokens, check_wrong_logits
 
 from . import DEVICE
 
@@ -16,14 +14,15 @@ pytestmark = pytest.mark.engine("torch")
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_tokens_are_those_of_the_cpu(name: str) -> None:
-    cases = ((33, 2.0, True), (700, 1.0, False), (5000, 4.0, False), (131_072, 3.0, False))
-    check_tokens(SAMPLERS[name], cases, DEVICE)
+def test_draws(name: str) -> None:
+    check_draws(SAMPLERS[name], DEVICE)
+
+
+@pytest.mark.parametrize("size", [1, 33, 700, 5000, 131_072])
+def test_greedy_tokens_of_a_batch(size: int) -> None:
+    check_greedy_tokens(size, DEVICE)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])
 def test_logits_that_are_all_nan_or_infinite_are_refused(wrong: float) -> None:
-    import torch
-
-    with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=r"is NaN|no token is allowed"):
-        draw(SAMPLERS["plain"], torch.full((40,), wrong, device=DEVICE))
+    check_wrong_logits(wrong, DEVICE)

@@ -77,8 +77,6 @@ def may_import(path: Path, library: str, inside_function: bool) -> bool:
         return True
     if parts == ("masks", "triton.py") and library in {"torch", "triton"}:
         return True  # Triton compiles functions at the top level of a module; no other module imports this one there
-    if parts == ("sampling", "torch.py") and library == "torch":
-        return True  # all of it is about tensors; `draw` imports it where it is given one
     if library == "torch" and parts[0] == "integrations" and len(parts) > 2 and parts[1] in ON_TORCH:
         return True
     if not inside_function:

@@ -30,7 +30,6 @@ __all__ = [
     "check_rows",
     "check_truncation",
     "decode_steps",
-    "on_cpu",
     "runs_prompts_separately",
     "shortest_prefix",
 ]
@@ -65,8 +64,7 @@ class LogitsTensor(Protocol):
 
 
 EngineLogits = Logits | LogitsTensor
-"""The logits that an engine returns: a NumPy array, or a tensor on the device of the engine, where sampling runs too.
-"""
+"""The logits that an engine returns: a NumPy array, or a tensor on its device, where greedy tokens are then computed."""
 Draw = Callable[[EngineLogits], Sequence[Sequence[int]] | None]
 """The callback of `decode_steps`: it samples from the logits of all rows.
 
@@ -138,7 +136,7 @@ class StepEngine(Protocol):
         Returns:
             The logits after the last token of each row, float32, shape [rows, vocab_size], and the new cache of each
             row. The caller keeps the logits without copying, so the engine must not write to them again. Logits on a
-            device can be returned as a PyTorch tensor, which is then sampled on that device.
+            device can be returned as a PyTorch tensor.
 
         Raises:
             EngineError: The model failed, or an argument was refused (see `check_rows`). The given caches are still
@@ -253,11 +251,6 @@ def decode_steps(
         except Exception:  # the caller runs these tokens again in its next call, which raises the error
             break
     return made
-
-
-def on_cpu(logits: EngineLogits) -> Logits:
-    """Return logits as a NumPy array."""
-    return logits if isinstance(logits, np.ndarray) else np.asarray(logits.cpu().numpy())
 
 
 def check_rows(engine: StepEngine, rows: Sequence[Sequence[int]], caches: Sequence[Cache | None]) -> None:

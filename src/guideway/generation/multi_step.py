@@ -10,7 +10,10 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from guideway.engines.base import decode_steps
+from guideway.sampling import device_rows
 
 if TYPE_CHECKING:
     from guideway.generation.scheduler import Row
@@ -46,6 +49,8 @@ def stride(rows: Sequence[Row]) -> None:
         first = first or start - begun
         if pads:
             logits = logits[:, :width]
+        if not isinstance(logits, np.ndarray):
+            logits = device_rows(logits, [session.greedy_masks() for session in sessions])
         taken = [alone(logits[0])] if alone else [take(here) for take, here in zip(takers, logits, strict=True)]
         more = [ids for ids in taken if ids is not None]
         over = len(more) < len(taken) or start - begun >= STRIDE_SECONDS

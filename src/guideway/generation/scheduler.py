@@ -370,7 +370,7 @@ class Row:
                 if bare is not None:
                     try:
                         token_id = bare(logits, None)
-                    except TypeError:  # a tensor, or an unsupported type or layout
+                    except TypeError:  # logits on a device, or an unsupported type or layout
                         bare = None
                 if token_id is None:
                     token_id = session.draw_from(logits, None)

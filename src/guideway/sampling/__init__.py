@@ -2,20 +2,21 @@
 
 The package does not know constraints: a token that is not allowed has the logit -inf, or its bit in a mask is 0.
 
-sampler.py    `Sampler`: the stages, their parameters and order, and checks
-chain.py      `draw`: applies the stages and draws
-native.py     the same draw in the kernel, for the common stages
-torch.py      the same draw on PyTorch tensors, on their device
-stages.py     truncation: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
-repeats.py    penalties, DRY, logit bias
-mirostat.py   Mirostat 1 and 2
-random.py     stateless random numbers
-report.py     `report`: probabilities under the model and under the mask
+sampler.py      `Sampler`: the stages, their parameters and order, and checks
+chain.py        `draw`: applies the stages and draws
+native.py       the same draw in the kernel, for the common stages
+device_rows.py  greedy tokens of a batch on the device of its logits; copies of logits
+stages.py       truncation: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
+repeats.py      penalties, DRY, logit bias
+mirostat.py     Mirostat 1 and 2
+random.py       stateless random numbers
+report.py       `report`: probabilities under the model and under the mask
 """
 
 from __future__ import annotations
 
 from guideway.sampling.chain import Drawn, draw, draw_at
+from guideway.sampling.device_rows import device_rows, on_cpu
 from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.native import draw_bare, draw_with_gap
 from guideway.sampling.random import uniform
@@ -33,11 +34,13 @@ __all__ = [
     "Stage",
     "TokenAlternative",
     "TokenLogprobs",
+    "device_rows",
     "draw",
     "draw_at",
     "draw_bare",
     "draw_with_gap",
     "log_softmax",
+    "on_cpu",
     "probabilities",
     "report",
     "uniform",

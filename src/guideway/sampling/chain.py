@@ -1,7 +1,7 @@
 """One draw: applies the stages of a `Sampler` to the logits of the allowed tokens, and draws a token.
 
-`draw` uses the kernel if it supports the stages (`native.py`), and PyTorch if the logits are a tensor (`torch.py`).
-The NumPy code in this module is the reference, with which tests compare the tokens of the kernel and of PyTorch.
+`draw` uses the kernel if it supports the stages (`native.py`). The NumPy code in this module is the reference, with
+which tests compare the tokens of the kernel.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from guideway import masks
 from guideway.errors import InvalidLogitsError, NoAllowedTokenError
 from guideway.sampling import repeats, stages
+from guideway.sampling.device_rows import DeviceRow, on_cpu
 from guideway.sampling.native import draw_native
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import KINDS, Sampler, Stage
@@ -55,7 +56,7 @@ def draw(
     Args:
         sampler: The sampler.
         logits: Floating, shape [V]; -inf for tokens that are not allowed. Not modified. A NumPy array, or a PyTorch
-            tensor, which is processed on its device.
+            tensor, which is copied to the CPU.
         mask: Bits of the allowed tokens, uint32, shape [ceil(V / 32)]; None allows all.
         tokens: The tokens so far, for penalties.
         seed: Random seed.
@@ -82,9 +83,7 @@ def draw_at(
 ) -> Drawn:
     """Draw a token as `draw` does. `place`: (seed, row, position)."""
     if not isinstance(logits, np.ndarray):
-        from guideway.sampling.torch import draw_torch
-
-        return Drawn(*draw_torch(sampler, logits, mask, tokens, place, attempt, memory))
+        logits = logits.array() if isinstance(logits, DeviceRow) else on_cpu(logits)
     quick = draw_native(sampler, logits, mask, tokens, place, attempt)
     if quick is not None:
         return Drawn(quick, memory)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from guideway.sampling.device_rows import DeviceRow
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import Sampler
 
@@ -63,9 +64,11 @@ def draw_with_gap(
 def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) -> int | None:
     """Return the token of `draw_native` for a sampler that is `bare`. None: another sampler, or as in `draw_native`."""
     quick = sampler.quick
-    return (
-        None if quick is None or not isinstance(logits, np.ndarray) or not _fits(logits, mask) else quick(logits, mask)
-    )
+    if quick is None:
+        return None
+    if isinstance(logits, np.ndarray):
+        return quick(logits, mask) if _fits(logits, mask) else None
+    return logits.greedy(mask) if isinstance(logits, DeviceRow) else None
 
 
 def shares_native(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from guideway.engines.base import Cache
 from guideway.errors import EngineError
+from guideway.sampling import on_cpu
 
 if TYPE_CHECKING:
     from guideway.sessions.session import Session
@@ -92,6 +93,7 @@ def _run(work: list[Work]) -> None:
             before.append(cache)
         start = perf_counter()
         logits, caches = model.run(engine.forward, rows, before)
+        logits = on_cpu(logits)
         seconds = (perf_counter() - start) / len(work)
         left: list[Work] = []
         for (session, _, ids), row, found, cache in zip(work, rows, logits, caches, strict=True):

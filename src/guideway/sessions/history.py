@@ -5,12 +5,10 @@ A checkpoint is the cache of a shorter prefix.
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.engines.base import Cache, EngineLogits
+from guideway.engines.base import Cache, Logits
 
 __all__ = ["Checkpoints", "LogitsRing", "TopLogits"]
 
@@ -19,7 +17,7 @@ TOP = 256
 """The number of the largest logits that are stored for each older position: 3 KB per position."""
 
 _SPAN = 8.0
-"""If there are more than 8 * `TOP` logits in a NumPy array, those smaller than the largest by this are not stored."""
+"""If there are more than 8 * `TOP` logits, those smaller than the largest by this are not stored."""
 
 OLDER_POSITIONS = 1024
 """The maximum number of older positions whose largest logits are stored."""
@@ -40,21 +38,17 @@ class TopLogits:
         self.ids, self.values, self.bound = ids, values, bound
 
     @classmethod
-    def of(cls, logits: EngineLogits) -> TopLogits | None:
+    def of(cls, logits: Logits) -> TopLogits | None:
         """Return the largest of these logits; None if the largest one is not finite."""
         most = min(TOP, len(logits))
         bound = -np.inf  # this remains if all logits are stored
-        if not isinstance(logits, np.ndarray):  # a tensor, on its device
-            values, ids = (np.asarray(one.cpu().numpy()) for one in cast(Any, logits).float().topk(most))
-            largest = values.max()
-        else:
-            largest, ids = logits.max(), np.arange(logits.size)
-            if logits.size > 8 * TOP:  # this is faster than sorting all
-                bound = float(largest) - _SPAN
-                ids = np.flatnonzero(logits > bound)
-            if ids.size > most:
-                ids = ids[np.argpartition(-logits[ids], most - 1)[:most]]
-            values = logits[ids]
+        largest, ids = logits.max(), np.arange(logits.size)
+        if logits.size > 8 * TOP:  # this is faster than sorting all
+            bound = float(largest) - _SPAN
+            ids = np.flatnonzero(logits > bound)
+        if ids.size > most:
+            ids = ids[np.argpartition(-logits[ids], most - 1)[:most]]
+        values = logits[ids]
         if not np.isfinite(largest):
             return None
         if ids.size == most < len(logits):
@@ -88,10 +82,10 @@ class LogitsRing:
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
         self._least = 2 if budget_bytes else 1
-        self._held: list[tuple[int, EngineLogits]] = []
+        self._held: list[tuple[int, Logits]] = []
         self._older: list[tuple[int, TopLogits]] = []
 
-    def at(self, position: int) -> EngineLogits | None:
+    def at(self, position: int) -> Logits | None:
         """Return the logits after `position` tokens if this is the newest stored position; else None."""
         return self._held[-1][1] if self._held and self._held[-1][0] == position else None
 
@@ -104,7 +98,7 @@ class LogitsRing:
             return None
         return self._older[-1][1]
 
-    def put(self, position: int, logits: EngineLogits) -> None:
+    def put(self, position: int, logits: Logits) -> None:
         """Store the logits of a position, and drop those of later positions."""
         self.rewind(position - 1)
         held = self._held

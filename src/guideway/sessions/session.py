@@ -18,7 +18,7 @@ import numpy as np
 from guideway import masks
 from guideway.arguments import integer
 from guideway.compiler import Automaton, compile
-from guideway.engines.base import Arrays, Cache, EngineLogits, Logits, on_cpu
+from guideway.engines.base import Arrays, Cache, Logits
 from guideway.errors import (
     BudgetTooSmallError,
     ContextOverflowError,
@@ -28,7 +28,7 @@ from guideway.errors import (
     UnsatisfiableError,
 )
 from guideway.matcher import Fit, Matcher
-from guideway.sampling import Sampler, draw_at, draw_bare, probabilities
+from guideway.sampling import Sampler, draw_at, draw_bare, on_cpu, probabilities
 from guideway.sessions import snapshot
 from guideway.sessions.batch_invariance import settled_draw
 from guideway.sessions.batch_step import catch_up, feed_all, infer_all
@@ -473,11 +473,21 @@ class Session:
             unbudgeted: The token that would be taken without the budget, if it is known. None: it is drawn for
                 comparison.
         """
-        logits = self._here()
+        logits = self.shared_logits()
         start = perf_counter()
         token_id = self.draw_masked(logits, attempt, unbudgeted)
         self.sample_seconds += perf_counter() - start
         return token_id
+
+    def greedy_masks(self) -> list[masks.Row | None] | None:
+        """Return the masks under which `draw_masked` can draw. None: the draws are not greedy.
+
+        For a mask, None means that all tokens are allowed.
+        """
+        if self.sampler.quick is None or self.tolerance:
+            return None
+        mask = self._mask if self._masked else None
+        return [mask, self._whole] if self._narrowed and self.divergence is None else [mask]
 
     def draw_masked(self, logits: Any, attempt: int = 0, unbudgeted: int | None = None) -> int:
         """As `draw`, from given logits instead of the logits at this position."""
@@ -518,10 +528,6 @@ class Session:
         """
         return np.array(self.shared_logits())
 
-    def shared_logits(self) -> Logits:
-        """As `logits`, but without copying. The array must not be modified."""
-        return on_cpu(self._here())
-
     def logits_alone(self) -> Logits | None:
         """Run all tokens in one call without other rows and stored states. Returns the logits, for `settled_draw`.
 
@@ -539,11 +545,8 @@ class Session:
         self.model_seconds += perf_counter() - start
         return on_cpu(logits[0])[: self._width]
 
-    def _here(self) -> Any:
-        """Return the logits of the next token as the engine returns them: a NumPy array or a tensor.
-
-        Runs the model if needed.
-        """
+    def shared_logits(self) -> Logits:
+        """As `logits`, but without copying. The array must not be modified."""
         found = self._ring.at(len(self._tokens))
         if found is None:
             feed_all([self])
@@ -656,14 +659,14 @@ class Session:
         cache = catch_up(self)
         logits = self._ring.at(len(self))
         # Copied, because a view would keep the logits of the whole batch in memory.
-        own = None if logits is None else np.array(on_cpu(logits))
+        own = None if logits is None else np.array(logits)
         return KVCache(tuple(self._tokens), cache, self.model.engine, self._prefix, own, self._shareable)
 
     def parts(self) -> Parts:
         """Return the caches and logits that `save` writes in addition to tokens and numbers. They are not copied."""
         start = None if self.matcher is None else self._constrained_from
         logits = self._ring.at(len(self))
-        return Parts(self._prefix, self._cache, None if logits is None else on_cpu(logits), start)
+        return Parts(self._prefix, self._cache, logits, start)
 
     def need_room(self, count: int, *, kept: int | None = None) -> None:
         """Raise `ContextOverflowError` if the context has no room for `count` tokens after the first `kept`."""
@@ -789,7 +792,7 @@ class Session:
                 return found, self._tokens[found.length :]
         return cache, self._tokens[covered:]
 
-    def _received(self, count: int, cache: Cache, logits: EngineLogits | None = None) -> None:
+    def _received(self, count: int, cache: Cache, logits: Logits | None = None) -> None:
         """Record that the model ran `count` tokens.
 
         `cache`: the cache after these tokens. `logits`: the logits after the last one; None: they are not stored.

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from guideway.engines.base import Cache, Logits, MultiStepEngine, StepEngine, on_cpu
+from guideway.engines.base import Cache, Logits, MultiStepEngine, StepEngine
 from guideway.errors import ContextOverflowError, EngineError
+from guideway.sampling import on_cpu
 
 __all__ = ["step_engine_contract"]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from guideway.engines import config as configs
 from guideway.engines.base import Arrays, Cache, Logits, check_rows
@@ -23,6 +22,7 @@ from guideway.engines.transformers.loading import load, slides
 from guideway.engines.transformers.logits import check_place, last_logits, stacked
 from guideway.engines.transformers.packed import PackedBatch, packed_attention
 from guideway.errors import EngineError
+from guideway.sampling import on_cpu
 from guideway.tokenizers.special_tokens import ids_of
 
 __all__ = ["TransformersEngine"]
@@ -78,6 +78,7 @@ class TransformersEngine:
         self._model: Any = loaded.eval()
         self._device = loaded.device  # cached, because the property iterates over the model
         self.on_device = loaded.device.type != "cpu"
+        """Whether `forward` returns tensors on the device of the model."""
         self._past = "cache_params" if "cache_params" in loaded.forward.__code__.co_varnames else "past_key_values"
         self.eos_ids = ids_of(getattr(getattr(loaded, "generation_config", None), "eos_token_id", None))
         """The ids that end a text, from the `generation_config` of the model."""
@@ -151,7 +152,7 @@ class TransformersEngine:
         held = arranged(own, [len(row) for row in rows], self._like.batch)
         batch = PackedBatch(held, rows, self._device)
         batch.last = torch.arange(batch.ids.shape[1], device=self._device)
-        found = self._run_packed(batch)
+        found = on_cpu(self._run_packed(batch))
         self.counts.add(len(rows), len(rows), batch.ids.shape[1])
         logits, start = [], 0
         for row, new in zip(held, rows, strict=True):
@@ -168,8 +169,7 @@ class TransformersEngine:
             cached = 0 if cache is None else cache.length
             found = self._run([row], gather([cache], cached, supports_rollback=True), keep=len(row))
             self.counts.add(1, len(rows), len(row))
-            own = found.logits[0].float()
-            logits.append(own if self.on_device else own.cpu().numpy())
+            logits.append(on_cpu(found.logits[0].float()))
             made += made_caches(_cache_of(found), cached + len(row), supports_rollback=True)
         return logits, made
 
@@ -192,7 +192,7 @@ class TransformersEngine:
             ) from error
         check_place(found.device, self._answers)
         last = found[0].float()
-        return last if self.on_device else last.cpu().numpy()
+        return last if self.on_device else on_cpu(last)
 
     def _try_packing(self) -> bool:
         """Return whether three short packed rows give the logits of single rows, within a tolerance.
@@ -215,7 +215,7 @@ class TransformersEngine:
         except (EngineError, TypeError, ValueError, RuntimeError):
             self._like = like
             return False
-        found, expected = np.stack([_plain(x) for x in (second[0], second[1], first[1])]), [_plain(x) for x in single]
+        found, expected = np.stack([on_cpu(x) for x in (second[0], second[1], first[1])]), [on_cpu(x) for x in single]
         scale = max(1.0, float(np.abs(expected).max()))
         is_exact = self._like.used()[0].dtype == torch.float32
         if not np.abs(found - np.stack(expected)).max() <= scale * (1e-3 if is_exact else 5e-2):
@@ -277,10 +277,6 @@ def _portions(counts: Sequence[int]) -> list[list[tuple[int, int, int]]]:
             room -= end - start
             start = end
     return calls
-
-
-def _plain(logits: Any) -> NDArray[np.float32]:
-    return logits if isinstance(logits, np.ndarray) else np.asarray(logits.cpu().numpy())
 
 
 def _parts(rows: Sequence[Sequence[int]], *, whole: bool) -> list[list[Sequence[int]]]:

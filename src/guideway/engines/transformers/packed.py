@@ -66,9 +66,6 @@ class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no typ
             places += [row.row] * len(more)
             positions += range(row.tip, row.tip + len(more))
             last.append(len(ids) - 1)
-        self.ids = torch.tensor([ids], device=device)
-        place, self.positions = torch.tensor([places, positions], device=device)
-        self.rows, self.last = place, torch.tensor(last, device=device)
         self.long = [
             (row.row, start, row.tip, len(more))
             for row, start, more in zip(rows, starts, new, strict=True)
@@ -78,30 +75,29 @@ class PackedBatch(DynamicCache):  # type: ignore[misc]  # the library has no typ
         self.span = first, first + len(rows)  # the places of the rows in the store
         short = [i for i, more in enumerate(new) if len(more) <= _SHORT]
         self.has_short = bool(short)
-        if not short:
-            return
-        width = max(len(new[i]) for i in short)
-        reach = max(rows[i].tip + len(new[i]) for i in short)
+        width = max((len(new[i]) for i in short), default=0)
+        reach = max((rows[i].tip + len(new[i]) for i in short), default=0)
         # For each place of the span and each column, the index of a packed token. Unused columns have the index 0.
-        source = [[0] * width for _ in rows]
-        ends = [[0] * width for _ in rows]
+        source, ends = [0] * (width * len(rows)), [0] * (width * len(rows))
         target_from, target_to = list[int](), list[int]()
         for i in short:
-            place_in_span, count = rows[i].row - first, len(new[i])
-            for column in range(count):
-                source[place_in_span][column] = starts[i] + column
-                ends[place_in_span][column] = rows[i].tip + column
-                target_from.append(place_in_span * width + column)
+            for column in range(len(new[i])):
+                at = (rows[i].row - first) * width + column
+                source[at] = starts[i] + column
+                ends[at] = rows[i].tip + column
+                target_from.append(at)
                 target_to.append(starts[i] + column)
         self.width, self.reach = width, reach
-        self.is_plain = width == 1 and len(short) == len(rows) and all(end[0] == reach - 1 for end in ends)
+        self.is_plain = width == 1 and len(short) == len(rows) and all(end == reach - 1 for end in ends)
         self.in_order = width == 1 and not self.long and target_from == target_to
-        self.source = torch.tensor(source, device=device).flatten()
-        self.target_from = torch.tensor(target_from, device=device)
-        self.target_to = torch.tensor(target_to, device=device)
-        until = torch.tensor(ends, device=device)[:, None, :, None]  # [row, 1, column, 1]
+        numbers = [ids, places, positions, last, source, target_from, target_to, ends]
+        parts = torch.tensor([one for some in numbers for one in some], device=device)  # one copy to the device
+        parts = parts.split([len(some) for some in numbers])
+        self.ids, (self.rows, self.positions, self.last) = parts[0][None], parts[1:4]
+        self.source, self.target_from, self.target_to = parts[4:7]
+        until = parts[7].reshape(len(rows), 1, width, 1)
         self.mask: Any = None
-        if not self.is_plain:  # an additive mask is faster than a boolean one on CPUs
+        if self.has_short and not self.is_plain:  # an additive mask is faster than a boolean one on CPUs
             hidden = torch.arange(reach, device=device) > until
             self.mask = self.store.arrays[0].new_zeros(hidden.shape).masked_fill_(hidden, float("-inf"))
         self._masks: dict[int, Any] = {}

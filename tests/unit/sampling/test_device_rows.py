@@ -1,0 +1,138 @@
+"""Logits that are tensors: greedy tokens of a batch, copies for other samplers, and an engine that returns tensors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="these tests are about tensors of PyTorch")
+
+import torch
+
+import guideway as gw
+from guideway import masks
+from guideway.errors import InvalidLogitsError, NoAllowedTokenError
+from guideway.sampling import Dry, Mirostat, Sampler, device_rows, draw, draw_bare
+from guideway.sampling.device_rows import DeviceRow
+from guideway.testing import tiny_model
+
+pytestmark = pytest.mark.engine("torch")
+SAMPLERS = {
+    "greedy": Sampler(),
+    "hot": Sampler(1.7),
+    "top_p": Sampler(1.0, top_p=0.6),
+    "greedy penalties": Sampler(0.0, repetition_penalty=1.4, logit_bias={3: 2.0, 5: -math.inf}),
+    "dry": Sampler(1.0, dry=Dry()),
+    "mirostat": Sampler(1.0, mirostat=Mirostat(3.0)),
+    "own": Sampler(1.0, order=("temperature", lambda tokens, logits: logits * 0.5)),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_tensor_gives_the_token_of_an_array(name: str) -> None:
+    check_draws(SAMPLERS[name], "cpu")
+
+
+def check_draws(sampler: Sampler, device: str) -> None:
+    random, drawn = np.random.default_rng(5), set()
+    for position in range(12):
+        logits = random.normal(size=700).astype(np.float32)
+        mask = masks.pack(np.flatnonzero(random.random(700) < 0.5).tolist(), 700)
+        more: dict[str, Any] = {"tokens": random.integers(0, 12, 20).tolist(), "seed": 3, "position": position}
+        expected = draw(sampler, logits, mask, **more)
+        assert draw(sampler, torch.from_numpy(logits).to(device), mask, **more) == expected
+        drawn.add(expected.token_id)
+    assert len(drawn) > 5
+
+
+@pytest.mark.parametrize("size", [1, 33, 700, 5000])
+def test_greedy_tokens_of_a_batch(size: int) -> None:
+    check_greedy_tokens(size, "cpu")
+
+
+def check_greedy_tokens(size: int, device: str) -> None:
+    """Check batches with equal logits, rows without a mask, with one, with two, and rows that are not greedy."""
+    random = np.random.default_rng(size)
+    for spread, rounded in ((1.0, False), (2.0, True)):
+        logits = (random.normal(size=(9, size)) * spread).astype(np.float32)
+        logits = logits.round() if rounded else logits  # of equal logits, the lowest id is taken
+        logits[random.random(logits.shape) < 0.1 * (size > 1)] = -np.inf
+        logits[5] = -np.inf
+        logits[6, size // 2] = np.nan
+        logits[7, size // 3] = np.inf
+        some = [masks.pack(np.flatnonzero(random.random(size) < 0.3).tolist(), size) for _ in range(4)]
+        given = [
+            [None],
+            [some[0]],
+            [some[1], some[2]],
+            None,
+            [np.zeros_like(some[0])],
+            [None],
+            [None],
+            [None],
+            [some[3]],
+        ]
+        found = device_rows(torch.from_numpy(logits).to(device), given)
+        for row, known, own in zip(found, given, logits, strict=True):
+            if known is None:
+                assert isinstance(row, np.ndarray)
+                assert np.array_equal(row, own, equal_nan=True)
+                continue
+            assert isinstance(row, DeviceRow)
+            assert np.array_equal(row.array(), own, equal_nan=True)
+            for mask in known:
+                assert draw_bare(Sampler(), row, mask) == draw_bare(Sampler(), own, mask)
+            assert draw_bare(Sampler(), row, np.array(some[0])) is None  # not one of the given masks
+            assert draw_bare(Sampler(1.0), row, known[0]) is None
+
+
+def test_a_batch_without_greedy_rows_is_only_copied() -> None:
+    logits = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    assert np.array_equal(np.stack(device_rows(logits, [None] * 3)), logits.numpy())
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -math.inf])
+def test_logits_that_are_all_nan_or_infinite_are_refused(wrong: float) -> None:
+    check_wrong_logits(wrong, "cpu")
+
+
+def check_wrong_logits(wrong: float, device: str) -> None:
+    logits = torch.full((1, 40), wrong, device=device)
+    for row in (logits[0], device_rows(logits, [[None]])[0]):
+        with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=r"is NaN|no token is allowed"):
+            draw(Sampler(), row)
+
+
+def test_an_engine_may_return_tensors(tmp_path: Path) -> None:
+    """As on a device: greedy tokens are computed there, and callers get arrays. The test needs no device."""
+    pytest.importorskip("transformers", reason="the engine is transformers'")
+    folder = tiny_model("llama", tmp_path, seed=3)
+    plain, kept = gw.load(f"hf:{folder}", dtype="float32"), gw.load(f"hf:{folder}", dtype="float32")
+    kept.engine.on_device = True  # type: ignore[attr-defined]  # of this engine
+    pattern = gw.Regex("[a-z ]{5,20}")
+    ways: list[tuple[Any, dict[str, Any]]] = [
+        *((pattern, {"sampler": sampler}) for sampler in SAMPLERS.values()),
+        (pattern, {"logprobs": 1}),
+        (pattern, {"temperature": 0.0, "bad_words": "e"}),
+        (None, {"temperature": 0.0}),
+        (None, {"temperature": 0.0, "stop": "a"}),
+        (None, {"temperature": 0.0, "prompt_lookup_num_tokens": 3}),
+    ]
+    for constraint, options in ways:
+        more: dict[str, Any] = {"n": 2, "max_tokens": 9, "allow_truncation": constraint is not None, **options}
+        expected = gw.generation.complete(plain, ["the crab", "crabs and"], constraint, **more)
+        found = gw.generation.complete(kept, ["the crab", "crabs and"], constraint, **more)
+        assert [[one.tokens for one in group] for group in found] == [[one.tokens for one in g] for g in expected]
+        assert [[one.truncation for one in group] for group in found] == [
+            [one.truncation for one in g] for g in expected
+        ]
+    session = kept.session()
+    session.feed("the crab")
+    assert isinstance(session.logits(), np.ndarray)
+    session.save(tmp_path / "session")
+    assert np.array_equal(plain.load_session(tmp_path / "session").logits(), session.logits())
+    assert gw.score(kept, "the", ["crab", "scrabble"]) == gw.score(plain, "the", ["crab", "scrabble"])
