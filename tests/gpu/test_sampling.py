@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tests.unit.sampling.test_device_rows import SAMPLERS, check_draws, check_greedy_tokens, check_wrong_logits
+from tests.unit.sampling.test_device_rows import SAMPLERS, check_batch, check_draws, check_wrong_logits
 
 from . import DEVICE
 
@@ -19,8 +19,8 @@ def test_draws(name: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 33, 700, 5000, 131_072])
-def test_greedy_tokens_of_a_batch(size: int) -> None:
-    check_greedy_tokens(size, DEVICE)
+def test_draws_of_a_batch(size: int) -> None:
+    check_batch(size, DEVICE)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])

@@ -64,7 +64,7 @@ class LogitsTensor(Protocol):
 
 
 EngineLogits = Logits | LogitsTensor
-"""The logits that an engine returns: a NumPy array, or a tensor on its device, where greedy tokens are then computed."""
+"""The logits that an engine returns: a NumPy array, or a tensor on its device, where tokens are then drawn."""
 Draw = Callable[[EngineLogits], Sequence[Sequence[int]] | None]
 """The callback of `decode_steps`: it samples from the logits of all rows.
 

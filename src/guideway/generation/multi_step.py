@@ -50,7 +50,7 @@ def stride(rows: Sequence[Row]) -> None:
         if pads:
             logits = logits[:, :width]
         if not isinstance(logits, np.ndarray):
-            logits = device_rows(logits, [session.greedy_masks() for session in sessions])
+            logits = device_rows(logits, [session.device_draw() for session in sessions])
         taken = [alone(logits[0])] if alone else [take(here) for take, here in zip(takers, logits, strict=True)]
         more = [ids for ids in taken if ids is not None]
         over = len(more) < len(taken) or start - begun >= STRIDE_SECONDS

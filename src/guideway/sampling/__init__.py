@@ -5,7 +5,7 @@ The package does not know constraints: a token that is not allowed has the logit
 sampler.py      `Sampler`: the stages, their parameters and order, and checks
 chain.py        `draw`: applies the stages and draws
 native.py       the same draw in the kernel, for the common stages
-device_rows.py  greedy tokens of a batch on the device of its logits; copies of logits
+device_rows.py  draws of a batch on the device of its logits; copies of logits
 stages.py       truncation: top-k, top-p, min-p, typical, tail-free, top-a, top-n-sigma, XTC; temperature
 repeats.py      penalties, DRY, logit bias
 mirostat.py     Mirostat 1 and 2
@@ -16,7 +16,7 @@ report.py       `report`: probabilities under the model and under the mask
 from __future__ import annotations
 
 from guideway.sampling.chain import Drawn, draw, draw_at
-from guideway.sampling.device_rows import device_rows, on_cpu
+from guideway.sampling.device_rows import DeviceDraw, DeviceRow, device_rows, draws_on_device, on_cpu
 from guideway.sampling.mirostat import Mirostat
 from guideway.sampling.native import draw_bare, draw_with_gap
 from guideway.sampling.random import uniform
@@ -27,6 +27,8 @@ from guideway.sampling.stages import probabilities
 
 __all__ = [
     "ORDER",
+    "DeviceDraw",
+    "DeviceRow",
     "Drawn",
     "Dry",
     "Mirostat",
@@ -39,6 +41,7 @@ __all__ = [
     "draw_at",
     "draw_bare",
     "draw_with_gap",
+    "draws_on_device",
     "log_softmax",
     "on_cpu",
     "probabilities",

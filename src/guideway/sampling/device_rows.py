@@ -1,70 +1,101 @@
-"""Logits on a device: greedy tokens of a whole batch are computed there; other rows are copied to the CPU.
+"""Draws of a whole batch on the device of its logits.
 
-A draw needs a token, not the logits. For greedy rows, the device masks all rows and finds the largest logits in a few
-operations, and one copy of a few bytes returns the tokens. Other samplers need all logits, and the kernel on the CPU is
-faster at one row than a sequence of PyTorch operations, so their rows are copied together.
+A draw needs a token, not the logits. The device masks all rows and draws in a few operations, and one copy returns the
+tokens. Samplers with other stages than `BATCHED` draw on the CPU, one row after the other; their rows are copied
+together.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from guideway.masks.torch import TorchMasks
+from guideway.sampling.sampler import Sampler
 
-__all__ = ["DeviceRow", "device_rows", "on_cpu"]
+__all__ = ["DeviceDraw", "DeviceRow", "device_rows", "draws_on_device", "on_cpu"]
 
 Mask = NDArray[np.uint32]
 
+BATCHED = ("temperature", "top_k", "top_p", "min_p")
+"""The stages that run on a device, in this order."""
+
+
+class DeviceDraw(NamedTuple):
+    """The draws that may follow for a row.
+
+    Attributes:
+        sampler: A sampler for which `draws_on_device` is True.
+        number: The random number, in [0, 1). Greedy samplers ignore it.
+        masks: The masks under which a token may be drawn, uint32 [words]; None: all tokens are allowed.
+    """
+
+    sampler: Sampler
+    number: float
+    masks: Sequence[Mask | None]
+
 
 class DeviceRow:
-    """The logits of one row of a tensor, and its greedy tokens under the masks that `device_rows` was given.
+    """The logits of one row of a tensor, and the tokens that `device_rows` drew.
 
     Args:
         logits: The tensor, [rows, vocabulary].
         place: The index of the row.
-        greedy: Pairs of a mask (None: all tokens are allowed) and the token with the largest allowed logit. The token
-            is None if the largest logit is not finite.
+        drawn: Pairs of a mask and the token drawn under it; None for the token: the largest logit is not finite.
     """
 
-    __slots__ = ("_greedy", "_logits", "_place")
+    __slots__ = ("_drawn", "_logits", "_place")
 
-    def __init__(self, logits: Any, place: int, greedy: Sequence[tuple[Mask | None, int | None]]) -> None:
-        self._logits, self._place, self._greedy = logits, place, greedy
+    def __init__(self, logits: Any, place: int, drawn: Sequence[tuple[Mask | None, int | None]]) -> None:
+        self._logits, self._place, self._drawn = logits, place, drawn
 
-    def greedy(self, mask: Mask | None) -> int | None:
-        """Return the token with the largest logit under this mask; None: there is none, or the mask was not given.
+    def token(self, mask: Mask | None) -> int | None:
+        """Return the token that was drawn under this mask; None: there is none, or the mask was not given.
 
         Masks are compared by identity.
         """
-        return next((token_id for known, token_id in self._greedy if known is mask), None)
+        return next((token_id for known, token_id in self._drawn if known is mask), None)
 
     def array(self) -> NDArray[np.float32]:
         """Return a copy of the logits, float32 [vocabulary]. Waits for the device."""
         return on_cpu(self._logits[self._place])
 
 
-def device_rows(logits: Any, greedy: Sequence[Sequence[Mask | None] | None]) -> list[DeviceRow | NDArray[np.float32]]:
-    """Prepare the draws of a batch whose logits are a tensor.
+def draws_on_device(sampler: Sampler) -> bool:
+    """Return whether `device_rows` can draw with this sampler."""
+    return sampler.bare or (
+        sampler.temperature > 0 and sampler.stages == tuple(s for s in BATCHED if s in sampler.stages)
+    )
+
+
+def device_rows(logits: Any, draws: Sequence[DeviceDraw | None]) -> list[DeviceRow | NDArray[np.float32]]:
+    """Draw in a batch whose logits are a tensor.
 
     Args:
         logits: float32 [rows, vocabulary], on any device.
-        greedy: For each row the masks, uint32 [words], under which a token is drawn greedily; None for a mask: all
-            tokens are allowed. None for a row: its sampler is not greedy.
+        draws: What is drawn in each row; None: nothing.
 
     Returns:
-        For each row a `DeviceRow` if it is drawn greedily, else its logits in main memory.
+        A `DeviceRow` for each row with a draw, and the logits in main memory for each other row.
     """
-    cases = [(place, mask) for place, masks in enumerate(greedy) for mask in masks or ()]
-    tokens = iter(_greedy_tokens(logits, cases))
-    copied = [place for place, masks in enumerate(greedy) if masks is None]
+    groups: dict[int, list[tuple[int, int]]] = {}  # for each sampler the pairs of a row and the index of a mask
+    for place, one in enumerate(draws):
+        if one is not None:
+            groups.setdefault(id(one.sampler), []).extend((place, index) for index in range(len(one.masks)))
+    found = dict(
+        zip((case for cases in groups.values() for case in cases), _tokens(logits, draws, groups), strict=True)
+    )
+    copied = [place for place, one in enumerate(draws) if one is None]
     arrays = iter(on_cpu(_taken(logits, copied)) if copied else ())
     return [
-        next(arrays) if masks is None else DeviceRow(logits, place, [(mask, next(tokens)) for mask in masks])
-        for place, masks in enumerate(greedy)
+        next(arrays)
+        if one is None
+        else DeviceRow(logits, place, [(mask, found[place, index]) for index, mask in enumerate(one.masks)])
+        for place, one in enumerate(draws)
     ]
 
 
@@ -80,6 +111,27 @@ def on_cpu(logits: Any) -> NDArray[np.float32]:
     return np.asarray(made.copy_(logits).numpy())
 
 
+def _tokens(
+    logits: Any, draws: Sequence[DeviceDraw | None], groups: dict[int, list[tuple[int, int]]]
+) -> list[int | None]:
+    """Return the token of each pair of a row and a mask, in the order of `groups`."""
+    import torch
+
+    parts = []
+    for cases in groups.values():
+        given = [one for place, _ in cases if (one := draws[place]) is not None]
+        masks = [one.masks[index] for one, (_, index) in zip(given, cases, strict=True)]
+        allowed = _masked(_taken(logits, [place for place, _ in cases]), masks)
+        largest, ids = allowed.max(dim=-1)  # the first of equal logits; a NaN is the largest
+        if not given[0].sampler.bare:
+            ids = _sampled(given[0].sampler, allowed, [one.number for one in given])
+        parts.append(torch.stack((largest, ids.to(largest.dtype))))  # float32 represents ids exactly below 2 ** 24
+    if not parts:
+        return []
+    tops, ids = torch.cat(parts, dim=1).cpu().numpy()
+    return [int(token_id) if np.isfinite(top) else None for top, token_id in zip(tops, ids, strict=True)]
+
+
 def _taken(logits: Any, places: list[int]) -> Any:
     """Return these rows of a tensor."""
     import torch
@@ -89,23 +141,52 @@ def _taken(logits: Any, places: list[int]) -> Any:
     return logits[torch.tensor(places, device=logits.device)]
 
 
-def _greedy_tokens(logits: Any, cases: Sequence[tuple[int, Mask | None]]) -> list[int | None]:
-    """Return the token with the largest logit for each pair of a row and a mask; of equal ones the lowest id."""
+def _masked(logits: Any, masks: Sequence[Mask | None]) -> Any:
+    """Return the logits with -inf for the tokens that the mask of the row does not allow."""
     import torch
 
-    if not cases:
-        return []
-    chosen = _taken(logits, [place for place, _ in cases])
-    held = [mask is not None for _, mask in cases]
-    if any(held):
-        width = next(len(mask) for _, mask in cases if mask is not None)
-        packed = torch.empty(len(cases), width, dtype=torch.int32, pin_memory=bool(logits.is_cuda)).numpy()
-        rows = packed.view(np.uint32)
-        for row, (_, mask) in zip(rows, cases, strict=True):
-            if mask is not None:
-                row[:] = mask
-        chosen, _ = TorchMasks()(chosen, rows, held)
-    largest, ids = chosen.max(dim=-1)  # the first of equal logits; a NaN is the largest
-    # One copy: float32 represents ids exactly below 2 ** 24.
-    found = torch.stack((largest, ids.to(largest.dtype))).cpu().numpy()
-    return [int(token_id) if np.isfinite(top) else None for top, token_id in zip(*found, strict=True)]
+    held = [mask is not None for mask in masks]
+    if not any(held):
+        return logits
+    width = next(len(mask) for mask in masks if mask is not None)
+    rows = torch.empty(len(masks), width, dtype=torch.int32, pin_memory=bool(logits.is_cuda)).numpy().view(np.uint32)
+    for row, mask in zip(rows, masks, strict=True):
+        if mask is not None:
+            row[:] = mask
+    return TorchMasks()(logits, rows, held)[0]
+
+
+def _sampled(sampler: Sampler, logits: Any, numbers: Sequence[float]) -> Any:
+    """Draw one token per row with the stages `BATCHED`, as `chain.draw` does: int64 [rows].
+
+    `logits`: [rows, vocabulary], with -inf for tokens that are not allowed.
+    """
+    import torch
+
+    left = logits.to(torch.float32 if logits.device.type == "mps" else torch.float64)
+    left = (left - left.amax(-1, keepdim=True)) / sampler.temperature
+    if 0 < sampler.top_k < left.shape[1]:
+        edge = left.topk(sampler.top_k).values[:, -1:]
+        left = _first_of_edge(left, edge, sampler.top_k)
+    if sampler.top_p < 1:
+        ordered = left.sort(dim=-1, descending=True).values
+        count = 1 + (ordered.softmax(-1).cumsum(-1) < sampler.top_p).sum(-1, keepdim=True)
+        count = count.clamp_max(left.shape[1])
+        left = _first_of_edge(left, ordered.gather(-1, count - 1), count)
+    if sampler.min_p:
+        left = left.masked_fill(left < left.amax(-1, keepdim=True) + math.log(sampler.min_p), -math.inf)
+    sums = torch.exp(left - left.amax(-1, keepdim=True)).cumsum(-1)
+    total = sums[:, -1:].contiguous()
+    wanted = torch.tensor(numbers, dtype=left.dtype).to(left.device)[:, None] * total
+    drawn = torch.searchsorted(sums, wanted, right=True)
+    return torch.where(drawn < left.shape[1], drawn, torch.searchsorted(sums, total))[:, 0]  # rounding: the last one
+
+
+def _first_of_edge(left: Any, edge: Any, count: Any) -> Any:
+    """Return the logits with -inf for all but the `count` largest; of equal ones, the lowest ids are kept.
+
+    `edge`: the smallest logit of these, [rows, 1].
+    """
+    above, equal = left > edge, left == edge
+    kept = above | (equal & (equal.cumsum(-1) <= count - above.sum(-1, keepdim=True)))
+    return left.masked_fill(~kept, -math.inf)

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from guideway.sampling.device_rows import DeviceRow
 from guideway.sampling.random import XTC_STREAM, number_of, uniform
 from guideway.sampling.sampler import Sampler
 
@@ -66,9 +65,7 @@ def draw_bare(sampler: Sampler, logits: Any, mask: NDArray[np.uint32] | None) ->
     quick = sampler.quick
     if quick is None:
         return None
-    if isinstance(logits, np.ndarray):
-        return quick(logits, mask) if _fits(logits, mask) else None
-    return logits.greedy(mask) if isinstance(logits, DeviceRow) else None
+    return quick(logits, mask) if isinstance(logits, np.ndarray) and _fits(logits, mask) else None
 
 
 def shares_native(

@@ -28,7 +28,17 @@ from guideway.errors import (
     UnsatisfiableError,
 )
 from guideway.matcher import Fit, Matcher
-from guideway.sampling import Sampler, draw_at, draw_bare, on_cpu, probabilities
+from guideway.sampling import (
+    DeviceDraw,
+    DeviceRow,
+    Sampler,
+    draw_at,
+    draw_bare,
+    draws_on_device,
+    on_cpu,
+    probabilities,
+    uniform,
+)
 from guideway.sessions import snapshot
 from guideway.sessions.batch_invariance import settled_draw
 from guideway.sessions.batch_step import catch_up, feed_all, infer_all
@@ -479,15 +489,15 @@ class Session:
         self.sample_seconds += perf_counter() - start
         return token_id
 
-    def greedy_masks(self) -> list[masks.Row | None] | None:
-        """Return the masks under which `draw_masked` can draw. None: the draws are not greedy.
-
-        For a mask, None means that all tokens are allowed.
-        """
-        if self.sampler.quick is None or self.tolerance:
+    def device_draw(self) -> DeviceDraw | None:
+        """Return what `draw_masked` draws next, for `device_rows`. None: this draw needs the logits on the CPU."""
+        if self.tolerance or not draws_on_device(self.sampler):
             return None
         mask = self._mask if self._masked else None
-        return [mask, self._whole] if self._narrowed and self.divergence is None else [mask]
+        number = uniform(self.seed, self.row, len(self._tokens)) if self.sampler.temperature else 0.0
+        return DeviceDraw(
+            self.sampler, number, [mask, self._whole] if self._narrowed and self.divergence is None else [mask]
+        )
 
     def draw_masked(self, logits: Any, attempt: int = 0, unbudgeted: int | None = None) -> int:
         """As `draw`, from given logits instead of the logits at this position."""
@@ -505,6 +515,8 @@ class Session:
         """Draw a token from given logits under a given mask (None: all tokens). `divergence` does not change."""
         if self.tolerance and (settled := settled_draw(self, logits, mask, attempt)) is not None:
             return settled
+        if isinstance(logits, DeviceRow) and not attempt and (token_id := logits.token(mask)) is not None:
+            return token_id
         if (token_id := draw_bare(self.sampler, logits, mask)) is not None:
             return token_id
         tokens, remembered = self._tokens, self._memory

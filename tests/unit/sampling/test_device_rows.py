@@ -16,8 +16,17 @@ import torch
 import guideway as gw
 from guideway import masks
 from guideway.errors import InvalidLogitsError, NoAllowedTokenError
-from guideway.sampling import Dry, Mirostat, Sampler, device_rows, draw, draw_bare
-from guideway.sampling.device_rows import DeviceRow
+from guideway.sampling import (
+    DeviceDraw,
+    DeviceRow,
+    Dry,
+    Mirostat,
+    Sampler,
+    device_rows,
+    draw,
+    draws_on_device,
+    uniform,
+)
 from guideway.testing import tiny_model
 
 pytestmark = pytest.mark.engine("torch")
@@ -25,11 +34,24 @@ SAMPLERS = {
     "greedy": Sampler(),
     "hot": Sampler(1.7),
     "top_p": Sampler(1.0, top_p=0.6),
+    "all": Sampler(0.8, 50, 0.9, 0.02),
     "greedy penalties": Sampler(0.0, repetition_penalty=1.4, logit_bias={3: 2.0, 5: -math.inf}),
     "dry": Sampler(1.0, dry=Dry()),
     "mirostat": Sampler(1.0, mirostat=Mirostat(3.0)),
     "own": Sampler(1.0, order=("temperature", lambda tokens, logits: logits * 0.5)),
 }
+
+BATCHED = [
+    Sampler(),
+    Sampler(1.0),
+    Sampler(0.7),
+    Sampler(1.3, top_k=7),
+    Sampler(1.0, top_p=0.6),
+    Sampler(0.8, min_p=0.05),
+    Sampler(1.0, top_k=1),
+    Sampler(1.5, top_p=0.99),
+    SAMPLERS["all"],
+]
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -50,49 +72,58 @@ def check_draws(sampler: Sampler, device: str) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 33, 700, 5000])
-def test_greedy_tokens_of_a_batch(size: int) -> None:
-    check_greedy_tokens(size, "cpu")
+def test_draws_of_a_batch(size: int) -> None:
+    check_batch(size, "cpu")
 
 
-def check_greedy_tokens(size: int, device: str) -> None:
-    """Check batches with equal logits, rows without a mask, with one, with two, and rows that are not greedy."""
+def check_batch(size: int, device: str) -> None:
+    """Check batches with several samplers, equal logits, rows without a mask, with one, with two, and copied rows."""
     random = np.random.default_rng(size)
-    for spread, rounded in ((1.0, False), (2.0, True)):
-        logits = (random.normal(size=(9, size)) * spread).astype(np.float32)
+    for spread, rounded in ((1.0, False), (2.0, True), (6.0, False)):
+        logits = (random.normal(size=(3 * len(BATCHED), size)) * spread).astype(np.float32)
         logits = logits.round() if rounded else logits  # of equal logits, the lowest id is taken
         logits[random.random(logits.shape) < 0.1 * (size > 1)] = -np.inf
-        logits[5] = -np.inf
-        logits[6, size // 2] = np.nan
-        logits[7, size // 3] = np.inf
-        some = [masks.pack(np.flatnonzero(random.random(size) < 0.3).tolist(), size) for _ in range(4)]
-        given = [
-            [None],
-            [some[0]],
-            [some[1], some[2]],
-            None,
-            [np.zeros_like(some[0])],
-            [None],
-            [None],
-            [None],
-            [some[3]],
-        ]
+        given: list[DeviceDraw | None] = []
+        for place in range(len(logits)):
+            some = [masks.pack(np.flatnonzero(random.random(size) < 0.3).tolist(), size) for _ in range(2)]
+            known = ([None], some[:1], some)[place // len(BATCHED)]
+            number = uniform(3, place, 7)
+            given.append(DeviceDraw(BATCHED[place % len(BATCHED)], number, known) if random.random() < 0.9 else None)
         found = device_rows(torch.from_numpy(logits).to(device), given)
-        for row, known, own in zip(found, given, logits, strict=True):
-            if known is None:
+        for place, (row, one, own) in enumerate(zip(found, given, logits, strict=True)):
+            if one is None:
                 assert isinstance(row, np.ndarray)
-                assert np.array_equal(row, own, equal_nan=True)
+                assert np.array_equal(row, own)
                 continue
             assert isinstance(row, DeviceRow)
-            assert np.array_equal(row.array(), own, equal_nan=True)
-            for mask in known:
-                assert draw_bare(Sampler(), row, mask) == draw_bare(Sampler(), own, mask)
-            assert draw_bare(Sampler(), row, np.array(some[0])) is None  # not one of the given masks
-            assert draw_bare(Sampler(1.0), row, known[0]) is None
+            assert np.array_equal(row.array(), own)
+            for mask in one.masks:
+                try:
+                    expected = draw(one.sampler, own, mask, seed=3, row=place, position=7).token_id
+                except NoAllowedTokenError:
+                    expected = None
+                assert row.token(mask) == expected, one.sampler
+            assert row.token(masks.all_of(size)) is None  # not one of the given masks
 
 
-def test_a_batch_without_greedy_rows_is_only_copied() -> None:
+def test_logits_that_are_not_finite_give_no_token() -> None:
+    logits = torch.zeros(4, 40)
+    logits[0], logits[1, 7], logits[2, 9] = -math.inf, math.nan, math.inf
+    for sampler in (Sampler(), Sampler(1.0)):
+        found = device_rows(logits, [DeviceDraw(sampler, 0.5, [None])] * 4)
+        assert [row.token(None) is None for row in found if isinstance(row, DeviceRow)] == [True, True, True, False]
+
+
+def test_which_samplers_draw_on_a_device() -> None:
+    assert all(draws_on_device(sampler) for sampler in BATCHED)
+    for name in ("greedy penalties", "dry", "mirostat", "own"):
+        assert not draws_on_device(SAMPLERS[name])
+    assert not draws_on_device(Sampler(1.0, top_k=5, top_p=0.9, order=("top_p", "top_k", "temperature")))
+
+
+def test_a_batch_without_draws_is_only_copied() -> None:
     logits = torch.arange(12, dtype=torch.float32).reshape(3, 4)
-    assert np.array_equal(np.stack(device_rows(logits, [None] * 3)), logits.numpy())
+    assert np.array_equal(np.stack([np.asarray(row) for row in device_rows(logits, [None] * 3)]), logits.numpy())
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -math.inf])
@@ -102,7 +133,7 @@ def test_logits_that_are_all_nan_or_infinite_are_refused(wrong: float) -> None:
 
 def check_wrong_logits(wrong: float, device: str) -> None:
     logits = torch.full((1, 40), wrong, device=device)
-    for row in (logits[0], device_rows(logits, [[None]])[0]):
+    for row in (logits[0], device_rows(logits, [DeviceDraw(Sampler(), 0.0, [None])])[0]):
         with pytest.raises((InvalidLogitsError, NoAllowedTokenError), match=r"is NaN|no token is allowed"):
             draw(Sampler(), row)
 

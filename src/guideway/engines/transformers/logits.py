@@ -22,7 +22,7 @@ def check_place(now: Any, loaded: Any) -> None:
 def last_logits(logits: Any, *, on_device: bool) -> Any:
     """Return the logits of the last token, float32, shape [rows, vocabulary].
 
-    `on_device`: return a tensor, so that greedy tokens are computed on the device; else a NumPy array.
+    `on_device`: return a tensor, so that tokens are drawn on the device; else a NumPy array.
     """
     last = logits[:, -1].float()
     if logits.shape[1] > 1:
