@@ -111,8 +111,8 @@ def check(seed: int, tally: Tally, first: int | None = None, branches: int = 3, 
     drawer = Drawer(rng, branches)
     schema = drawer.schema(rng.randint(1, 2))
     tally.counts["schemas"] += 1
-    kept = dnf.MAX_STEPS_FIRST
-    dnf.MAX_STEPS_FIRST = kept if first is None else first
+    kept = dnf.MAX_STEPS_EARLY
+    dnf.MAX_STEPS_EARLY = kept if first is None else first
     try:
         dialect = "draft-07"
         source = gw.JsonSchema(schema, profile="exact", dialect=dialect)
@@ -123,7 +123,7 @@ def check(seed: int, tally: Tally, first: int | None = None, branches: int = 3, 
         tally.counts[type(error).__name__] += 1
         return
     finally:
-        dnf.MAX_STEPS_FIRST = kept
+        dnf.MAX_STEPS_EARLY = kept
     judge = Judge({"$schema": "http://json-schema.org/draft-07/schema#", **schema})
     for _ in range(instances):
         value = drawer.instance()

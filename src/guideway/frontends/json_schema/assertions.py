@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from guideway.jsontext.encoder import identity
@@ -305,11 +306,31 @@ def merge(left: TypeAssertions, right: TypeAssertions) -> TypeAssertions | None:
     if composites is not None:
         if left.composites is not None and right.composites is not None:
             composites = {key: composite for key, composite in left.composites.items() if key in right.composites}
+        fits = partial(_has_size, array if types & ARRAY else None, object_ if types & OBJECT else None)
         kinds = {list if types & ARRAY else None, dict if types & OBJECT else None}
-        composites = {key: composite for key, composite in composites.items() if type(composite) in kinds}
+        composites = {
+            key: composite for key, composite in composites.items() if type(composite) in kinds and fits(composite)
+        }
         kept = set(map(type, composites.values()))
         types &= ~((0 if list in kept else ARRAY) | (0 if dict in kept else OBJECT))
     return TypeAssertions(types, number, string, array, object_, composites) if types else None
+
+
+def _has_size(array: ArrayAssertions | None, object_: ObjectAssertions | None, composite: Any) -> bool:
+    """Return whether a listed array or object has an allowed number of items or entries, and the allowed keys."""
+    if type(composite) is list:
+        return array is None or _in_limits(len(composite), array.minimum, array.maximum)
+    if object_ is None:
+        return True
+    return (
+        _in_limits(len(composite), object_.minimum, object_.maximum)
+        and object_.required.keys() <= composite.keys()
+        and object_.forbidden.isdisjoint(composite)
+    )
+
+
+def _in_limits(size: int, minimum: int, maximum: int | None) -> bool:
+    return size >= minimum and (maximum is None or size <= maximum)
 
 
 def can_merge(left: TypeAssertions, right: TypeAssertions) -> bool:
@@ -458,6 +479,9 @@ def _strings(left: StringAssertions, right: StringAssertions) -> StringAssertion
 
 
 def _arrays(left: ArrayAssertions, right: ArrayAssertions) -> ArrayAssertions | None:
+    minimum, maximum = max(left.minimum, right.minimum), _smaller_limit(left.maximum, right.maximum)
+    if maximum is not None and minimum > maximum:
+        return None
     length = max(len(left.prefix), len(right.prefix))
     prefix = tuple(
         join(
@@ -469,8 +493,8 @@ def _arrays(left: ArrayAssertions, right: ArrayAssertions) -> ArrayAssertions | 
     made = ArrayAssertions(
         prefix,
         join(left.rest, right.rest),
-        max(left.minimum, right.minimum),
-        _smaller_limit(left.maximum, right.maximum),
+        minimum,
+        maximum,
         tuple(dict.fromkeys(left.contains + right.contains)),
         left.unique or right.unique,
         left.duplicates or right.duplicates,
@@ -511,13 +535,14 @@ def _objects(left: ObjectAssertions, right: ObjectAssertions) -> ObjectAssertion
         if not right.forbidden.isdisjoint(required):
             return None
         forbidden = forbidden | right.forbidden
-    if right.rule_sets:
-        rule_sets += tuple([rules for rules in right.rule_sets if rules not in rule_sets])
+    if right.rule_sets and right.rule_sets is not rule_sets:
+        new = [rules for rules in right.rule_sets if rules not in rule_sets] if rule_sets else right.rule_sets
+        rule_sets = (*rule_sets, *new)
     maximum = _smaller_limit(left.maximum, right.maximum)
     minimum = left.minimum if left.minimum > right.minimum else right.minimum
     if maximum is not None and max(minimum, len(required)) > maximum:
         return None
-    keys = join(left.keys, right.keys)
+    keys = join(left.keys, right.keys) if right.keys else left.keys
     demands, counted_disjunctions = left.demands + right.demands, left.counted_disjunctions + right.counted_disjunctions
     return ObjectAssertions(rule_sets, required, forbidden, minimum, maximum, keys, demands, counted_disjunctions)
 

@@ -95,6 +95,16 @@ MAX_STEPS_FIRST = 3_000
 MAX_WORK_FIRST = 20_000
 """The maximum number of search steps of the first search, including those for nested nodes."""
 
+MAX_STEPS_EARLY = 400
+"""`MAX_STEPS_FIRST` with `Expander.divides_early`.
+
+With this limit, the published schemas take the least time: a smaller one divides objects that a short search expands, a
+larger one expands objects to many alternatives that a division avoids.
+"""
+
+MAX_WORK_EARLY = 10_000
+"""`MAX_WORK_FIRST` with `Expander.divides_early`."""
+
 Conjuncts = tuple[int, ...]
 Choice = tuple[TypeAssertions | None, Conjuncts, Evaluated | None]
 
@@ -144,6 +154,11 @@ class Expander(SchemaGraph):
     Args:
         documents: The schema and the documents that it may refer to.
         most_work: The maximum number of search steps; None: `MAX_WORK` plus 20 for each schema.
+
+    Attributes:
+        divides_early: Whether the first search is shorter, so that more objects are divided by cases. Both ways allow
+            the same values, but the order of keys and the keys of closed objects may differ. So it is True only for
+            styles in which neither depends on the schema.
     """
 
     def __init__(self, documents: Documents, most_work: int | None = None) -> None:
@@ -152,12 +167,14 @@ class Expander(SchemaGraph):
         self._same: dict[Hashable, list[TypeAssertions]] = {}
         self._sound: set[int] = set()
         self._undecided: set[Conjunction] = set()
+        self.divides_early = False
         self._depth = 0
         self._steps = 0
         self._limit = MAX_STEPS
         self._ahead = False
         self._work = 0
         self._most_work = most_work
+        self._least_work = MAX_WORK if most_work is None else most_work  # `_max_work` is never less
         self._first_limit = 0  # the limit of `_work` during the first, short search; 0: it is not running
         self._at = ""
         self._choices: dict[tuple[Applicator, bool | None], list[Choice] | None] = {}
@@ -235,7 +252,7 @@ class Expander(SchemaGraph):
             return [assertions for assertions, _ in self.search(conjunction, None)]
         before = self._steps, self._limit, self._depth
         first_limit = self._first_limit
-        self._steps, self._limit = 0, MAX_STEPS_FIRST
+        self._steps, self._limit = 0, self._first_steps
         shape = self._shape(min(conjunction)) if len(conjunction) == 1 else None
         same = None if shape is None else self._same.get(shape)
         try:
@@ -248,7 +265,11 @@ class Expander(SchemaGraph):
             spent = self._steps
             self._steps, self._limit, self._depth = before
             self._first_limit = first_limit
-            self._steps += min(spent, MAX_STEPS_FIRST) if self._depth else 0
+            self._steps += min(spent, self._first_steps) if self._depth else 0
+
+    @property
+    def _first_steps(self) -> int:
+        return MAX_STEPS_EARLY if self.divides_early else MAX_STEPS_FIRST
 
     def _shape(self, literal: int) -> Hashable | None:
         """Return the key of `_same` for the schema of a literal: equal schemas with the same dynamic scope share it.
@@ -274,22 +295,23 @@ class Expander(SchemaGraph):
         depth = self._depth
         problem: LimitExceededError | None = None
         work = self._work
-        self._first_limit = work + MAX_WORK_FIRST
+        most = MAX_WORK_EARLY if self.divides_early else MAX_WORK_FIRST
+        self._first_limit = work + most
         if self._prefers_decision_diagram(conjunction):
             try:
                 return self._by_decision_diagram(conjunction)
             except (TooComplex, LimitExceededError):
                 self._depth, self._work = depth, work
-                self._steps, self._limit = 0, MAX_STEPS_FIRST
+                self._steps, self._limit = 0, self._first_steps
         try:
             found = [assertions for assertions, _ in self.search(conjunction, None)]
             if sum(1 for assertions in found if assertions.types & OBJECT) <= MAX_WIDE:
                 return found
         except LimitExceededError as error:
             problem = error.with_traceback(None)  # the traceback refers to this frame: a cycle
-            if work + MAX_WORK_FIRST <= self._work <= self._max_work():
+            if work + most <= self._work <= self._max_work():
                 # the long search may repeat these steps, so only a tenth of them is counted
-                self._work = work + MAX_WORK_FIRST // 10
+                self._work = work + most // 10
         self._depth = depth
         self._first_limit = 0
         self._steps, self._limit = 0, MAX_STEPS
@@ -430,7 +452,7 @@ class Expander(SchemaGraph):
                     f"at {shown(place)}: the schema expands to more than {MAX_ALTERNATIVES:,} alternatives; use fewer nested branches",
                     place,
                 )
-            if not self._settle(state, tracked):
+            if state.waiting and not self._settle(state, tracked):
                 continue
             if not state.disjunctions:
                 found += ((assertions, state.evaluated) for assertions in self.expand_composites(state.assertions))
@@ -459,6 +481,8 @@ class Expander(SchemaGraph):
         `_steps` counts the steps of one node.
         """
         self._work += work
+        if self._work <= self._least_work and (self._work <= self._first_limit or not self._first_limit):
+            return
         limit = min(self._first_limit, self._max_work()) if self._first_limit else self._max_work()
         if self._work > limit:
             raise LimitExceededError(
@@ -531,8 +555,8 @@ class Expander(SchemaGraph):
         at, again = -1, True
         while again:
             best, at, again = None, -1, False
-            for number, options in reversed(list(enumerate(state.disjunctions))):
-                live = self._live(state, options, MAX_ALTERNATIVES if best is None else len(best))
+            for number in range(len(state.disjunctions) - 1, -1, -1):
+                live = self._live(state, number, MAX_ALTERNATIVES if best is None else len(best))
                 if live is None:
                     del state.disjunctions[number]
                     at -= 1
@@ -551,15 +575,9 @@ class Expander(SchemaGraph):
         made = []
         for assertions, conjuncts, evaluated in best:
             seen = state.evaluated if evaluated is None else state.evaluated | evaluated
-            made.append(
-                _State(
-                    assertions or state.assertions,
-                    seen,
-                    [*state.waiting, *conjuncts],
-                    list(state.disjunctions),
-                    set(state.done),
-                )
-            )
+            waiting = [*state.waiting, *conjuncts]
+            done = set(state.done) if waiting else state.done  # without waiting conjuncts, it is not modified
+            made.append(_State(assertions or state.assertions, seen, waiting, list(state.disjunctions), done))
         return made
 
     @staticmethod
@@ -573,22 +591,35 @@ class Expander(SchemaGraph):
             and assertions.object is state.assertions.object
         )
 
-    def _live(self, state: _State, choices: list[Choice], maximum: int) -> list[Choice] | None:
-        """Return the live choices (see `_branches`), each merged with the state's assertions.
+    def _live(self, state: _State, number: int, maximum: int) -> list[Choice] | None:
+        """Return the live choices (see `_branches`) of a disjunction, each merged with the state's assertions.
 
-        At most `maximum` + 1 choices are returned. Returns None if a choice already holds in the state. A choice that
-        evaluates keys or items does not count as one that holds, because they must be recorded.
+        With `divides_early`, choices that are found not to be live are removed from the disjunction of `state`, because
+        a contradiction also holds in all successor states. Otherwise they stay, because the number of examined choices
+        determines whether objects are divided by cases.
+
+        Args:
+            state: The state.
+            number: The index of the disjunction.
+            maximum: At most one more than this number of choices is returned.
+
+        Returns:
+            The live choices. None if a choice already holds in the state. A choice that evaluates keys or items does
+            not count as one that holds, because they must be recorded.
         """
         live: list[Choice] = []
+        left: list[Choice] = []
+        choices = state.disjunctions[number]
         self._spend(len(choices), self._at)
         current, done = state.assertions, state.done
         listed = _only_keys(current)
-        for assertions, conjuncts, evaluated in choices:
+        for choice in choices:
+            assertions, conjuncts, evaluated = choice
             if listed is not None and assertions is not None and _requires_other_key(assertions, listed):
                 continue
             if conjuncts and not done.isdisjoint([one ^ 1 for one in conjuncts]):
                 continue
-            held = assertions is None or implies(current, assertions)
+            held = assertions is None or (not current.types & ~assertions.types and implies(current, assertions))
             if (
                 held
                 and evaluated is None
@@ -597,6 +628,7 @@ class Expander(SchemaGraph):
             ):
                 return None
             if len(live) > maximum:
+                left.append(choice)
                 continue
             merged = current if held or assertions is None else merge(current, assertions)
             if merged is None or (conjuncts and not self._agree(merged, conjuncts)):
@@ -609,6 +641,9 @@ class Expander(SchemaGraph):
             ):
                 continue
             live.append((merged, conjuncts, evaluated))
+            left.append(choice)
+        if self.divides_early and len(left) < len(choices):
+            state.disjunctions[number] = left
         return live
 
     def _agree(self, assertions: TypeAssertions, conjuncts: Conjuncts) -> bool:

@@ -7,7 +7,7 @@ these variables to the bits of the classes that are allowed. Other variables may
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from guideway.background import checkpoint
@@ -44,13 +44,15 @@ class AllOf:
     """A conjunction of a cube and of the formulas in `rest`.
 
     `weight` and `weight_negated` cache the results of `Formulas._weight`, here and in the other classes; -1: not known.
+    `variables` caches the result of `_variables`, here and in the other classes with parts; None: not known.
     """
 
-    __slots__ = ("cube", "rest", "weight", "weight_negated")
+    __slots__ = ("cube", "rest", "variables", "weight", "weight_negated")
 
     def __init__(self, cube: Cube, rest: tuple[Formula, ...] = ()) -> None:
         self.cube = cube
         self.rest = rest
+        self.variables: Set[int] | None = None if rest else cube.keys()
         self.weight = self.weight_negated = -1.0
 
 
@@ -67,21 +69,23 @@ class Not:
 class AnyOf:
     """A disjunction."""
 
-    __slots__ = ("parts", "weight", "weight_negated")
+    __slots__ = ("parts", "variables", "weight", "weight_negated")
 
     def __init__(self, parts: tuple[Formula, ...]) -> None:
         self.parts = parts
+        self.variables: Set[int] | None = None
         self.weight = self.weight_negated = -1.0
 
 
 class ExactlyOne:
     """Exactly one of the parts holds. If `holds` is false: none or at least two of the parts hold."""
 
-    __slots__ = ("holds", "parts", "weight", "weight_negated")
+    __slots__ = ("holds", "parts", "variables", "weight", "weight_negated")
 
     def __init__(self, parts: tuple[Formula, ...], holds: bool) -> None:
         self.parts = parts
         self.holds = holds
+        self.variables: Set[int] | None = None
         self.weight = self.weight_negated = -1.0
 
 
@@ -299,20 +303,20 @@ class Formulas:
 
     def _assumed(self, one: Formula, given: Cube) -> Formula:
         """Return the formula, simplified under the assumption that the cube `given` holds."""
-        if isinstance(one, bool):
+        if isinstance(one, bool) or _variables(one).isdisjoint(given):
             return one
         if isinstance(one, (AllOf, Not)):
             cube = one.cube
             self._spend(1 + min(len(cube), len(given)) // 8)
             gone = []
-            if not given.keys().isdisjoint(cube):
-                small, large = (given, cube) if len(given) < len(cube) else (cube, given)
-                for var in small:
-                    if var in large:
-                        if not cube[var] & given[var]:
-                            return isinstance(one, Not)
-                        if not given[var] & ~cube[var]:
-                            gone.append(var)
+            for var in given if len(given) < len(cube) else cube:
+                bits, assumed = cube.get(var), given.get(var)
+                if bits is None or assumed is None:
+                    continue
+                if not bits & assumed:
+                    return isinstance(one, Not)
+                if not assumed & ~bits:
+                    gone.append(var)
             if gone:
                 cube = {var: bits for var, bits in cube.items() if var not in gone}
             if isinstance(one, Not):
@@ -396,6 +400,20 @@ class Formulas:
         if one.holds is not negated:
             return min(1e200, sum(min(1e200, yes * none / max(no, 1e-9)) for yes, no in each))
         return min(1e200, none + sum(yes for yes, _ in each) ** 2 / 2)
+
+
+def _variables(one: AllOf | Not | AnyOf | ExactlyOne) -> Set[int]:
+    """Return the variables on which a formula has a condition."""
+    if isinstance(one, Not):
+        return one.cube.keys()
+    found = one.variables
+    if found is None:
+        parts = one.rest if isinstance(one, AllOf) else one.parts
+        found = one.variables = frozenset().union(
+            one.cube if isinstance(one, AllOf) else (),
+            *[_variables(part) for part in parts if not isinstance(part, bool)],
+        )
+    return found
 
 
 def structural_key(one: Formula) -> Any:

@@ -542,6 +542,7 @@ class Lowering:
     """
 
     def __init__(self, expander: Expander, style: Style, fast_path: FastPath | None = None) -> None:
+        expander.divides_early = style.key_order == "any" and not style.closed
         self._expander = expander
         self._style = style
         self._fast_path = fast_path

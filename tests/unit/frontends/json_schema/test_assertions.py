@@ -89,3 +89,19 @@ def test_can_merge_agrees_with_merge() -> None:
         assert can_merge(left, right) is expected, (left, right)
         found[expected] += 1
     assert min(found.values()) > 2_000
+
+
+def test_listed_arrays_and_objects_of_another_size_are_removed() -> None:
+    values = [[], [1], [1, 2], {}, {"a": 1}, {"a": 1, "b": 2}]
+    listed = TypeAssertions(ARRAY | OBJECT, composites={str(value): value for value in values})
+
+    def left(**parts: Any) -> list[Any]:
+        made = merge(listed, TypeAssertions(**parts))
+        return [] if made is None else list((made.composites or {}).values())
+
+    assert left(types=ARRAY, array=ArrayAssertions(minimum=1, maximum=1)) == [[1]]
+    assert left(types=ARRAY, array=ArrayAssertions(minimum=3)) == []
+    assert left(types=OBJECT, object=ObjectAssertions(required={"b": None})) == [{"a": 1, "b": 2}]
+    assert left(types=OBJECT, object=ObjectAssertions(forbidden=frozenset("b"), minimum=1)) == [{"a": 1}]
+    assert left(types=OBJECT, object=ObjectAssertions(maximum=0)) == [{}]
+    assert left(array=ArrayAssertions(minimum=2)) == [[1, 2], {}, {"a": 1}, {"a": 1, "b": 2}]

@@ -307,3 +307,20 @@ def test_equal_objects_are_one_node() -> None:
     with gw.cache.disabled():
         grammar = gw.JsonSchema(schema, profile="exact").grammar()
     assert sum(isinstance(node, Object) and len(node.properties) == 2 for node in grammar.nodes) == 2
+
+
+def test_the_exact_profile_divides_objects_after_a_short_search() -> None:
+    """Independent choices about optional keys are expanded to fewer alternatives, which allow the same values."""
+    pairs = [(f"a{i}", f"b{i}") for i in range(7)]
+    schema = {
+        "type": "object",
+        "properties": {name: TYPES[0] for pair in pairs for name in pair},
+        "allOf": [{"anyOf": [{"required": [name]} for name in pair]} for pair in pairs],
+        "additionalProperties": False,
+    }
+    with gw.cache.disabled():
+        sources = [gw.JsonSchema(schema, profile=profile) for profile in ("exact", "generation")]
+        grammars = [source.grammar() for source in sources]
+    assert [source._expander.divides_early for source in sources] == [True, False]
+    exact, generation = (sum(isinstance(node, Object) for node in grammar.nodes) for grammar in grammars)
+    assert exact < 10 < generation
