@@ -10,8 +10,8 @@ difference to "plain". "hidden": the part of the time of masks for which the loo
 "fresh": a schema with new property names in each call, so that no mask is in a cache.
 
 Also: the time on the device of the Triton kernel, of PyTorch's operations that do the same, and of a copy of the
-logits; and tokens per second of the own loop (`gw.generate`) and of `generate` with different prompts, for logits that
-stay on the device and for logits that are copied to the CPU, where the kernel samples.
+logits; and tokens per second of the own loop (`gw.generate`) and of `generate` with different prompts, greedy and
+sampled (temperature 0.8, top_p 0.95; top-a is a stage that is drawn on the CPU).
 `--trace` writes a trace of some steps for chrome://tracing: the kernels, and the ranges "masks" and "ahead".
 """
 
@@ -266,6 +266,13 @@ def own_loop(bench: Bench, batches: list[int], rounds: int, report: Report) -> N
     text = "Records of people and of their towns, with the years in which they were written down. " * 8
     ids = bench.encode(text)
     record_of = gw.JsonSchema(schema())
+    ways: list[tuple[str, Any, gw.Sampler]] = [
+        ("greedy", None, gw.Sampler()),
+        ("sampled", None, gw.Sampler(0.8, top_p=0.95)),
+        ("top-a, drawn on the CPU", None, gw.Sampler(0.8, top_a=0.1)),
+        ("JSON, greedy", record_of, gw.Sampler()),
+        ("JSON, sampled", record_of, gw.Sampler(0.8, top_p=0.95)),
+    ]
     cells = []
     for rows in batches:
         prompts = [ids[: 10 + (37 * index) % 90] for index in range(rows)]
@@ -285,26 +292,23 @@ def own_loop(bench: Bench, batches: list[int], rounds: int, report: Report) -> N
                     pad_token_id=EOS,
                 )
             torch.cuda.synchronize()
-            found = {"generate, free": rows * tokens / (perf_counter() - start)}
-            kinds = itertools.product((("free", None), ("JSON", record_of)), (("device", True), ("CPU", False)))
-            for (kind, constraint), (place, on_device) in kinds:
-                model.engine.on_device = on_device  # type: ignore[attr-defined]  # of this engine
+            found = {"generate, greedy": rows * tokens / (perf_counter() - start)}
+            for name, constraint, sampler in ways:
                 start = perf_counter()
                 done = gw.generation.complete(
                     model,
                     prompts,
                     constraint,
+                    sampler=sampler,
                     max_tokens=tokens,
                     allow_truncation=constraint is not None,
                     batch_size=rows,
                 )
-                found[f"{kind}, logits on the {place}"] = sum(len(one.tokens) for one in done) / (
-                    perf_counter() - start
-                )
+                found[name] = sum(len(one.tokens) for one in done) / (perf_counter() - start)
             if number:
                 for name, speed in found.items():
                     speeds.setdefault(name, []).append(speed)
-        base = median(speeds["generate, free"])
+        base = median(speeds["generate, greedy"])
         cells.append([str(rows), *(f"{median(one):,.0f} ({median(one) / base:.2f}x)" for one in speeds.values())])
     report.table("tokens per second of the own loop, prompts of 10 to 99 tokens", ["rows", *speeds], cells)
 

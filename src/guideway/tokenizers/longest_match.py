@@ -33,14 +33,19 @@ class LongestMatch:
         return {t: i for i, t in reversed(list(enumerate(self.table.token_bytes))) if i not in unusable}
 
     @cached_property
-    def _longest(self) -> int:
-        return max(map(len, self._ids), default=0)
+    def _longest(self) -> dict[bytes, int]:
+        """For the first two bytes of tokens, the length of the longest token that starts with them."""
+        found: dict[bytes, int] = {}
+        for token in self._ids:
+            found[token[:2]] = max(found.get(token[:2], 0), len(token))
+        return found
 
     def encode(self, text: str, *, special: bool) -> list[int]:
         """Encode a text. Raises `InvalidTokenError` if no token matches at a position."""
         data, at, result = text.encode("utf-8"), 0, []
+        longest = self._longest
         while at < len(data):
-            for end in range(min(len(data), at + self._longest), at, -1):
+            for end in range(min(len(data), at + longest.get(data[at : at + 2], 1)), at, -1):
                 if (token_id := self._ids.get(data[at:end])) is not None:
                     break
             else:
