@@ -15,8 +15,9 @@ fastest step of batch 1 with that vocabulary, in the same run.
 "different prompts": 16 and 64 prompts of 10 to 400 tokens, batch 16, so that rows join and leave. Peers: for
 transformers and ONNX Runtime `transformers.generate` in batches of 16 with left padding and mixed limits of length,
 each batch until its longest text is complete, and tokens beyond a text's limit are not counted; for MLX mlx-lm's
-`BatchGenerator`, whose rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "filled": rows
-per call of the model, as a part of the active rows.
+`BatchGenerator`, whose rows join and leave; for llama.cpp `Llama.generate`, one prompt after the other. "gguf-unified" is
+llama.cpp with KV cells that all rows share; "gguf" may give them separate cells. "filled": rows per call of the model, as
+a part of the active rows. The engines take turns in each kind of cell.
 "records": tokens per second of JSON records, most of them forced, against free text of the same length.
 Bars: unconstrained at least 1.0x; overhead at most 1 % of a step or 10 us; records above 1.5x.
 """
@@ -58,6 +59,7 @@ class Given(argparse.Namespace):
     rounds: int
     record: bool
     engines: str
+    prompts: str
     only_different: bool
 
 
@@ -240,7 +242,22 @@ def by_llama_cpp(prompts: list[list[int]], limits: list[int], sampled: bool, spe
     return way
 
 
-PEERS = {"hf": by_transformers, "tiny": by_transformers, "mlx": by_mlx, "gguf": by_llama_cpp}
+PEERS = {
+    "hf": by_transformers,
+    "tiny": by_transformers,
+    "mlx": by_mlx,
+    "gguf": by_llama_cpp,
+    "gguf-unified": by_llama_cpp,
+}
+
+
+def loaded(spec: str, tokenizer: Tokenizer | None, options: dict[str, str]) -> gw.Model:
+    kind, _, file = spec.partition(":")
+    if kind != "gguf-unified":
+        return gw.load(spec, tokenizer=tokenizer, **options)
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    return gw.Model(LlamaCppEngine(file, kv_unified=True), tokenizer or Tokenizer.of(file))
 
 
 def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str, given: Given) -> list[str]:
@@ -257,8 +274,7 @@ def different_prompts(count: int, *, constrained: bool, sampled: bool, spec: str
     output = gw.JsonSchema(shape) if constrained else None
     endless = Tokenizer.of(TINY, eos_ids=[])
     exact = {"dtype": "float32"} if spec.startswith(("hf", "mlx")) else {}
-    held = {"tokenizer": None if constrained else endless, **exact}
-    with gw.load(spec, **held) as model:
+    with loaded(spec, None if constrained else endless, exact) as model:
         requests = [
             gw.GenerationRequest(prompt, output, max_tokens=200 if constrained else most, seed=i, **options)
             for i, (prompt, most) in enumerate(zip(prompts, limits, strict=True))
@@ -337,24 +353,23 @@ def records(given: Given) -> tuple[Pairs, float]:
 
 def cells_of_different_prompts(given: Given) -> list[list[str]]:
     """Run the cells of each engine whose library is installed."""
+    libraries = {"hf": "transformers", "tiny": "transformers", "mlx": "mlx_lm", "gguf": "llama_cpp"}
     cells = []
     with tempfile.TemporaryDirectory() as place:
-        for library, kind in (
-            ("transformers", "hf"),
-            ("transformers", "tiny"),
-            ("mlx_lm", "mlx"),
-            ("llama_cpp", "gguf"),
-        ):
-            if importlib.util.find_spec(library) is None or kind not in given.engines.split(","):
+        specs = []
+        for kind in given.engines.split(","):
+            if importlib.util.find_spec(libraries[kind.partition("-")[0]]) is None:
                 continue
             spec = kind if kind == "tiny" else f"{kind}:{TINY}"
-            if kind == "gguf":
+            if kind.startswith("gguf"):
                 from tests.helpers.gguf_models import write_gguf
 
-                spec = f"gguf:{write_gguf(TINY, Path(place) / 'tiny.gguf')}"
-            for count in (16, 64):
-                for constrained in (False, True):
-                    for sampled in (False, True):
+                spec = f"{kind}:{write_gguf(TINY, Path(place) / f'{kind}.gguf')}"
+            specs.append(spec)
+        for count in (int(number) for number in given.prompts.split(",")):
+            for constrained in (False, True):
+                for sampled in (False, True):
+                    for spec in specs:
                         cells.append(
                             different_prompts(count, constrained=constrained, sampled=sampled, spec=spec, given=given)
                         )
@@ -368,6 +383,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=6)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--engines", default="hf,tiny,mlx,gguf", help="those of the different prompts")
+    parser.add_argument("--prompts", default="16,64", help="numbers of different prompts")
     parser.add_argument("--only-different", action="store_true", help="run the cells of different prompts only")
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args(namespace=Given())

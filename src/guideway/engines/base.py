@@ -30,6 +30,7 @@ __all__ = [
     "check_rows",
     "check_truncation",
     "decode_steps",
+    "prefix_limit",
     "runs_prompts_separately",
     "shortest_prefix",
 ]
@@ -97,8 +98,8 @@ class Cache(Protocol):
 class StepEngine(Protocol):
     """A model that runs step by step. `guideway.testing.step_engine_contract` tests implementations.
 
-    An engine may also have the attributes `batch_tolerance`, `shortest_prefix` and `runs_prompts_separately`. The
-    functions of these names read them.
+    An engine may also have the attributes `batch_tolerance`, `shortest_prefix`, `prefix_limit` and
+    `runs_prompts_separately`. The functions of these names read them.
     """
 
     @property
@@ -227,6 +228,14 @@ def shortest_prefix(engine: StepEngine) -> int:
     Prefixes of prompts with fewer tokens are not kept for later prompts.
     """
     return int(getattr(engine, "shortest_prefix", SHORTEST_PREFIX))
+
+
+def prefix_limit(engine: StepEngine, budget_bytes: int) -> int:
+    """Return the attribute `prefix_limit` of an engine, or `budget_bytes` if that is less or there is no attribute.
+
+    It is the maximum size in bytes of all prefixes of prompts that are kept for later prompts.
+    """
+    return min(budget_bytes, int(getattr(engine, "prefix_limit", budget_bytes)))
 
 
 def runs_prompts_separately(engine: StepEngine) -> bool:

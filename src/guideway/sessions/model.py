@@ -9,7 +9,7 @@ from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from guideway.engines.base import Arrays, StepEngine, shortest_prefix
+from guideway.engines.base import Arrays, StepEngine, prefix_limit, shortest_prefix
 from guideway.errors import EngineError, KVCacheFullError
 from guideway.sampling import Sampler
 from guideway.sessions import snapshot
@@ -36,7 +36,8 @@ class ModelBase:
         engine: Runs the model.
         tokenizer: The tokenizer of the model.
         name: The name of the model in error messages and tables.
-        prefix_bytes: The maximum size of the cache of common prompt prefixes in bytes; 0: there is no cache.
+        prefix_bytes: The maximum size of the cache of common prompt prefixes in bytes; 0: there is no cache. With
+            llama.cpp it is at most half of the KV cache.
 
     Attributes:
         prefixes: The cache of common prompt prefixes.
@@ -50,7 +51,9 @@ class ModelBase:
         self.tokenizer = tokenizer
         self.name = name
         self.prefixes = PrefixCache(
-            budget_bytes=prefix_bytes, supports_rollback=engine.supports_rollback, shortest=shortest_prefix(engine)
+            budget_bytes=prefix_limit(engine, prefix_bytes),
+            supports_rollback=engine.supports_rollback,
+            shortest=shortest_prefix(engine),
         )
         self._lock = RLock()  # held during each call to the engine; reentrant for nested calls
         self.bos_ids = _bos_ids(tokenizer)

@@ -229,3 +229,26 @@ def test_idle_rows_are_bounded(file: Path, costs: Costs) -> None:
     fresh = LlamaCppEngine(file, kv_unified=True)
     there, _ = fresh.forward([[6 + before // 2 - 1] * 60 + [9]], [None])
     np.testing.assert_allclose(logits, there, atol=1e-3)
+
+
+def test_kept_prefixes_leave_half_of_the_cells(file: Path, costs: Costs, arranged: list[int]) -> None:
+    """Kept prefixes do not run, so they lose their streams to the rows that do."""
+    from guideway.engines.llama_cpp import LlamaCppEngine
+
+    costs("streams")
+    with model_of(LlamaCppEngine(file, kv_cache_tokens=2048), file) as model:
+        made: list[list[int]] = []
+        for _ in range(2):
+            made.clear()
+            for n in range(12):  # each has 300 tokens; three prefixes fit into half of the cells
+                session = model.session()
+                session.feed([5 + n] * 300)
+                session.logits()
+                made.append([session.infer() for _ in range(3)])
+        statistics = model.prefixes.statistics
+        assert statistics.entries == 3
+        assert statistics.evictions > 6
+        plain = model_of(LlamaCppEngine(file, kv_unified=True), file)
+        alone = plain.session()
+        alone.feed([5 + 11] * 300)
+        assert [alone.infer() for _ in range(3)] == made[-1]

@@ -128,6 +128,15 @@ def test_a_second_session_runs_only_what_differs() -> None:
     assert (found.lookups, found.hits, found.tokens_found, found.evictions) == (3, 2, 119, 0)
 
 
+def test_an_engine_limits_the_budget() -> None:
+    engine = ToyEngine(10)
+    engine.prefix_limit = 5_000  # type: ignore[attr-defined]
+    budgets = [
+        Model(engine, Tokenizer.of(VOCABULARY), prefix_bytes=size).prefixes.budget_bytes for size in (0, 900, 9_000)
+    ]
+    assert budgets == [0, 900, 5_000]
+
+
 @pytest.mark.parametrize("supports_rollback", [True, False], ids=["supports_rollback", "recurrent"])
 def test_cached_prefixes_do_not_change_logits(supports_rollback: bool) -> None:
     """Compares sessions with and without the cache: they share a prefix, and are edited, forked and rewound."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from guideway.engines.base import SHORTEST_PREFIX, Arrays, Cache, Draw, EngineLogits, Logits, check_rows, on_cpu
+from guideway.engines.base import SHORTEST_PREFIX, Arrays, Cache, Draw, EngineLogits, Logits, check_rows
 from guideway.engines.config import digest_of
 from guideway.engines.kv_cache import StateCache, closed_model, export_cache, foreign_cache
 from guideway.engines.llama_cpp.cache import CachedPrefix, CellSequence, Saved, SequencePool
@@ -17,6 +17,7 @@ from guideway.engines.llama_cpp.context import Context
 from guideway.engines.llama_cpp.state import LLAMA, run_state
 from guideway.engines.llama_cpp.streams import Arranger
 from guideway.errors import EngineError
+from guideway.sampling import on_cpu
 
 __all__ = ["LlamaCppEngine"]
 
@@ -89,6 +90,8 @@ class LlamaCppEngine:
         self.context_size, self.vocab_size = self._context.size, self._context.vocab_size
         self.supports_rollback = not self._context.recurrent
         self.shortest_prefix = SHORTEST_PREFIX if self._context.recurrent else _SHORTEST_PREFIX
+        if self.supports_rollback:  # kept prefixes need cells; states of recurrent models are in main memory
+            self.prefix_limit = self._context.cells * self._context.cell_bytes // 2
 
     @cached_property
     def fingerprint(self) -> str:

@@ -142,8 +142,9 @@ class Arranger:
         self._pool.reclaim()  # from here on, each number that is in use has an owner
         window, called = self._window(sequences, owners), set(sequences)
         for number in window:
-            if number in owners and owners[number] not in called:
-                owners[number].leave()
+            if number in owners and (idle := owners[number]) not in called:
+                idle.cut(min(idle.tip, idle.longest()))  # tokens that no cache value contains are not saved
+                idle.leave()
         outside = [one for one in sequences if one.number not in window]
         for one in outside:
             one.leave()
