@@ -182,7 +182,7 @@ _SCHEMA_CASES: list[tuple[str, str, dict[str, Any]]] = [
     (
         "minItems",
         'Write only this JSON: {"l": []}',
-        _object({"l": {"type": "array", "items": {"type": "integer"}, "minItems": 2}}),
+        _object({"l": {"type": "array", "items": {"type": "integer"}, "minItems": 4}}),
     ),
     (
         "maxItems",
